@@ -1,0 +1,81 @@
+# Every command a person needs; `make help` lists them. Each sets up what it needs by itself.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd')
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format build bench requirements fuzz lock clean \
+        test-compiled test-interpreted
+
+help: ## list the commands
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build ## show the core at work: subjects, messages, frames, routing, slow readers
+	@$(PY) -m weft.demo
+
+test: check test-compiled test-interpreted ## every check and every test, compiled and interpreted
+
+test-compiled: build
+	@echo "== tests, compiled core"
+	@$(PY) -m pytest
+
+test-interpreted: build
+	@echo "== core tests, interpreted core (WEFT_PURE=1), every line and branch covered"
+	@WEFT_PURE=1 $(BIN)/coverage run -m pytest tests/core
+	@$(BIN)/coverage report --fail-under=100
+
+check: build ## format, lint, types, layers
+	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: run 'make format'"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/cython-lint -q src
+	@$(BIN)/mypy
+	@$(PY) -m pytest tests/test_layers.py
+
+format: $(VENV)/.installed ## rewrite the sources in the house format
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+bench: build ## compiled against interpreted, and a million subscriptions
+	@$(PY) -m benchmarks
+
+requirements: build ## every requirement, the tests that prove it, and whether they pass
+	@$(PY) tools/requirements.py
+
+fuzz: build $(VENV)/.fuzz ## feed the decoders hostile bytes; FUZZ_S=20 seconds for each
+	@FUZZ_S=$(or $(FUZZ_S),20) tools/fuzz.sh $(PY)
+
+lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
+	@$(BIN)/pip install --quiet --require-hashes -r requirements/lock.txt
+	@for name in dev fuzz lock; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	    --generate-hashes --no-header requirements/$$name.in -o requirements/$$name.txt; done
+
+clean: ## remove everything that was made here
+	@rm -rf $(VENV) build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
+	@find src -name '*.so' -delete
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+build: $(VENV)/.built
+
+# A stale extension would hide an edited source, so any change below src/weft builds again.
+$(VENV)/.built: $(VENV)/.installed $(CORE) setup.py
+	@echo "== building the core"
+	@$(PY) setup.py --quiet build_ext --inplace --parallel 2 >build/log 2>&1 || { cat build/log; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: requirements/dev.txt tools/prepare.sh pyproject.toml
+	@tools/prepare.sh $(PYTHON) $(VENV)
+	@mkdir -p build
+	@echo "== installing the locked packages"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@WEFT_IS_BUILT=1 $(BIN)/pip install --quiet --no-deps --no-build-isolation --no-index --editable .
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.installed requirements/fuzz.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
+	@touch $@

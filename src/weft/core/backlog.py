@@ -1,0 +1,189 @@
+"""What a slow reader is owed: whole frames, bounded in bytes and age, dropped by policy.
+
+Made when a socket first refuses bytes. Never holds more than its bound, whatever is offered in
+whatever order, and never forgets in silence: what it drops is counted, and announced by GAP frames
+that go out before anything else it holds. Order is kept, also when a newer message replaces an
+older one of its subject.
+"""
+
+from collections import OrderedDict
+
+from weft.core.arena import Arena
+from weft.core.bounds import Bounds, Policy, Reason
+from weft.core.frames import HEADER_BYTES
+from weft.core.losses import Losses
+from weft.core.words import Bytes, cut, u32_at
+
+_LATEST = int(Policy.LATEST)
+_DROP_OLD = int(Policy.DROP_OLD)
+_DROP_NEW = int(Policy.DROP_NEW)
+_CUT = int(Policy.CUT)
+_SLOW = int(Reason.SLOW)
+_OLD = int(Reason.OLD)
+_CONFLATED = int(Reason.CONFLATED)
+_HEADER = HEADER_BYTES
+
+
+class Kept:
+    """Whole frames that wait together under one policy."""
+
+    def __init__(self, frames: bytes, policy: int, time_ns: int, subject: bytes | None) -> None:
+        self.frames = frames
+        self.policy = policy
+        self.time_ns = time_ns
+        self.subject = subject
+
+
+class Backlog:
+    """Frames kept in order; `size` is every byte held, never over the bound."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.size = 0
+        self.is_cut = False
+        self.losses = Losses()
+        self._bounds = bounds
+        # On its way out and no longer droppable: part of it may have been sent.
+        self._front = b""
+        self._front_at = 0
+        self._front_time_ns = 0
+        self._kept: OrderedDict[int, Kept] = OrderedDict()
+        # Those of the kept that may give way to others, and the newest frame of each subject.
+        self._yielding: OrderedDict[int, Kept] = OrderedDict()
+        self._yielding_size = 0
+        self._latest: dict[bytes, int] = {}
+        self._number = 0
+
+    def begin(self, rest: bytes, now_ns: int) -> None:
+        """Take the rest of a frame whose beginning was sent; only for an empty backlog."""
+        self._front = rest
+        self._front_at = 0
+        self._front_time_ns = now_ns
+        self.size = len(rest)
+        if self.size > self._bounds.keep_bytes:
+            self.cut()
+
+    def keep_span(self, arena: Arena, span: int, now_ns: int) -> None:
+        """Keep the frames of a span for later, or drop what its policy says must go."""
+        at = arena.starts[span]
+        end = at + arena.lengths[span]
+        policy = arena.policies[span]
+        while at < end and not self.is_cut:
+            # Conflation is by subject, so there each frame is kept by itself.
+            most = 0 if policy == _LATEST else self._bounds.piece_bytes
+            piece_end = _piece_end(arena.data, at, end, most)
+            self._keep(arena.shared_cut(at, piece_end - at), policy, now_ns)
+            at = piece_end
+
+    def take(self, limit_bytes: int, now_ns: int) -> memoryview:
+        """What to send next: about so many bytes, followed by a call of sent()."""
+        if self._front_at == len(self._front):
+            self._refill(limit_bytes, now_ns)
+        return memoryview(self._front)[self._front_at :]
+
+    def sent(self, count: int) -> None:
+        """So many bytes of what take() gave are gone."""
+        if not 0 <= count <= len(self._front) - self._front_at:
+            raise ValueError(f"{count} bytes were not taken")
+        self._front_at += count
+        if self._front_at == len(self._front):
+            self.size -= len(self._front)
+            self._front = b""
+            self._front_at = 0
+
+    def expire(self, now_ns: int) -> None:
+        """Apply the bound in age: drop what waited too long, or cut."""
+        oldest_ns = now_ns - self._bounds.limit_age_ns
+        if self._front_at < len(self._front) and self._front_time_ns < oldest_ns:
+            self.cut()
+        while self._kept:
+            number = next(iter(self._kept))
+            kept = self._kept[number]
+            if kept.time_ns >= oldest_ns:
+                break
+            if kept.policy == _CUT:
+                self.cut()
+            else:
+                self._drop(number, _OLD)
+
+    def cut(self) -> None:
+        """Give up on this reader: hold nothing and take nothing more."""
+        self.is_cut = True
+        self.size = 0
+        self._front = b""
+        self._front_at = 0
+        self._kept.clear()
+        self._yielding.clear()
+        self._yielding_size = 0
+        self._latest.clear()
+
+    def is_empty(self) -> bool:
+        """Say if nothing is owed, not even the news of a loss."""
+        return self.size == 0 and len(self.losses) == 0
+
+    def _keep(self, frames: bytes, policy: int, now_ns: int) -> None:
+        subject = None
+        if policy == _LATEST:
+            subject = cut(frames, _HEADER, _HEADER + frames[6])
+            if subject in self._latest:
+                self._drop(self._latest[subject], _CONFLATED)
+        if not self._make_room(len(frames), policy):
+            if policy == _CUT:
+                self.cut()
+            else:
+                self.losses.count(frames, _SLOW)
+            return
+        kept = Kept(frames, policy, now_ns, subject)
+        number = self._number
+        self._number = number + 1
+        self._kept[number] = kept
+        self.size += len(frames)
+        if subject is not None:
+            self._latest[subject] = number
+        if policy <= _DROP_OLD:
+            self._yielding[number] = kept
+            self._yielding_size += len(frames)
+
+    def _make_room(self, length: int, policy: int) -> bool:
+        limit = self._bounds.keep_bytes if policy == _CUT else self._bounds.drop_bytes
+        if policy == _DROP_NEW:
+            return self.size + length <= limit
+        # Nobody gives way to what would not fit even then.
+        if self.size - self._yielding_size + length > limit:
+            return False
+        while self.size + length > limit:
+            self._drop(next(iter(self._yielding)), _SLOW)
+        return True
+
+    def _drop(self, number: int, reason: int) -> None:
+        kept = self._remove(number)
+        self.size -= len(kept.frames)
+        self.losses.count(kept.frames, reason)
+
+    def _remove(self, number: int) -> Kept:
+        kept = self._kept.pop(number)
+        if kept.policy <= _DROP_OLD:
+            del self._yielding[number]
+            self._yielding_size -= len(kept.frames)
+        if kept.subject is not None:
+            del self._latest[kept.subject]
+        return kept
+
+    def _refill(self, limit_bytes: int, now_ns: int) -> None:
+        parts = [self.losses.take()]
+        length = len(parts[0])
+        self.size += length
+        while self._kept and length < limit_bytes:
+            kept = self._remove(next(iter(self._kept)))
+            parts.append(kept.frames)
+            length += len(kept.frames)
+        self._front = b"".join(parts)
+        self._front_at = 0
+        self._front_time_ns = now_ns
+
+
+def _piece_end(data: Bytes, at: int, end: int, most: int) -> int:
+    """The end of as many whole frames as fit in so many bytes, and of one at least."""
+    last = at + u32_at(data, at)
+    while last < end and last - at + u32_at(data, last) <= most:
+        last += u32_at(data, last)
+    return last

@@ -1,0 +1,8 @@
+from weft.core.build cimport RawValue
+from weft.core.words cimport i64_at, text_at, u32_at, u64_at
+
+cdef Py_ssize_t _HEADER
+
+
+cdef class Envelope(RawValue):
+    cdef bytes _frame

@@ -1,0 +1,28 @@
+cimport cython
+
+from weft.core.codec cimport put_fields
+from weft.core.fields cimport Fields
+from weft.core.frames cimport begin_frame, end_frame
+from weft.core.words cimport put_u32, u32_at
+from weft.core.writer cimport Writer
+
+cdef int _MESSAGE
+cdef Py_ssize_t _GAPS_MAX
+cdef Py_ssize_t _REASONS
+
+
+@cython.final
+cdef class Losses:
+    cdef readonly object total
+    cdef dict _counts
+
+    @cython.locals(at=Py_ssize_t, end=Py_ssize_t, data="const unsigned char *")
+    cpdef object count(self, frames, int reason)
+
+    cpdef object add(self, object origin, int reason, object count)
+
+    cpdef bytes take(self)
+
+
+@cython.locals(fields=Fields, start=Py_ssize_t)
+cpdef object put_gap(Writer writer, object origin, str reason, object count)

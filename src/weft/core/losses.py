@@ -1,0 +1,63 @@
+"""Messages that were dropped and not yet announced, counted per origin and reason.
+
+Bounded: beyond the sixteenth pair of origin and reason, counts go to origin 0, which means any.
+"""
+
+from weft.core.bounds import GAPS_MAX, Reason
+from weft.core.codec import put_fields
+from weft.core.fields import Fields, FieldType
+from weft.core.frames import Kind, begin_frame, end_frame
+from weft.core.words import Bytes, put_u32, u32_at
+from weft.core.writer import Writer
+
+_MESSAGE = int(Kind.MESSAGE)
+_GAPS_MAX = GAPS_MAX
+_REASONS = len(Reason)
+
+
+class Losses:
+    """Counts up what is dropped; take() turns the counts into GAP frames."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._counts: dict[tuple[int, int], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def count(self, frames: Bytes, reason: int) -> None:
+        """Count the messages among whole frames that are being dropped."""
+        at = 0
+        end = len(frames)
+        while at < end:
+            if frames[at + 4] == _MESSAGE:
+                self.add(u32_at(frames, at + 8), reason, 1)
+            at += u32_at(frames, at)
+
+    def add(self, origin: int, reason: int, count: int) -> None:
+        """Count losses of one origin."""
+        key = (origin, reason)
+        # The last places are kept for "any origin", one for each reason.
+        if key not in self._counts and len(self._counts) >= _GAPS_MAX - _REASONS:
+            key = (0, reason)
+        self._counts[key] = self._counts.get(key, 0) + count
+        self.total += count
+
+    def take(self) -> bytes:
+        """The GAP frames that announce everything counted since the last call."""
+        writer = Writer()
+        for (origin, reason), count in self._counts.items():
+            put_gap(writer, origin, Reason(reason).name.lower(), count)
+        self._counts.clear()
+        return writer.take()
+
+
+def put_gap(writer: Writer, origin: int, reason: str, count: int) -> None:
+    """Append the frame that says: so many messages of this origin will not come, and why."""
+    fields = Fields(False)
+    fields.add("reason", FieldType.STRING, reason)
+    fields.add("count", FieldType.UINT64, count)
+    start = begin_frame(writer, Kind.GAP, 0, b"", b"")
+    put_u32(writer.data, start + 8, origin)
+    put_fields(writer, fields)
+    end_frame(writer, start)

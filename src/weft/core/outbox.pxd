@@ -1,0 +1,55 @@
+cimport cython
+from libc.stdint cimport int64_t
+
+from weft.core.arena cimport Arena
+from weft.core.backlog cimport Backlog
+from weft.core.bounds cimport Bounds
+from weft.core.words cimport cut, put_bytes, u32_at
+
+
+@cython.final
+cdef class Outbox:
+    cdef readonly Arena arena
+    cdef readonly Bounds bounds
+    cdef readonly Py_ssize_t pending
+    cdef readonly Py_ssize_t gathered
+    cdef readonly bint is_cut
+    cdef int _head
+    cdef int _tail
+    cdef int _unfinished
+    cdef Backlog _backlog
+    cdef Py_ssize_t _dropped_before
+
+    @cython.locals(arena=Arena, tail=int)
+    cpdef int push(self, Py_ssize_t start, Py_ssize_t length, int policy) except -1
+
+    @cython.locals(arena=Arena, span=int, at=Py_ssize_t, room=Py_ssize_t)
+    cpdef Py_ssize_t gather(self) except -1
+
+    @cython.locals(arena=Arena, span=int, length=Py_ssize_t)
+    cpdef object sent(self, Py_ssize_t count)
+
+    cpdef object settle(self, int64_t now_ns)
+
+    cpdef object take(self, Py_ssize_t limit_bytes, int64_t now_ns)
+
+    cpdef object taken(self, Py_ssize_t count)
+
+    cpdef object expire(self, int64_t now_ns)
+
+    cpdef bint is_behind(self) noexcept
+
+    cpdef Py_ssize_t owed(self) except -1
+
+    cpdef object dropped(self)
+
+    @cython.locals(arena=Arena, span=int, start=Py_ssize_t)
+    cdef object _keep_spans(self, int64_t now_ns)
+
+    cdef object _forget_spans(self)
+
+    @cython.locals(backlog=Backlog)
+    cdef object _forget_empty_backlog(self)
+
+    @cython.locals(arena=Arena, at=Py_ssize_t, end=Py_ssize_t)
+    cdef int _unfinished_after(self, int span, Py_ssize_t count) except -1

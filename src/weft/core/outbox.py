@@ -1,0 +1,171 @@
+"""What one peer has yet to be sent.
+
+In a turn it is spans of the arena; the door gathers and sends them once, straight to the socket.
+Only what the socket refuses is copied, into a backlog that is bounded in bytes and age. An outbox
+never sends: the door that owns it does, in this order:
+
+    if not outbox.is_behind():
+        start = outbox.gather()                # arena.data[start : start + outbox.gathered]
+        outbox.sent(socket.send(…))
+    outbox.settle(now_ns)                      # after it, nothing points into the arena
+    if outbox.is_cut: …                        # the bound was reached: end the connection
+    while outbox.is_behind():                  # now, or when the socket is writable again
+        outbox.taken(socket.send(outbox.take(65_536, now_ns)))
+"""
+
+from weft.core.arena import Arena
+from weft.core.backlog import Backlog
+from weft.core.bounds import Bounds
+from weft.core.words import cut, put_bytes, u32_at
+
+
+class Outbox:
+    """Bytes owed to one peer; `pending` of them are in the arena, the rest in the backlog."""
+
+    def __init__(self, arena: Arena, bounds: Bounds) -> None:
+        self.arena = arena
+        self.bounds = bounds
+        self.pending = 0
+        self.gathered = 0
+        self.is_cut = False
+        self._head = -1
+        self._tail = -1
+        # How many bytes of the first span finish a frame whose beginning was sent.
+        self._unfinished = 0
+        self._backlog: Backlog | None = None
+        self._dropped_before = 0
+
+    def push(self, start: int, length: int, policy: int) -> None:
+        """Owe the peer whole frames that lie in the arena."""
+        arena = self.arena
+        tail = self._tail
+        if self.is_cut:
+            length = 0
+        elif tail < 0:
+            self._head = arena.add_span(start, length, policy)
+            self._tail = self._head
+            arena.waiting.append(self)
+        elif (
+            # A run of frames costs its receiver as much as one.
+            arena.starts[tail] + arena.lengths[tail] == start and arena.policies[tail] == policy
+        ):
+            arena.lengths[tail] += length
+        else:
+            self._tail = arena.add_span(start, length, policy)
+            arena.nexts[tail] = self._tail
+        self.pending += length
+
+    def gather(self) -> int:
+        """Make `gathered` bytes of what is pending one stretch of the arena; return its start."""
+        arena = self.arena
+        span = self._head
+        if span == self._tail:
+            self.gathered = self.pending
+            return arena.starts[span] if span >= 0 else 0
+        at = arena.size
+        room = arena.size
+        while span >= 0 and arena.lengths[span] <= room:
+            put_bytes(arena.data, at, arena.data, arena.starts[span], arena.lengths[span])
+            at += arena.lengths[span]
+            room -= arena.lengths[span]
+            span = arena.nexts[span]
+        self.gathered = at - arena.size
+        return arena.size
+
+    def sent(self, count: int) -> None:
+        """So many of the gathered bytes are gone."""
+        if not 0 <= count <= self.pending:
+            raise ValueError(f"{count} bytes were not pending, {self.pending} were")
+        arena = self.arena
+        self.pending -= count
+        while count > 0:
+            span = self._head
+            length = arena.lengths[span]
+            if count < length:
+                self._unfinished = self._unfinished_after(span, count)
+                arena.starts[span] += count
+                arena.lengths[span] = length - count
+                return
+            count -= length
+            self._unfinished = 0
+            self._head = arena.nexts[span]
+        if self._head < 0:
+            self._tail = -1
+
+    def settle(self, now_ns: int) -> None:
+        """End the turn: keep, by policy and within the bounds, what was not sent."""
+        if self._head >= 0:
+            self._keep_spans(now_ns)
+        if self._backlog is not None:
+            self.expire(now_ns)
+
+    def take(self, limit_bytes: int, now_ns: int) -> memoryview:
+        """About so many bytes of the backlog, to be sent next; taken() must follow."""
+        if self._backlog is None:
+            return memoryview(b"")
+        return self._backlog.take(limit_bytes, now_ns)
+
+    def taken(self, count: int) -> None:
+        """So many bytes of what take() gave are gone."""
+        if self._backlog is None:
+            raise ValueError(f"{count} bytes were not taken")
+        self._backlog.sent(count)
+        self._forget_empty_backlog()
+
+    def expire(self, now_ns: int) -> None:
+        """Apply the bound in age to a backlog that nothing is added to."""
+        if self._backlog is not None:
+            self._backlog.expire(now_ns)
+            self._forget_empty_backlog()
+
+    def is_behind(self) -> bool:
+        """Say if there is a backlog; until it is sent, nothing may overtake it."""
+        return self._backlog is not None
+
+    def owed(self) -> int:
+        """How many bytes the peer has yet to be sent, in the arena and in the backlog."""
+        return self.pending + (0 if self._backlog is None else self._backlog.size)
+
+    def dropped(self) -> int:
+        """How many messages were dropped since this outbox was made."""
+        return self._dropped_before + (0 if self._backlog is None else self._backlog.losses.total)
+
+    def _keep_spans(self, now_ns: int) -> None:
+        arena = self.arena
+        span = self._head
+        if self._backlog is None:
+            self._backlog = Backlog(self.bounds)
+        if self._unfinished > 0:
+            start = arena.starts[span]
+            self._backlog.begin(cut(arena.data, start, start + self._unfinished), now_ns)
+            arena.starts[span] += self._unfinished
+            arena.lengths[span] -= self._unfinished
+        while span >= 0:
+            self._backlog.keep_span(arena, span, now_ns)
+            span = arena.nexts[span]
+        self._forget_spans()
+
+    def _forget_spans(self) -> None:
+        self._head = -1
+        self._tail = -1
+        self._unfinished = 0
+        self.pending = 0
+
+    def _forget_empty_backlog(self) -> None:
+        backlog = self._backlog
+        if backlog is not None and (backlog.is_cut or backlog.is_empty()):
+            self._dropped_before += backlog.losses.total
+            self._backlog = None
+            if backlog.is_cut:
+                # What was pushed in this turn would follow half a frame.
+                self.is_cut = True
+                self._forget_spans()
+
+    def _unfinished_after(self, span: int, count: int) -> int:
+        """How much of the frame that the first `count` bytes of a span end in is still to go."""
+        arena = self.arena
+        end = arena.starts[span] + count
+        at = arena.starts[span] + self._unfinished
+        while at < end:
+            at += u32_at(arena.data, at)
+        return at - end

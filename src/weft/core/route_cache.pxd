@@ -1,0 +1,44 @@
+cimport cython
+
+from weft.core.routes cimport Route
+from weft.core.subjects cimport elements, is_literal, is_reserved
+
+
+@cython.final
+cdef class CacheNode:
+    cdef dict children
+    cdef Route route
+
+
+@cython.final
+cdef class Generation:
+    cdef dict routes
+    cdef CacheNode root
+
+    @cython.locals(node=CacheNode, child=CacheNode, element=bytes)
+    cdef object add(self, Route route)
+
+    @cython.locals(route=Route, found=list)
+    cdef object forget(self, bytes pattern)
+
+
+@cython.final
+cdef class RouteCache:
+    cdef Py_ssize_t _half
+    cdef Generation _young
+    cdef Generation _old
+
+    @cython.locals(route=Route)
+    cpdef Route get(self, bytes subject)
+
+    @cython.locals(forgotten=Route)
+    cpdef object add(self, Route route)
+
+    cpdef object forget(self, bytes pattern)
+
+
+@cython.locals(child=CacheNode, element=bytes, name=bytes)
+cdef object _find_cached(CacheNode node, list parts, Py_ssize_t at, list found)
+
+@cython.locals(child=CacheNode)
+cdef object _find_all_cached(CacheNode node, list found)

@@ -1,0 +1,113 @@
+"""Routes remembered by subject, and forgotten exactly when a subscription touches them.
+
+Bounded: two generations, of which the older is let go as a whole. A route that leaves the cache is
+marked stale, so whoever holds on to one can tell without asking. Cached subjects are kept in a
+trie, so a new pattern costs what it matches, not what is cached.
+"""
+
+from weft.core.routes import Route
+from weft.core.subjects import elements, is_literal, is_reserved
+
+
+class CacheNode:
+    """A place in the trie of cached subjects, so that a pattern finds those it matches."""
+
+    def __init__(self) -> None:
+        self.children: dict[bytes, CacheNode] = {}
+        self.route: Route | None = None
+
+
+class Generation:
+    """Routes that were worked out in one stretch of time."""
+
+    def __init__(self) -> None:
+        self.routes: dict[bytes, Route] = {}
+        self.root = CacheNode()
+
+    def add(self, route: Route) -> None:
+        """Remember a route."""
+        node = self.root
+        for element in elements(route.subject):
+            child = node.children.get(element)
+            if child is None:
+                child = CacheNode()
+                node.children[element] = child
+            node = child
+        node.route = route
+        self.routes[route.subject] = route
+
+    def forget(self, pattern: bytes) -> None:
+        """Make stale every route whose subject the pattern matches."""
+        found: list[Route] = []
+        if is_literal(pattern):
+            route = self.routes.get(pattern)
+            if route is not None:
+                found.append(route)
+        else:
+            _find_cached(self.root, elements(pattern), 0, found)
+        for route in found:
+            route.is_stale = True
+            self.routes.pop(route.subject, None)
+
+
+class RouteCache:
+    """The routes of the subjects most recently sent to."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = max(1, limit // 2)
+        self._young = Generation()
+        self._old = Generation()
+
+    def __len__(self) -> int:
+        return len(self._young.routes) + len(self._old.routes)
+
+    def get(self, subject: bytes) -> Route | None:
+        """The route of a subject if it is remembered."""
+        route = self._young.routes.get(subject)
+        if route is None:
+            route = self._old.routes.pop(subject, None)
+            if route is not None:
+                self.add(route)
+        return route
+
+    def add(self, route: Route) -> None:
+        """Remember a route, and let the older half go if there are too many."""
+        if len(self._young.routes) >= self._half:
+            # Whoever still holds one of these must ask again: nobody will tell it of changes.
+            for forgotten in self._old.routes.values():
+                forgotten.is_stale = True
+            self._old = self._young
+            self._young = Generation()
+        self._young.add(route)
+
+    def forget(self, pattern: bytes) -> None:
+        """Make stale every route whose subject the pattern matches."""
+        self._young.forget(pattern)
+        self._old.forget(pattern)
+
+
+def _find_cached(node: CacheNode, parts: list[bytes], at: int, found: list[Route]) -> None:
+    if at == len(parts):
+        if node.route is not None:
+            found.append(node.route)
+        return
+    element = parts[at]
+    if element not in (b"*", b">"):
+        child = node.children.get(element)
+        if child is not None:
+            _find_cached(child, parts, at + 1, found)
+        return
+    for name, child in node.children.items():
+        if at == 0 and is_reserved(name):
+            continue
+        if element == b"*":
+            _find_cached(child, parts, at + 1, found)
+        else:
+            _find_all_cached(child, found)
+
+
+def _find_all_cached(node: CacheNode, found: list[Route]) -> None:
+    if node.route is not None:
+        found.append(node.route)
+    for child in node.children.values():
+        _find_all_cached(child, found)

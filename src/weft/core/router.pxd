@@ -1,0 +1,45 @@
+cimport cython
+
+from weft.core.interest cimport Interest, Subscriber
+from weft.core.outbox cimport Outbox
+from weft.core.route_cache cimport RouteCache
+from weft.core.routes cimport Route
+from weft.core.subjects cimport is_pattern, is_subject
+
+cdef int _CUT
+cdef int _POLICIES
+
+
+@cython.final
+cdef class Registered:
+    cdef list subscribers
+    cdef dict plain
+    cdef dict grouped
+
+    @cython.locals(subscriber=Subscriber)
+    cdef Subscriber subscriber(self, Outbox outbox, int policy)
+
+
+@cython.final
+cdef class Router:
+    cdef Interest _interest
+    cdef RouteCache _cache
+    cdef dict _registry
+    cdef Py_ssize_t _count
+
+    @cython.locals(registered=Registered, subscriber=Subscriber, present=Subscriber)
+    cpdef bint subscribe(self, Outbox outbox, bytes pattern, bytes group=*, int policy=*) except -1
+
+    @cython.locals(registered=Registered, present=Subscriber)
+    cpdef bint unsubscribe(self, Outbox outbox, bytes pattern, bytes group=*) except -1
+
+    cpdef Py_ssize_t leave(self, Outbox outbox) except -1
+
+    @cython.locals(route=Route)
+    cpdef Route route(self, bytes subject)
+
+    @cython.locals(registered=Registered, subscriber=Subscriber)
+    cpdef list subscriptions(self, Outbox outbox)
+
+
+cdef Subscriber _present(Registered registered, bytes pattern, bytes group)

@@ -1,0 +1,140 @@
+"""Who wants this subject: the subscriptions of a service and the routes they make.
+
+The subscriptions of a connection can be looked up, and so can the connections of a subject. A route
+is worked out on the first message to its subject and remembered; see route_cache.py for how it is
+forgotten.
+"""
+
+from typing import NamedTuple
+
+from weft.core.bounds import Policy
+from weft.core.interest import Interest, Subscriber
+from weft.core.outbox import Outbox
+from weft.core.route_cache import RouteCache
+from weft.core.routes import Route
+from weft.core.subjects import is_pattern, is_subject
+from weft.errors import BadSubject
+
+CACHED_ROUTES_MAX = 4096
+
+_CUT = int(Policy.CUT)
+_POLICIES = len(Policy)
+
+
+class Subscription(NamedTuple):
+    """One entry of the registry, for people and tools."""
+
+    pattern: bytes
+    group: bytes
+    policy: Policy
+
+
+class Registered:
+    """What one outbox is subscribed to."""
+
+    def __init__(self) -> None:
+        self.subscribers: list[Subscriber | None] = [None] * _POLICIES
+        self.plain: dict[bytes, Subscriber] = {}
+        self.grouped: dict[tuple[bytes, bytes], Subscriber] = {}
+
+    def subscriber(self, outbox: Outbox, policy: int) -> Subscriber:
+        """The one object that stands for this outbox under this policy."""
+        subscriber = self.subscribers[policy]
+        if subscriber is None:
+            subscriber = Subscriber(outbox, policy)
+            self.subscribers[policy] = subscriber
+        return subscriber
+
+
+class Router:
+    """The subscriptions of one service."""
+
+    def __init__(self, cached_routes_max: int = CACHED_ROUTES_MAX) -> None:
+        self._interest = Interest()
+        self._cache = RouteCache(cached_routes_max)
+        self._registry: dict[Outbox, Registered] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def subscribe(
+        self, outbox: Outbox, pattern: bytes, group: bytes = b"", policy: int = _CUT
+    ) -> bool:
+        """Add a subscription, or change its policy; False if it was there as it is.
+
+        Raises:
+            BadSubject: the pattern is not legal.
+        """
+        if not is_pattern(pattern):
+            raise BadSubject(f"a pattern of {len(pattern)} bytes is not legal")
+        registered = self._registry.get(outbox)
+        if registered is None:
+            registered = Registered()
+            self._registry[outbox] = registered
+        subscriber = registered.subscriber(outbox, Policy(policy))
+        present = _present(registered, pattern, group)
+        if present is subscriber:
+            return False
+        if present is not None:
+            self._interest.remove(pattern, group, present)
+            self._count -= 1
+        self._interest.add(pattern, group, subscriber)
+        if group:
+            registered.grouped[(pattern, group)] = subscriber
+        else:
+            registered.plain[pattern] = subscriber
+        self._count += 1
+        self._cache.forget(pattern)
+        return True
+
+    def unsubscribe(self, outbox: Outbox, pattern: bytes, group: bytes = b"") -> bool:
+        """Remove a subscription; False if there is none."""
+        registered = self._registry.get(outbox)
+        present = None if registered is None else _present(registered, pattern, group)
+        if registered is None or present is None:
+            return False
+        if group:
+            del registered.grouped[(pattern, group)]
+        else:
+            del registered.plain[pattern]
+        if not registered.plain and not registered.grouped:
+            del self._registry[outbox]
+        self._interest.remove(pattern, group, present)
+        self._count -= 1
+        self._cache.forget(pattern)
+        return True
+
+    def leave(self, outbox: Outbox) -> int:
+        """Remove every subscription of an outbox; return how many there were."""
+        subscriptions = self.subscriptions(outbox)
+        for subscription in subscriptions:
+            self.unsubscribe(outbox, subscription.pattern, subscription.group)
+        return len(subscriptions)
+
+    def route(self, subject: bytes) -> Route | None:
+        """Where messages to a subject go; None if it is not a legal subject."""
+        route = self._cache.get(subject)
+        if route is None and is_subject(subject):
+            route = Route(subject, self._interest.match(subject))
+            self._cache.add(route)
+        return route
+
+    def subscriptions(self, outbox: Outbox) -> list[Subscription]:
+        """What an outbox is subscribed to."""
+        registered = self._registry.get(outbox)
+        if registered is None:
+            return []
+        return [
+            Subscription(pattern, b"", Policy(subscriber.policy))
+            for pattern, subscriber in registered.plain.items()
+        ] + [
+            Subscription(pattern, group, Policy(subscriber.policy))
+            for (pattern, group), subscriber in registered.grouped.items()
+        ]
+
+
+def _present(registered: Registered, pattern: bytes, group: bytes) -> Subscriber | None:
+    if group:
+        return registered.grouped.get((pattern, group))
+    return registered.plain.get(pattern)

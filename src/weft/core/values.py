@@ -1,0 +1,138 @@
+"""Python values as field values: which type a value has by default, and what each type can hold.
+
+A value that its type cannot hold exactly is refused, never rounded or guessed at.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from weft.core.fields import FieldType
+from weft.core.words import has_utf8, is_int64
+from weft.errors import BadField
+
+_STRING = int(FieldType.STRING)
+_INT64 = int(FieldType.INT64)
+_DOUBLE = int(FieldType.DOUBLE)
+_MESSAGE = int(FieldType.MESSAGE)
+_BOOL = int(FieldType.BOOL)
+_BLOB = int(FieldType.BLOB)
+_LIST = int(FieldType.LIST)
+_NULL = int(FieldType.NULL)
+_TIMESTAMP = int(FieldType.TIMESTAMP)
+
+_INT64_MIN = -(1 << 63)
+_INT64_MAX = (1 << 63) - 1
+_RANGES = {
+    int(FieldType.INT32): (-(1 << 31), (1 << 31) - 1),
+    int(FieldType.UINT32): (0, (1 << 32) - 1),
+    int(FieldType.INT64): (_INT64_MIN, _INT64_MAX),
+    int(FieldType.UINT64): (0, (1 << 64) - 1),
+    int(FieldType.TIMESTAMP): (_INT64_MIN, _INT64_MAX),
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def default_kind(value: object) -> int:
+    """The field type that a scalar has when none is given; 0 if it is not a scalar."""
+    if isinstance(value, str):
+        return _STRING
+    if isinstance(value, bool):
+        return _BOOL
+    if isinstance(value, int):
+        return _INT64
+    if isinstance(value, float):
+        return _DOUBLE
+    if value is None:
+        return _NULL
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _BLOB
+    if isinstance(value, datetime):
+        return _TIMESTAMP
+    return 0
+
+
+def raw_scalar(kind: int, value: Any) -> object:
+    """The raw form of a scalar of this type.
+
+    Raises:
+        BadField: the type cannot hold the value.
+    """
+    if kind == _STRING:
+        return checked_text(value)
+    if kind == _DOUBLE:
+        return value if type(value) is float else _raw_double(value)
+    if kind == _INT64 and type(value) is int and is_int64(value):
+        return value
+    if kind == _BLOB:
+        return value if type(value) is bytes else _raw_blob(value)
+    if kind in (_BOOL, _NULL):
+        if default_kind(value) != kind:
+            raise _misfit(kind, value)
+        return value
+    if kind == _TIMESTAMP and isinstance(value, datetime):
+        return _raw_integer(kind, nanoseconds(value))
+    return _raw_integer(kind, value)
+
+
+def checked_text(value: Any) -> str:
+    """A str that has a UTF-8 form.
+
+    Raises:
+        BadField: it is not a str, or it holds half of a surrogate pair.
+    """
+    if type(value) is not str:
+        if not isinstance(value, str):
+            raise _misfit(_STRING, value)
+        value = str(value)
+    if not has_utf8(value):
+        raise BadField(f"{value[:64]!r} has no UTF-8 form: it holds half of a surrogate pair")
+    text: str = value
+    return text
+
+
+def nanoseconds(moment: datetime) -> int:
+    """A moment as ns since the epoch.
+
+    Raises:
+        BadField: it has no time zone.
+    """
+    if moment.tzinfo is None:
+        raise BadField(f"{moment!r} has no time zone: whose clock is it?")
+    return (moment - _EPOCH) // _MICROSECOND * 1_000
+
+
+def moment(time_ns: int) -> datetime:
+    """The moment so many ns after the epoch, in UTC; a datetime holds no part of a microsecond."""
+    return _EPOCH + timedelta(microseconds=time_ns // 1_000)
+
+
+def _raw_integer(kind: int, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _misfit(kind, value)
+    low, high = _RANGES[kind]
+    if not low <= value <= high:
+        raise BadField(f"{value} is not in the range of {FieldType(kind)}: {low} … {high}")
+    return int(value)
+
+
+def _raw_double(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _misfit(_DOUBLE, value)
+    try:
+        double = float(value)
+    except OverflowError as error:
+        raise BadField("an integer is over the range of a double") from error
+    if double != value and value == value:  # noqa: PLR0124  # NaN is itself, and unequal to itself
+        raise BadField(f"{value} has no exact double")
+    return double
+
+
+def _raw_blob(value: Any) -> bytes:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise _misfit(_BLOB, value)
+    return bytes(value)
+
+
+def _misfit(kind: int, value: object) -> BadField:
+    return BadField(f"{type(value).__name__} is not a value for a field of type {FieldType(kind)}")

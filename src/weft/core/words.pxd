@@ -1,0 +1,121 @@
+# The C bodies of words.py, for modules that cimport them; the contract is in words.py.
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_Clear
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.math cimport exp
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
+    const char *utf8_or_null "PyUnicode_AsUTF8AndSize"(object text, Py_ssize_t *size)
+
+
+cpdef inline uint32_t u32_at(const unsigned char *data, Py_ssize_t at) noexcept:
+    cdef uint32_t value
+    memcpy(&value, data + at, 4)
+    return value
+
+
+cpdef inline int32_t i32_at(const unsigned char *data, Py_ssize_t at) noexcept:
+    cdef int32_t value
+    memcpy(&value, data + at, 4)
+    return value
+
+
+cpdef inline uint64_t u64_at(const unsigned char *data, Py_ssize_t at) noexcept:
+    cdef uint64_t value
+    memcpy(&value, data + at, 8)
+    return value
+
+
+cpdef inline int64_t i64_at(const unsigned char *data, Py_ssize_t at) noexcept:
+    cdef int64_t value
+    memcpy(&value, data + at, 8)
+    return value
+
+
+cpdef inline double f64_at(const unsigned char *data, Py_ssize_t at) noexcept:
+    cdef double value
+    memcpy(&value, data + at, 8)
+    return value
+
+
+cpdef inline void put_u32(unsigned char *data, Py_ssize_t at, uint32_t value) noexcept:
+    memcpy(data + at, &value, 4)
+
+
+cpdef inline void put_i32(unsigned char *data, Py_ssize_t at, int32_t value) noexcept:
+    memcpy(data + at, &value, 4)
+
+
+cpdef inline void put_u64(unsigned char *data, Py_ssize_t at, uint64_t value) noexcept:
+    memcpy(data + at, &value, 8)
+
+
+cpdef inline void put_i64(unsigned char *data, Py_ssize_t at, int64_t value) noexcept:
+    memcpy(data + at, &value, 8)
+
+
+cpdef inline void put_f64(unsigned char *data, Py_ssize_t at, double value) noexcept:
+    memcpy(data + at, &value, 8)
+
+
+cpdef inline void put_bytes(
+    unsigned char *data,
+    Py_ssize_t at,
+    const unsigned char *source,
+    Py_ssize_t start,
+    Py_ssize_t length,
+) noexcept:
+    memcpy(data + at, source + start, length)
+
+
+cpdef inline bint same_bytes(
+    const unsigned char *left,
+    Py_ssize_t at,
+    const unsigned char *right,
+    Py_ssize_t start,
+    Py_ssize_t length,
+) noexcept:
+    return memcmp(left + at, right + start, length) == 0
+
+
+cpdef inline bytes cut(const unsigned char *data, Py_ssize_t start, Py_ssize_t end):
+    return PyBytes_FromStringAndSize(<const char *> data + start, end - start)
+
+
+cpdef inline str text_at(const unsigned char *data, Py_ssize_t start, Py_ssize_t end):
+    return PyUnicode_DecodeUTF8(<char *> data + start, end - start, NULL)
+
+
+cpdef inline bint is_int64(object value) except -1:
+    cdef int overflow
+    PyLong_AsLongLongAndOverflow(value, &overflow)
+    return overflow == 0
+
+
+cpdef inline bint has_utf8(str text) noexcept:
+    cdef Py_ssize_t size
+    if utf8_or_null(text, &size) == NULL:
+        PyErr_Clear()
+        return False
+    return True
+
+
+cpdef inline Py_ssize_t text_size(str text) except -1:
+    cdef Py_ssize_t size
+    PyUnicode_AsUTF8AndSize(text, &size)
+    return size
+
+
+cpdef inline int put_text(unsigned char *data, Py_ssize_t at, str text) except -1:
+    cdef Py_ssize_t size
+    cdef const char *encoded = PyUnicode_AsUTF8AndSize(text, &size)
+    memcpy(data + at, encoded, size)
+    return 0
+
+
+cpdef inline double exponential(double power) noexcept:
+    return exp(power)

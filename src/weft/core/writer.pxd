@@ -1,0 +1,20 @@
+cimport cython
+
+from weft.core.words cimport cut, put_bytes
+
+cdef Py_ssize_t _FIRST_ROOM
+
+
+@cython.final
+cdef class Writer:
+    cdef readonly bytearray data
+    cdef readonly Py_ssize_t size
+
+    @cython.locals(start=Py_ssize_t, room=Py_ssize_t)
+    cpdef Py_ssize_t reserve(self, Py_ssize_t length) except -1
+
+    cpdef object put(self, source)
+
+    cpdef bytes take(self)
+
+    cpdef object forget(self, Py_ssize_t size)

@@ -1,0 +1,41 @@
+"""A buffer that frames and messages are written into, one after the other.
+
+It grows by doubling and keeps its room when taken from, so a steady writer allocates nothing.
+"""
+
+from weft.core.words import Bytes, cut, put_bytes
+
+_FIRST_ROOM = 256
+
+
+class Writer:
+    """Bytes written so far: `data[:size]`; what lies beyond is room."""
+
+    def __init__(self) -> None:
+        self.data = bytearray(_FIRST_ROOM)
+        self.size = 0
+
+    def reserve(self, length: int) -> int:
+        """Make room for so many bytes at the end and return its offset; the caller fills it."""
+        start = self.size
+        room = len(self.data)
+        if length > room - start:
+            self.data += bytes(max(room, length))
+        self.size = start + length
+        return start
+
+    def put(self, source: Bytes) -> None:
+        """Append bytes."""
+        length = len(source)
+        start = self.reserve(length)
+        put_bytes(self.data, start, source, 0, length)
+
+    def take(self) -> bytes:
+        """Everything written so far; the writer is empty afterwards and keeps its room."""
+        taken = cut(self.data, 0, self.size)
+        self.size = 0
+        return taken
+
+    def forget(self, size: int) -> None:
+        """Go back to an earlier size, dropping what was written since."""
+        self.size = size

@@ -1,0 +1,56 @@
+import pytest
+
+from weft.core.arena import Arena
+from weft.core.bounds import Bounds, Policy
+from weft.core.outbox import Outbox
+
+
+def test_bytes_are_put_one_after_the_other() -> None:
+    arena = Arena(16)
+    assert arena.put(b"hello") == 0
+    assert arena.put(b"world") == 5
+    assert arena.data[:10] == b"helloworld"
+    assert arena.room() == 6
+
+
+def test_bytes_that_do_not_fit_the_turn_are_not_taken() -> None:
+    arena = Arena(8)
+    arena.put(b"12345")
+    assert arena.put(b"6789") == -1
+    assert arena.fill == 5
+
+
+def test_a_reset_makes_room_for_the_next_turn() -> None:
+    arena = Arena(8)
+    arena.put(b"12345678")
+    Outbox(arena, Bounds()).push(0, 8, Policy.CUT)
+    arena.reset()
+    assert arena.put(b"87654321") == 0
+    assert arena.span_count == 0
+    assert arena.waiting == []
+
+
+def test_the_same_stretch_is_cut_once_in_a_turn() -> None:
+    arena = Arena(8)
+    arena.put(b"12345678")
+    first = arena.shared_cut(2, 3)
+    assert first == b"345"
+    assert arena.shared_cut(2, 3) is first
+    arena.reset()
+    arena.put(b"abcdefgh")
+    assert arena.shared_cut(2, 3) == b"cde"
+
+
+@pytest.mark.parametrize(("one", "other"), [((0, 9), (1, 0)), ((1, 2), (2, 1))])
+def test_different_stretches_are_different_cuts(
+    one: tuple[int, int], other: tuple[int, int]
+) -> None:
+    arena = Arena(9)
+    arena.put(b"123456789")
+    assert arena.shared_cut(*one) != arena.shared_cut(*other)
+
+
+def test_there_are_as_many_spans_as_a_turn_needs() -> None:
+    arena = Arena(16)
+    numbers = [arena.add_span(at % 16, 1, Policy.CUT) for at in range(5000)]
+    assert numbers == list(range(5000))

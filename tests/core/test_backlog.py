@@ -1,0 +1,219 @@
+import tracemalloc
+
+import pytest
+
+from weft.core.arena import Arena
+from weft.core.backlog import Backlog
+from weft.core.bounds import Bounds, Policy
+from weft.core.frames import Decoder, Kind, encode
+from weft.core.messages import Message
+
+AGE_NS = 1000
+BOUNDS = Bounds(8 << 10, AGE_NS)
+
+
+def message(subject: str, size: int) -> bytes:
+    return encode(Kind.MESSAGE, subject.encode(), Message(body=b"x" * size).encode())
+
+
+def keep(backlog: Backlog, frames: bytes, policy: Policy, now_ns: int = 0) -> None:
+    arena = Arena(1 << 16)
+    span = arena.add_span(arena.put(frames), len(frames), policy)
+    backlog.keep_span(arena, span, now_ns)
+
+
+def taken(backlog: Backlog) -> list[str]:
+    """Everything owed, as subjects; a gap is its reason and count."""
+    decoder = Decoder()
+    while not backlog.is_empty():
+        data = backlog.take(1 << 16, 0)
+        decoder.feed(bytes(data))
+        backlog.sent(len(data))
+    found = []
+    for frame in iter(decoder.next_frame, None):
+        received = Message.from_frame(frame)
+        is_gap = frame[4] == Kind.GAP
+        found.append(f"{received['reason']} {received['count']}" if is_gap else received.subject)
+    return found
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_what_fits_is_kept_in_order(policy: Policy) -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "abc":
+        keep(backlog, message(subject, 100), policy)
+    assert taken(backlog) == ["a", "b", "c"]
+    assert backlog.size == 0
+
+
+def test_cut_gives_up_the_reader_and_holds_nothing() -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "abc":
+        keep(backlog, message(subject, 3000), Policy.CUT)
+    assert backlog.is_cut
+    assert backlog.size == 0
+
+
+def test_drop_new_keeps_the_oldest_and_says_what_it_dropped() -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "abcd":
+        keep(backlog, message(subject, 2400), Policy.DROP_NEW)
+    assert taken(backlog) == ["slow 2", "a", "b"]
+
+
+def test_drop_old_keeps_the_newest_and_says_what_it_dropped() -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "abcd":
+        keep(backlog, message(subject, 2400), Policy.DROP_OLD)
+    assert taken(backlog) == ["slow 2", "c", "d"]
+
+
+def test_latest_keeps_the_newest_of_each_subject_in_the_order_they_came() -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "abcab":
+        keep(backlog, message(subject, 10), Policy.LATEST)
+    assert taken(backlog) == ["conflated 2", "c", "a", "b"]
+
+
+def test_latest_conflates_within_one_span() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, b"".join(message(subject, 10) for subject in "aabaa"), Policy.LATEST)
+    assert taken(backlog) == ["conflated 3", "b", "a"]
+
+
+def test_latest_gives_way_when_subjects_are_too_many() -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "abcd":
+        keep(backlog, message(subject, 2400), Policy.LATEST)
+    assert taken(backlog) == ["slow 2", "c", "d"]
+
+
+def test_a_subject_that_gave_way_can_come_again() -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "abca":
+        keep(backlog, message(subject, 2400), Policy.LATEST)
+    assert taken(backlog) == ["slow 2", "c", "a"]
+
+
+@pytest.mark.parametrize("policy", [Policy.DROP_NEW, Policy.DROP_OLD, Policy.LATEST])
+def test_a_message_that_can_never_fit_is_dropped_and_nothing_gives_way_to_it(
+    policy: Policy,
+) -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("small", 10), Policy.DROP_OLD)
+    keep(backlog, message("big", 8000), policy)
+    assert taken(backlog) == ["slow 1", "small"]
+
+
+@pytest.mark.parametrize("policy", [Policy.DROP_OLD, Policy.LATEST])
+def test_what_may_be_dropped_gives_way_to_what_may_not(policy: Policy) -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 2400), policy)
+    keep(backlog, message("b", 2400), policy)
+    keep(backlog, message("must", 4000), Policy.CUT)
+    assert taken(backlog) == ["slow 1", "b", "must"]
+
+
+def test_a_full_backlog_of_droppable_messages_still_has_room_for_an_answer() -> None:
+    backlog = Backlog(BOUNDS)
+    for _ in range(100):
+        keep(backlog, message("a", 100), Policy.DROP_NEW)
+    keep(backlog, encode(Kind.PONG), Policy.CUT)
+    assert not backlog.is_cut
+
+
+def test_a_run_is_dropped_in_pieces_of_whole_frames() -> None:
+    backlog = Backlog(BOUNDS)
+    frames = b"".join(message(str(number), 30) for number in range(200))
+    keep(backlog, frames, Policy.DROP_OLD)
+    found = taken(backlog)
+    count = int(found[0].split()[1])
+    assert found == [f"slow {count}", *map(str, range(count, 200))]
+    # No more is dropped than the bound and one piece ask for.
+    kept = sum(len(message(str(number), 30)) for number in range(count, 200))
+    assert kept > BOUNDS.drop_bytes - BOUNDS.piece_bytes
+
+
+def test_the_bound_holds_while_losses_are_announced() -> None:
+    backlog = Backlog(BOUNDS)
+    for _ in range(1000):
+        keep(backlog, message("a", 200), Policy.DROP_OLD)
+        keep(backlog, message("b", 200), Policy.CUT)
+        if backlog.is_cut:
+            break
+        data = backlog.take(300, 0)
+        assert backlog.size <= BOUNDS.limit_bytes
+        backlog.sent(len(data) // 2)
+
+
+def test_an_unfinished_frame_is_finished_before_a_gap_is_announced() -> None:
+    backlog = Backlog(BOUNDS)
+    whole = message("first", 100)
+    backlog.begin(whole[40:], 0)
+    for subject in "abcd":
+        keep(backlog, message(subject, 2400), Policy.DROP_OLD)
+    assert bytes(backlog.take(1 << 16, 0)) == whole[40:]
+    backlog.sent(len(whole) - 40)
+    assert taken(backlog) == ["slow 2", "c", "d"]
+
+
+def test_an_unfinished_frame_over_the_bound_cuts() -> None:
+    backlog = Backlog(BOUNDS)
+    backlog.begin(b"x" * 8000, 0)
+    assert backlog.is_cut
+
+
+def test_a_loss_is_news_even_if_nothing_else_is_owed() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("big", 8000), Policy.DROP_NEW)
+    assert backlog.size == 0
+    assert not backlog.is_empty()
+    assert taken(backlog) == ["slow 1"]
+
+
+@pytest.mark.parametrize("policy", [Policy.DROP_NEW, Policy.DROP_OLD, Policy.LATEST])
+def test_what_waited_too_long_is_dropped(policy: Policy) -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("old", 10), policy, now_ns=0)
+    keep(backlog, message("new", 10), policy, now_ns=500)
+    backlog.expire(AGE_NS + 1)
+    assert taken(backlog) == ["old 1", "new"]
+
+
+def test_what_must_not_be_dropped_cuts_when_it_waited_too_long() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 10), Policy.CUT, now_ns=0)
+    backlog.expire(AGE_NS)
+    assert not backlog.is_cut
+    backlog.expire(AGE_NS + 1)
+    assert backlog.is_cut
+
+
+def test_a_reader_that_takes_nothing_of_what_is_on_its_way_is_cut() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 10), Policy.DROP_NEW)
+    backlog.take(100, 0)
+    backlog.expire(AGE_NS + 1)
+    assert backlog.is_cut
+
+
+@pytest.mark.parametrize("count", [-1, 1])
+def test_bytes_that_were_not_taken_cannot_have_been_sent(count: int) -> None:
+    with pytest.raises(ValueError, match="were not taken"):
+        Backlog(BOUNDS).sent(count)
+
+
+def test_slow_readers_of_the_same_frames_share_their_bytes() -> None:
+    arena = Arena(1 << 16)
+    frames = message("a", 6000)
+    span = arena.add_span(arena.put(frames), len(frames), Policy.CUT)
+    backlogs = [Backlog(BOUNDS) for _ in range(200)]
+    tracemalloc.start()
+    try:
+        for backlog in backlogs:
+            backlog.keep_span(arena, span, 0)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sum(backlog.size for backlog in backlogs) == 200 * len(frames)
+    assert peak < 100 * len(frames)

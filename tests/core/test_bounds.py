@@ -1,0 +1,26 @@
+import pytest
+
+from weft.core.bounds import GAP_MAX_BYTES, GAPS_MAX, Bounds, Policy
+
+
+def test_what_may_be_dropped_leaves_room_for_what_may_not() -> None:
+    bounds = Bounds(1 << 20)
+    assert bounds.drop_bytes < bounds.keep_bytes
+    assert bounds.keep_bytes + GAP_MAX_BYTES * GAPS_MAX <= bounds.limit_bytes
+
+
+@pytest.mark.parametrize("limit", [0, -1, 8191])
+def test_a_bound_too_small_to_announce_losses_in_is_refused(limit: int) -> None:
+    with pytest.raises(ValueError, match=f"{limit} bytes is under 8192"):
+        Bounds(limit)
+
+
+@pytest.mark.parametrize("age", [0, -1])
+def test_a_bound_on_age_is_positive(age: int) -> None:
+    with pytest.raises(ValueError, match="not positive"):
+        Bounds(limit_age_ns=age)
+
+
+def test_the_policy_that_keeps_most_is_the_highest() -> None:
+    assert max(Policy) is Policy.CUT
+    assert min(Policy) is Policy.LATEST

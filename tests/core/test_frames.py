@@ -1,0 +1,237 @@
+import random
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.core import frames
+from weft.core.frames import Decoder, Flag, Kind, Run, Stamp
+from weft.core.writer import Writer
+from weft.errors import BadFrame, FrameTooBig
+
+LIMIT = 1000
+FIRST = frames.encode(Kind.MESSAGE, b"a.b", b"hello", b"r", Flag.ANSWER)
+SECOND = frames.encode(Kind.PING)
+TWO_FRAMES = FIRST + SECOND
+
+any_frame = st.builds(
+    frames.encode,
+    kind=st.sampled_from(Kind),
+    subject=st.binary(max_size=255),
+    body=st.binary(max_size=LIMIT),
+    reply=st.binary(max_size=255),
+    flags=st.integers(0, 15),
+)
+
+
+def header(size: int, subject_length: int = 0, reply_length: int = 0) -> bytes:
+    return size.to_bytes(4, "little") + bytes([5, 0, subject_length, reply_length]) + bytes(24)
+
+
+def drain(decoder: Decoder) -> list[bytes]:
+    return list(iter(decoder.next_frame, None))
+
+
+def decode(data: bytes, limit: int = LIMIT) -> list[bytes]:
+    decoder = Decoder(limit)
+    decoder.feed(data)
+    return drain(decoder)
+
+
+@pytest.mark.req("MM-8")
+def test_the_size_is_little_endian_and_includes_itself() -> None:
+    assert SECOND[:4] == (32).to_bytes(4, "little")
+    assert FIRST[:4] == len(FIRST).to_bytes(4, "little")
+
+
+def test_a_frame_parses_into_what_it_was_made_of() -> None:
+    assert frames.parse(FIRST) == frames.Frame(5, 1, b"a.b", b"r", b"hello")
+
+
+@pytest.mark.req("MM-8")
+@pytest.mark.parametrize("cut", range(len(TWO_FRAMES) + 1))
+def test_frames_survive_any_split(cut: int) -> None:
+    decoder = Decoder()
+    decoder.feed(TWO_FRAMES[:cut])
+    found = drain(decoder)
+    decoder.feed(TWO_FRAMES[cut:])
+    assert found + drain(decoder) == [FIRST, SECOND]
+
+
+@pytest.mark.req("MM-8")
+@given(st.lists(any_frame, max_size=8), st.randoms(use_true_random=False))
+def test_any_frames_in_any_pieces_are_the_same_frames(
+    sent: list[bytes], chance: random.Random
+) -> None:
+    stream = b"".join(sent)
+    decoder = Decoder(LIMIT)
+    found = []
+    while stream:
+        length = chance.randint(1, 64)
+        decoder.feed(stream[:length])
+        stream = stream[length:]
+        found += drain(decoder)
+    assert found == sent
+
+
+@given(any_frame)
+def test_parse_and_encode_are_inverse(frame: bytes) -> None:
+    parsed = frames.parse(frame)
+    assert frame == frames.encode(
+        parsed.kind, parsed.subject, parsed.body, parsed.reply, parsed.flags
+    )
+
+
+@pytest.mark.req("MM-10")
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 31])
+def test_a_size_under_the_header_is_refused(size: int) -> None:
+    with pytest.raises(BadFrame, match=f"size of {size} bytes is under"):
+        decode(header(size))
+
+
+@pytest.mark.req("MM-10")
+@pytest.mark.parametrize(
+    "size", [LIMIT + 32 + 510 + 1, 1 << 20, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
+)
+def test_a_size_over_the_limit_is_refused_on_its_first_four_bytes(size: int) -> None:
+    decoder = Decoder(LIMIT)
+    decoder.feed(size.to_bytes(4, "little"))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FrameTooBig, match=f"{size} bytes is over the limit of {LIMIT + 542}"):
+            decoder.next_frame()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16_384
+
+
+@pytest.mark.req("MM-10")
+def test_a_body_over_the_limit_is_refused_though_the_frame_could_be_legal() -> None:
+    frame = frames.encode(Kind.MESSAGE, b"a", b"x" * (LIMIT + 1))
+    with pytest.raises(
+        FrameTooBig, match=f"body of {LIMIT + 1} bytes is over the limit of {LIMIT}"
+    ):
+        decode(frame)
+
+
+def test_a_body_at_the_limit_is_taken() -> None:
+    frame = frames.encode(Kind.MESSAGE, b"s" * 255, b"x" * LIMIT, b"r" * 255)
+    assert decode(frame) == [frame]
+
+
+@pytest.mark.req("MM-10")
+@pytest.mark.parametrize(("subject", "reply"), [(1, 0), (0, 1), (255, 255), (4, 4)])
+def test_names_longer_than_their_frame_are_refused(subject: int, reply: int) -> None:
+    with pytest.raises(BadFrame, match="subject and reply of"):
+        decode(header(32 + subject + reply - 1, subject, reply) + bytes(subject + reply - 1))
+
+
+@pytest.mark.req("MM-10")
+@pytest.mark.parametrize("cut", range(len(TWO_FRAMES) + 4))
+def test_whole_frames_before_a_bad_one_come_out_first_however_split(cut: int) -> None:
+    stream = TWO_FRAMES + (3).to_bytes(4, "little")
+    decoder = Decoder()
+    decoder.feed(stream[:cut])
+    found = []
+    for _ in range(2):
+        found += drain_until_bad(decoder)
+        decoder.feed(stream[cut:])
+        cut = len(stream)
+    assert found == [FIRST, SECOND]
+    with pytest.raises(BadFrame):
+        decoder.next_frame()
+
+
+def drain_until_bad(decoder: Decoder) -> list[bytes]:
+    found = []
+    try:
+        for frame in iter(decoder.next_frame, None):
+            found.append(frame)  # noqa: PERF402  # the frames before the error count
+    except BadFrame:
+        pass
+    return found
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_frames_or_a_named_error(data: bytes) -> None:
+    try:
+        found = decode(data)
+    except BadFrame:
+        return
+    assert data.startswith(b"".join(found))
+
+
+@pytest.mark.parametrize("limit", [-1, 1 << 31])
+def test_a_limit_that_no_size_could_say_is_refused(limit: int) -> None:
+    with pytest.raises(ValueError, match="body limit"):
+        Decoder(limit)
+
+
+@pytest.mark.parametrize("names", [(b"s" * 256, b""), (b"", b"r" * 256)])
+def test_names_over_255_bytes_cannot_be_encoded(names: tuple[bytes, bytes]) -> None:
+    with pytest.raises(BadFrame, match="the limit of each is 255"):
+        frames.encode(Kind.MESSAGE, names[0], b"", names[1])
+
+
+def test_frames_can_be_written_one_after_the_other() -> None:
+    writer = Writer()
+    for body in (b"one", b"two"):
+        start = frames.begin_frame(writer, Kind.MESSAGE, Flag.NONE, b"a", b"")
+        writer.put(body)
+        frames.end_frame(writer, start)
+    assert [frames.parse(frame).body for frame in decode(writer.take())] == [b"one", b"two"]
+
+
+def test_a_run_is_frames_of_one_subject_kind_and_flags() -> None:
+    same = frames.encode(Kind.MESSAGE, b"a", b"1", b"r") + frames.encode(Kind.MESSAGE, b"a", b"22")
+    others = [
+        frames.encode(Kind.MESSAGE, b"b", b"1"),
+        frames.encode(Kind.MESSAGE, b"bc", b"1"),
+        frames.encode(Kind.MESSAGE, b"bc", b"1", flags=Flag.NOT_BACK),
+        frames.encode(Kind.PING, b"bc"),
+    ]
+    data = same + b"".join(others)
+    run = Run()
+    found = []
+    at = 0
+    while run.read(data, at, len(data)):
+        found.append((run.count, run.subject(data), run.kind, run.flags))
+        at = run.end
+    assert found == [
+        (2, b"a", 5, 0),
+        (1, b"b", 5, 0),
+        (1, b"bc", 5, 0),
+        (1, b"bc", 5, 4),
+        (1, b"bc", 8, 0),
+    ]
+
+
+@pytest.mark.parametrize(("length", "need"), [(0, 0), (3, 0), (4, 41), (40, 41)])
+def test_a_run_says_how_large_the_unfinished_frame_is(length: int, need: int) -> None:
+    run = Run()
+    assert not run.read(FIRST, 0, length)
+    assert run.need == need
+    assert run.end == 0
+
+
+def test_stamping_writes_identity_and_time_in_place() -> None:
+    data = bytearray(FIRST + FIRST)
+    run = Run()
+    stamp = Stamp(origin=0xFFFFFFFF, publisher=7, sequence=(1 << 64) - 2, time_ns=-5)
+    run.read(data, 0, len(data))
+    run.stamp(data, stamp)
+    first, second = (frames.parse(frame) for frame in decode(bytes(data)))
+    assert first == (*frames.parse(FIRST)[:5], 0xFFFFFFFF, 7, (1 << 64) - 2, -5)
+    assert second.sequence == (1 << 64) - 1
+
+
+def test_a_slow_large_frame_costs_no_more_than_its_bytes() -> None:
+    frame = frames.encode(Kind.MESSAGE, b"a", b"x" * 100_000)
+    decoder = Decoder()
+    found = []
+    for at in range(len(frame)):
+        decoder.feed(frame[at : at + 1])
+        found += drain(decoder)
+    assert found == [frame]

@@ -1,0 +1,133 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.core.arena import Arena
+from weft.core.bounds import Bounds, Policy
+from weft.core.interest import Audience, Interest, Place, Subscriber
+from weft.core.outbox import Outbox
+from weft.core.subjects import is_pattern, matches
+
+ARENA = Arena(64)
+BOUNDS = Bounds()
+SUBSCRIBERS = [Subscriber(Outbox(ARENA, BOUNDS), Policy.CUT) for _ in range(4)]
+ONE, OTHER, THIRD, _ = SUBSCRIBERS
+
+element = st.sampled_from([b"a", b"b", b"_x"])
+subject = st.lists(element, min_size=1, max_size=4).map(b".".join)
+pattern = (
+    st.lists(st.sampled_from([b"a", b"b", b"_x", b"*", b">"]), min_size=1, max_size=4)
+    .map(b".".join)
+    .filter(is_pattern)
+)
+group = st.sampled_from([b"", b"", b"g", b"h"])
+who = st.integers(0, 3)
+
+
+def heard(places: list[Place]) -> set[tuple[bytes, int]]:
+    """Every group (or none) and subscriber that matched."""
+    found = set()
+    for place in places:
+        if not isinstance(place, Audience):
+            found.add((b"", SUBSCRIBERS.index(place)))
+            continue
+        found |= {(b"", SUBSCRIBERS.index(subscriber)) for subscriber in place.plain}
+        for name, members in place.groups.items():
+            found |= {(name, SUBSCRIBERS.index(subscriber)) for subscriber in members}
+    return found
+
+
+def test_a_literal_subject_is_found() -> None:
+    interest = Interest()
+    interest.add(b"a.b", b"", ONE)
+    assert heard(interest.match(b"a.b")) == {(b"", 0)}
+    assert interest.match(b"a.c") == []
+
+
+@pytest.mark.req("MM-16")
+@pytest.mark.parametrize("asked", [b"a.*.c", b"a.>", b"*.b.c", b">", b"*.*.*", b"*.>", b"a.b.*"])
+def test_a_pattern_is_found_by_a_subject_it_matches(asked: bytes) -> None:
+    interest = Interest()
+    interest.add(asked, b"", ONE)
+    assert heard(interest.match(b"a.b.c")) == {(b"", 0)}
+    assert interest.match(b"b") == ([ONE] if asked == b">" else [])
+
+
+def test_several_subscribers_of_one_pattern_are_all_found() -> None:
+    interest = Interest()
+    for subscriber in (ONE, OTHER, THIRD):
+        interest.add(b"a.*", b"", subscriber)
+    assert heard(interest.match(b"a.b")) == {(b"", 0), (b"", 1), (b"", 2)}
+
+
+def test_removing_leaves_the_others() -> None:
+    interest = Interest()
+    for subscriber in (ONE, OTHER):
+        interest.add(b"a", b"", subscriber)
+    interest.remove(b"a", b"", ONE)
+    assert interest.match(b"a") == [OTHER]
+    interest.remove(b"a", b"", OTHER)
+    assert interest.match(b"a") == []
+
+
+def test_a_subscriber_can_be_a_plain_one_and_a_member_of_groups() -> None:
+    interest = Interest()
+    for name in (b"", b"g", b"h"):
+        interest.add(b"a.>", name, ONE)
+    interest.remove(b"a.>", b"g", ONE)
+    assert heard(interest.match(b"a.b")) == {(b"", 0), (b"h", 0)}
+
+
+def test_a_group_goes_on_without_a_member_that_leaves() -> None:
+    interest = Interest()
+    for subscriber in (ONE, OTHER):
+        interest.add(b"a", b"g", subscriber)
+    interest.remove(b"a", b"g", ONE)
+    assert heard(interest.match(b"a")) == {(b"g", 1)}
+
+
+def test_a_wildcard_does_not_stand_for_a_reserved_first_element() -> None:
+    interest = Interest()
+    interest.add(b">", b"", ONE)
+    interest.add(b"*.a", b"", ONE)
+    interest.add(b"_x.*", b"", OTHER)
+    assert heard(interest.match(b"_x.a")) == {(b"", 1)}
+    assert interest.match(b"_y.a") == []
+
+
+def test_removing_what_was_never_added_is_an_error() -> None:
+    interest = Interest()
+    interest.add(b"a.*", b"", ONE)
+    with pytest.raises(KeyError):
+        interest.remove(b"b.*", b"", ONE)
+    with pytest.raises(KeyError):
+        interest.remove(b"a.*", b"", OTHER)
+
+
+def test_a_reserved_name_nobody_asked_for_is_heard_by_nobody() -> None:
+    assert Interest().match(b"_x.a") == []
+
+
+@pytest.mark.req("MM-16")
+@given(st.lists(st.tuples(pattern, group, who), max_size=30), st.data())
+def test_the_trie_agrees_with_brute_force(
+    asked: list[tuple[bytes, bytes, int]], data: st.DataObject
+) -> None:
+    interest = Interest()
+    present: set[tuple[bytes, bytes, int]] = set()
+    for entry in asked:
+        name, of_group, number = entry
+        if entry not in present:
+            interest.add(name, of_group, SUBSCRIBERS[number])
+            present.add(entry)
+        elif data.draw(st.booleans()):
+            interest.remove(name, of_group, SUBSCRIBERS[number])
+            present.remove(entry)
+    for sent_to in data.draw(st.lists(subject, max_size=5)):
+        expected = {
+            (of_group, number) for name, of_group, number in present if matches(name, sent_to)
+        }
+        assert heard(interest.match(sent_to)) == expected
+    for name, of_group, number in sorted(present):
+        interest.remove(name, of_group, SUBSCRIBERS[number])
+    assert all(interest.match(sent_to) == [] for sent_to in (b"a", b"a.b", b"_x.a.b", b"a.a.a.a"))

@@ -1,0 +1,167 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.core.arena import Arena
+from weft.core.bounds import Bounds, Policy
+from weft.core.outbox import Outbox
+from weft.core.router import Router, Subscription
+from weft.core.routes import Route
+from weft.core.subjects import is_pattern, matches
+from weft.errors import BadSubject
+
+ARENA = Arena(64)
+OUTBOXES = [Outbox(ARENA, Bounds()) for _ in range(3)]
+ONE, OTHER, _ = OUTBOXES
+
+pattern = (
+    st.lists(st.sampled_from([b"a", b"b", b"*", b">"]), min_size=1, max_size=3)
+    .map(b".".join)
+    .filter(is_pattern)
+)
+subject = st.lists(st.sampled_from([b"a", b"b"]), min_size=1, max_size=3).map(b".".join)
+
+
+def route(router: Router, name: bytes) -> Route:
+    found = router.route(name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.req("MM-16")
+def test_a_subscriber_is_routed_to_until_it_unsubscribes() -> None:
+    router = Router()
+    assert route(router, b"a.b").is_empty()
+    assert router.subscribe(ONE, b"a.*")
+    assert route(router, b"a.b").outboxes == [ONE]
+    assert router.unsubscribe(ONE, b"a.*")
+    assert route(router, b"a.b").is_empty()
+
+
+def test_a_route_is_worked_out_once() -> None:
+    router = Router()
+    router.subscribe(ONE, b"a.>")
+    assert route(router, b"a.b") is route(router, b"a.b")
+
+
+def test_a_change_elsewhere_leaves_a_route_as_it_is() -> None:
+    router = Router()
+    router.subscribe(ONE, b"a.>")
+    kept = route(router, b"a.b")
+    router.subscribe(OTHER, b"b.>")
+    router.subscribe(OTHER, b"a.c")
+    assert not kept.is_stale
+    assert route(router, b"a.b") is kept
+
+
+@pytest.mark.parametrize("asked", [b"a.b", b"a.*", b">"])
+def test_a_change_that_touches_a_route_makes_it_stale(asked: bytes) -> None:
+    router = Router()
+    before = route(router, b"a.b")
+    router.subscribe(ONE, asked)
+    assert before.is_stale
+    between = route(router, b"a.b")
+    router.unsubscribe(ONE, asked)
+    assert between.is_stale
+
+
+def test_subscribing_twice_is_one_subscription() -> None:
+    router = Router()
+    assert router.subscribe(ONE, b"a")
+    assert not router.subscribe(ONE, b"a")
+    assert len(router) == 1
+    assert router.unsubscribe(ONE, b"a")
+    assert not router.unsubscribe(ONE, b"a")
+    assert len(router) == 0
+
+
+def test_a_policy_can_be_changed() -> None:
+    router = Router()
+    router.subscribe(ONE, b"a", policy=Policy.LATEST)
+    assert list(route(router, b"a").policies) == [Policy.LATEST]
+    assert router.subscribe(ONE, b"a", policy=Policy.DROP_NEW)
+    assert list(route(router, b"a").policies) == [Policy.DROP_NEW]
+    assert len(router) == 1
+
+
+@pytest.mark.parametrize("illegal", [b"", b"a..b", b"a*", b"a/b", b"\xff"])
+def test_an_illegal_pattern_is_refused_and_changes_nothing(illegal: bytes) -> None:
+    router = Router()
+    with pytest.raises(BadSubject, match=f"{len(illegal)} bytes"):
+        router.subscribe(ONE, illegal)
+    assert router.subscriptions(ONE) == []
+
+
+def test_there_is_no_such_policy_as_7() -> None:
+    router = Router()
+    with pytest.raises(ValueError, match="7"):
+        router.subscribe(ONE, b"a", policy=7)
+    assert len(router) == 0
+    assert router.subscriptions(ONE) == []
+
+
+@pytest.mark.parametrize("illegal", [b"", b"a.", b"a.*", b">", b"\xff", b"x" * 256])
+def test_there_is_no_route_to_what_is_no_subject(illegal: bytes) -> None:
+    router = Router()
+    router.subscribe(ONE, b">")
+    assert router.route(illegal) is None
+
+
+@pytest.mark.req("HUB-5")
+def test_registrations_can_be_looked_up_both_ways() -> None:
+    router = Router()
+    router.subscribe(ONE, b"foo", policy=Policy.LATEST)
+    router.subscribe(ONE, b"foo.>", group=b"g")
+    router.subscribe(OTHER, b"foo")
+    assert router.subscriptions(ONE) == [
+        Subscription(b"foo", b"", Policy.LATEST),
+        Subscription(b"foo.>", b"g", Policy.CUT),
+    ]
+    assert route(router, b"foo").outboxes == [ONE, OTHER]
+    assert route(router, b"foo.x").groups[0].members == [ONE]
+
+
+def test_who_leaves_is_removed_everywhere() -> None:
+    router = Router()
+    for name in (b"a", b"a.*", b">"):
+        router.subscribe(ONE, name)
+        router.subscribe(ONE, name, group=b"g")
+    router.subscribe(OTHER, b"a.b")
+    assert router.leave(ONE) == 6
+    assert router.leave(ONE) == 0
+    assert route(router, b"a").is_empty()
+    assert route(router, b"a.b").outboxes == [OTHER]
+    assert len(router) == 1
+
+
+def test_a_group_and_a_plain_subscription_are_apart() -> None:
+    router = Router()
+    router.subscribe(ONE, b"a", group=b"g")
+    assert not router.unsubscribe(ONE, b"a")
+    assert not router.unsubscribe(OTHER, b"a", group=b"g")
+    assert router.unsubscribe(ONE, b"a", group=b"g")
+
+
+@pytest.mark.req("MM-16")
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["add", "remove", "send"]), st.integers(0, 2), pattern, subject),
+        max_size=60,
+    )
+)
+def test_a_router_with_a_tiny_cache_agrees_with_brute_force(
+    steps: list[tuple[str, int, bytes, bytes]],
+) -> None:
+    router = Router(cached_routes_max=4)
+    present: set[tuple[int, bytes]] = set()
+    for step, number, name, sent_to in steps:
+        if step == "add":
+            assert router.subscribe(OUTBOXES[number], name) is ((number, name) not in present)
+            present.add((number, name))
+        elif step == "remove":
+            assert router.unsubscribe(OUTBOXES[number], name) is ((number, name) in present)
+            present.discard((number, name))
+        else:
+            expected = {OUTBOXES[who] for who, asked in present if matches(asked, sent_to)}
+            assert set(route(router, sent_to).outboxes) == expected
+        assert len(router) == len(present)

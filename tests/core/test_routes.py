@@ -1,0 +1,125 @@
+import pytest
+
+from weft.core.arena import Arena
+from weft.core.bounds import Bounds, Policy
+from weft.core.frames import Kind, encode
+from weft.core.interest import Interest, Subscriber
+from weft.core.outbox import Outbox
+from weft.core.routes import Route
+
+FRAME = encode(Kind.MESSAGE, b"a.b", b"x" * 10)
+
+
+class Town:
+    """A few outboxes in one arena, with what they asked for."""
+
+    def __init__(self, count: int = 4) -> None:
+        self.arena = Arena(4096)
+        self.outboxes = [Outbox(self.arena, Bounds()) for _ in range(count)]
+        self.interest = Interest()
+
+    def ask(
+        self, number: int, pattern: bytes, group: bytes = b"", policy: Policy = Policy.CUT
+    ) -> None:
+        self.interest.add(pattern, group, Subscriber(self.outboxes[number], policy))
+
+    def route(self) -> Route:
+        return Route(b"a.b", self.interest.match(b"a.b"))
+
+    def deliver(
+        self, route: Route, count: int = 1, sender: int | None = None, is_not_back: bool = False
+    ) -> list[int]:
+        """Deliver so many frames; return how many each outbox got."""
+        start = self.arena.put(FRAME * count)
+        before = [outbox.pending for outbox in self.outboxes]
+        publisher = None if sender is None else self.outboxes[sender]
+        route.deliver(start, start + count * len(FRAME), publisher, is_not_back)
+        return [
+            (outbox.pending - then) // len(FRAME)
+            for outbox, then in zip(self.outboxes, before, strict=True)
+        ]
+
+
+def test_everyone_who_asked_gets_every_message() -> None:
+    town = Town()
+    town.ask(0, b"a.b")
+    town.ask(2, b"a.*")
+    assert town.deliver(town.route(), count=5) == [5, 0, 5, 0]
+
+
+def test_a_route_nobody_asked_for_is_empty() -> None:
+    town = Town()
+    assert town.route().is_empty()
+    town.ask(0, b"a.b", group=b"g")
+    assert not town.route().is_empty()
+    assert not Route(b"a.b", []).outboxes
+
+
+def test_a_connection_gets_a_message_once_however_many_of_its_patterns_match() -> None:
+    town = Town()
+    for pattern in (b"a.b", b"a.*", b">", b"*.b"):
+        town.ask(1, pattern)
+    assert town.deliver(town.route()) == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("policies", [(Policy.LATEST, Policy.CUT), (Policy.CUT, Policy.LATEST)])
+def test_of_several_policies_the_one_that_keeps_most_applies(
+    policies: tuple[Policy, Policy],
+) -> None:
+    town = Town()
+    for pattern, policy in zip((b"a.b", b"a.*"), policies, strict=True):
+        town.ask(0, pattern, policy=policy)
+    assert list(town.route().policies) == [Policy.CUT]
+
+
+def test_a_publisher_hears_itself_unless_it_opts_out() -> None:
+    town = Town()
+    for number in (0, 1):
+        town.ask(number, b"a.b")
+    assert town.deliver(town.route(), sender=0) == [1, 1, 0, 0]
+    assert town.deliver(town.route(), sender=0, is_not_back=True) == [0, 1, 0, 0]
+
+
+def test_of_a_group_one_member_gets_each_message_in_turn() -> None:
+    town = Town()
+    for number in range(3):
+        town.ask(number, b"a.b", group=b"g")
+    assert town.deliver(town.route(), count=6) == [2, 2, 2, 0]
+
+
+def test_turns_go_on_from_one_delivery_to_the_next() -> None:
+    town = Town()
+    for number in range(3):
+        town.ask(number, b"a.b", group=b"g")
+    route = town.route()
+    assert [town.deliver(route).index(1) for _ in range(4)] == [0, 1, 2, 0]
+
+
+def test_groups_of_one_name_are_one_group_whatever_their_patterns() -> None:
+    town = Town()
+    town.ask(0, b"a.b", group=b"g")
+    town.ask(1, b"a.*", group=b"g")
+    town.ask(2, b"a.>", group=b"h")
+    assert town.deliver(town.route(), count=4) == [2, 2, 4, 0]
+
+
+def test_a_group_prefers_a_member_that_is_not_the_sender() -> None:
+    town = Town()
+    for number in range(2):
+        town.ask(number, b"a.b", group=b"g")
+    assert town.deliver(town.route(), count=3, sender=0) == [0, 3, 0, 0]
+
+
+def test_the_sender_serves_its_group_if_it_is_alone_in_it() -> None:
+    town = Town()
+    town.ask(0, b"a.b", group=b"g")
+    assert town.deliver(town.route(), sender=0) == [1, 0, 0, 0]
+    assert town.deliver(town.route(), sender=0, is_not_back=True) == [0, 0, 0, 0]
+
+
+def test_a_member_that_is_a_plain_subscriber_too_gets_a_message_once() -> None:
+    town = Town()
+    town.ask(0, b"a.b")
+    town.ask(0, b"a.b", group=b"g")
+    town.ask(1, b"a.b", group=b"g")
+    assert town.deliver(town.route(), count=4) == [4, 2, 0, 0]

@@ -33,7 +33,7 @@ test-interpreted: build
 check: build ## format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: run 'make format'"; exit 1; }
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/cython-lint -q src
+	@$(BIN)/cython-lint src
 	@$(BIN)/mypy
 	@$(PY) -m pytest tests/test_layers.py
 
@@ -48,7 +48,7 @@ requirements: build ## every requirement, the tests that prove it, and whether t
 	@$(PY) tools/requirements.py
 
 fuzz: build $(VENV)/.fuzz ## feed the decoders hostile bytes; FUZZ_S=20 seconds for each
-	@FUZZ_S=$(or $(FUZZ_S),20) tools/fuzz.sh $(PY)
+	@FUZZ_S=$(or $(FUZZ_S),20) $(PY) -m fuzz
 
 lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/lock.txt
@@ -56,7 +56,7 @@ lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
 	    --generate-hashes --no-header requirements/$$name.in -o requirements/$$name.txt; done
 
 clean: ## remove everything that was made here
-	@rm -rf $(VENV) build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info
+	@rm -rf $(VENV) build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info fuzz/corpus
 	@find src -name '*.so' -delete
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -77,5 +77,6 @@ $(VENV)/.installed: requirements/dev.txt tools/prepare.sh pyproject.toml
 	@touch $@
 
 $(VENV)/.fuzz: $(VENV)/.installed requirements/fuzz.txt
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt \
+	    || { echo "weft: atheris, which fuzzing needs, cannot be installed for $$($(PY) --version)"; exit 1; }
 	@touch $@

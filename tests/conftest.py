@@ -1,10 +1,18 @@
-"""Refuses to test a compiled core that is older than its sources."""
+"""What all tests rely on: a core built from its present sources, and properties without timing."""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from weft import interpreted
+
+# A deadline would assert a time. Interpreted, the same properties get fewer examples: there they
+# look for a line that behaves otherwise, and the compiled run has already looked far.
+settings.register_profile(
+    "weft", deadline=None, max_examples=30 if interpreted.IS_ASKED_FOR else 100
+)
+settings.load_profile("weft")
 
 SOURCE = Path(interpreted.__file__).parent
 

@@ -13,6 +13,12 @@ def test_bytes_are_put_one_after_the_other() -> None:
     assert arena.room() == 6
 
 
+@pytest.mark.parametrize("size", [0, -1, (1 << 30) + 1])
+def test_an_arena_that_spans_could_not_number_is_refused(size: int) -> None:
+    with pytest.raises(ValueError, match=f"arena of {size} bytes"):
+        Arena(size)
+
+
 def test_bytes_that_do_not_fit_the_turn_are_not_taken() -> None:
     arena = Arena(8)
     arena.put(b"12345")

@@ -236,3 +236,14 @@ def test_a_mapping_with_too_many_keys_is_refused() -> None:
 def test_a_value_that_no_type_holds_is_refused_at_any_level(values: dict[str, Any]) -> None:
     with pytest.raises(BadField, match="no field type holds a"):
         fields_from_mapping(values, 1)
+
+
+@pytest.mark.parametrize("value", [Field("b", 1), [Field("b", 1)], {"c": Field("b", 1)}], ids=repr)
+def test_a_named_field_is_not_taken_for_a_value(value: object) -> None:
+    with pytest.raises(BadField, match="the field 'b' was given where only a value can be"):
+        fields_from_mapping({"a": value}, 1)
+
+
+def test_a_value_that_no_message_could_hold_is_refused_by_itself() -> None:
+    with pytest.raises(BadField, match="65537 values, nested ones counted, are over the limit"):
+        raw_value(FieldType.LIST, [None] * 65_536, 1)

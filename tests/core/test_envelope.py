@@ -4,6 +4,7 @@ from weft.core import frames
 from weft.core.envelope import Envelope
 from weft.core.frames import Flag, Kind, Run, Stamp
 from weft.core.messages import Message
+from weft.errors import BadFrame
 
 BODY = Message(value=21.5).encode()
 PARTS = ["subject", "reply", "origin", "publisher", "sequence", "time"]
@@ -72,3 +73,11 @@ def test_reading_the_envelope_does_not_read_the_body() -> None:
     frame = frames.encode(Kind.MESSAGE, b"a.b", b"not a message", b"r")
     message = Message.from_frame(frame)
     assert (message.subject, message.reply, message.time) == ("a.b", "r", 0)
+
+
+@pytest.mark.req("MM-9")
+@pytest.mark.parametrize(("subject", "reply"), [(b"\xff", b"r"), (b"a", b"\xc3\x28")])
+def test_a_name_that_is_not_utf_8_is_refused(subject: bytes, reply: bytes) -> None:
+    message = Message.from_frame(frames.encode(Kind.MESSAGE, subject, BODY, reply))
+    with pytest.raises(BadFrame, match="is not UTF-8"):
+        assert message.subject + message.reply

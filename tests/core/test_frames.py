@@ -45,6 +45,16 @@ def test_the_size_is_little_endian_and_includes_itself() -> None:
     assert FIRST[:4] == len(FIRST).to_bytes(4, "little")
 
 
+@pytest.mark.parametrize(
+    "data",
+    [b"", FIRST[:31], FIRST[:-1], FIRST + b"x", SECOND[:6] + b"\xc8\xc8" + SECOND[8:]],
+    ids=["nothing", "half a header", "too few", "too many", "names beyond the end"],
+)
+def test_what_is_not_one_whole_frame_is_not_taken_apart(data: bytes) -> None:
+    with pytest.raises(BadFrame, match=f"{len(data)} bytes are not one whole frame"):
+        frames.parse(data)
+
+
 def test_a_frame_parses_into_what_it_was_made_of() -> None:
     assert frames.parse(FIRST) == frames.Frame(5, 1, b"a.b", b"r", b"hello")
 

@@ -44,7 +44,6 @@ def test_a_literal_subject_is_found() -> None:
     assert interest.match(b"a.c") == []
 
 
-@pytest.mark.req("MM-16")
 @pytest.mark.parametrize("asked", [b"a.*.c", b"a.>", b"*.b.c", b">", b"*.*.*", b"*.>", b"a.b.*"])
 def test_a_pattern_is_found_by_a_subject_it_matches(asked: bytes) -> None:
     interest = Interest()
@@ -108,7 +107,6 @@ def test_a_reserved_name_nobody_asked_for_is_heard_by_nobody() -> None:
     assert Interest().match(b"_x.a") == []
 
 
-@pytest.mark.req("MM-16")
 @given(st.lists(st.tuples(pattern, group, who), max_size=30), st.data())
 def test_the_trie_agrees_with_brute_force(
     asked: list[tuple[bytes, bytes, int]], data: st.DataObject

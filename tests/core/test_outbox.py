@@ -253,5 +253,5 @@ class SlowReader(RuleBasedStateMachine):
             assert self.outbox.dropped() == self.announced
 
 
-SlowReader.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+SlowReader.TestCase.settings = settings(stateful_step_count=40)
 TestSlowReader = SlowReader.TestCase

@@ -41,7 +41,7 @@ def fields_of(**named: Any) -> Fields:
     return fields_from_mapping(named, 1)
 
 
-def same(left: object, right: object) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Equal in value and in type at every level, a NaN to itself."""
     if type(left) is not type(right):
         return False
@@ -51,7 +51,7 @@ def same(left: object, right: object) -> bool:
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, float):
         return struct.pack("<d", left) == struct.pack("<d", right)
-    return left == right
+    return bool(left == right)
 
 
 @given(st.dictionaries(st.text(max_size=3), values, max_size=4))

@@ -28,7 +28,6 @@ def route(router: Router, name: bytes) -> Route:
     return found
 
 
-@pytest.mark.req("MM-16")
 def test_a_subscriber_is_routed_to_until_it_unsubscribes() -> None:
     router = Router()
     assert route(router, b"a.b").is_empty()
@@ -107,7 +106,6 @@ def test_there_is_no_route_to_what_is_no_subject(illegal: bytes) -> None:
     assert router.route(illegal) is None
 
 
-@pytest.mark.req("HUB-5")
 def test_registrations_can_be_looked_up_both_ways() -> None:
     router = Router()
     router.subscribe(ONE, b"foo", policy=Policy.LATEST)
@@ -142,7 +140,6 @@ def test_a_group_and_a_plain_subscription_are_apart() -> None:
     assert router.unsubscribe(ONE, b"a", group=b"g")
 
 
-@pytest.mark.req("MM-16")
 @given(
     st.lists(
         st.tuples(st.sampled_from(["add", "remove", "send"]), st.integers(0, 2), pattern, subject),

@@ -47,6 +47,11 @@ class NoOffset(tzinfo):
     def utcoffset(self, _moment: datetime | None) -> None:
         return None
 
+    dst = utcoffset
+
+    def tzname(self, _moment: datetime | None) -> str:
+        return "nowhere"
+
 
 def type_name(value: object) -> str:
     return str(value) if isinstance(value, FieldType) else type(value).__name__
@@ -154,7 +159,9 @@ def test_a_float_is_a_double_as_it_is(value: float) -> None:
 
 @pytest.mark.parametrize("value", [math.nan, Metres("nan")], ids=["float", "a kind of float"])
 def test_nan_is_a_double(value: float) -> None:
-    assert math.isnan(raw_scalar(DOUBLE, value))
+    double = raw_scalar(DOUBLE, value)
+    assert isinstance(double, float)
+    assert math.isnan(double)
 
 
 @pytest.mark.parametrize("value", [0, -7, 1 << 53, 1 << 80, Metres(1.5)])

@@ -10,6 +10,8 @@ from array import array
 from weft.core.words import Bytes, cut, put_bytes
 
 ARENA_BYTES = 4 << 20
+# Spans are C ints, and what is gathered lies beyond what is read.
+ARENA_MAX_BYTES = 1 << 30
 _FIRST_SPANS = 1024
 
 
@@ -17,6 +19,8 @@ class Arena:
     """One per service. `data[:size]` takes what is read; the second half is for gathering."""
 
     def __init__(self, size_bytes: int = ARENA_BYTES) -> None:
+        if not 0 < size_bytes <= ARENA_MAX_BYTES:
+            raise ValueError(f"an arena of {size_bytes} bytes is not in 1 … {ARENA_MAX_BYTES}")
         self.size = size_bytes
         self.fill = 0
         self.data = bytearray(2 * size_bytes)

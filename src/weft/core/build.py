@@ -6,21 +6,26 @@ Messages and fields are RawValues: they already have their raw form and are take
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from weft.core.fields import DEPTH_MAX, Fields, FieldType
+from weft.core.fields import DEPTH_MAX, VALUES_MAX, Fields, FieldType
 from weft.core.values import checked_text, default_kind, raw_scalar
 from weft.errors import BadField
 
 _MESSAGE = int(FieldType.MESSAGE)
 _LIST = int(FieldType.LIST)
 _DEPTH_MAX = DEPTH_MAX
+_VALUES_MAX = VALUES_MAX
 
 
 class RawValue:
-    """A value that knows its field type and its raw form."""
+    """A value that knows its field type, its raw form and, if it is a field, its name."""
 
     def raw_kind(self) -> int:
         """The number of its field type."""
         raise NotImplementedError
+
+    def raw_name(self) -> str:
+        """Its own name, or nothing if it has none."""
+        return ""
 
     def raw_form(self) -> Any:
         """Its raw form; see fields.py."""
@@ -49,21 +54,13 @@ def raw_value(kind: int, value: Any, depth: int) -> Any:
     """The raw form of a value of this type, found in a message `depth` levels deep.
 
     Raises:
-        BadField: the type cannot hold the value, or it is nested too deep.
+        BadField: the type cannot hold the value, or it is over a limit.
     """
-    if isinstance(value, RawValue):
-        if value.raw_kind() != kind:
-            raise BadField(f"a {FieldType(value.raw_kind())} was given for a {FieldType(kind)}")
-        return value.raw_form()
-    if kind == _MESSAGE:
-        if not isinstance(value, Mapping):
-            raise BadField(f"{type(value).__name__} is not a message or a mapping")
-        return fields_from_mapping(value, depth + 1)
-    if kind == _LIST:
-        if not isinstance(value, (list, tuple)):
-            raise BadField(f"{type(value).__name__} is not a list or a tuple")
-        return fields_from_items(value, depth + 1)
-    return raw_scalar(kind, value)
+    raw = _raw_value(kind, value, depth)
+    if isinstance(raw, Fields):
+        _refuse_too_deep(depth + raw.depth)
+        _refuse_too_many(1 + raw.total)
+    return raw
 
 
 def add_value(fields: Fields, name: str, value: object, depth: int) -> None:
@@ -98,7 +95,30 @@ def fields_from_items(values: Iterable[Any], depth: int) -> Fields:
     return fields
 
 
+def _raw_value(kind: int, value: Any, depth: int) -> Any:
+    if isinstance(value, RawValue):
+        if value.raw_kind() != kind:
+            raise BadField(f"a {FieldType(value.raw_kind())} was given for a {FieldType(kind)}")
+        if value.raw_name():
+            raise BadField(f"the field {value.raw_name()!r} was given where only a value can be")
+        return value.raw_form()
+    if kind == _MESSAGE:
+        if not isinstance(value, Mapping):
+            raise BadField(f"{type(value).__name__} is not a message or a mapping")
+        return fields_from_mapping(value, depth + 1)
+    if kind == _LIST:
+        if not isinstance(value, (list, tuple)):
+            raise BadField(f"{type(value).__name__} is not a list or a tuple")
+        return fields_from_items(value, depth + 1)
+    return raw_scalar(kind, value)
+
+
 def _refuse_too_deep(depth: int) -> None:
     # Before descending: a list that holds itself has no bottom to count from.
     if depth > _DEPTH_MAX:
         raise BadField(f"nesting {depth} deep is over the limit of {_DEPTH_MAX}")
+
+
+def _refuse_too_many(count: int) -> None:
+    if count > _VALUES_MAX:
+        raise BadField(f"{count} values, nested ones counted, are over the limit of {_VALUES_MAX}")

@@ -6,3 +6,6 @@ cdef Py_ssize_t _HEADER
 
 cdef class Envelope(RawValue):
     cdef bytes _frame
+
+
+cdef str _name_at(bytes frame, Py_ssize_t start, Py_ssize_t length)

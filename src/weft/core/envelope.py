@@ -3,6 +3,7 @@
 from weft.core.build import RawValue
 from weft.core.frames import HEADER_BYTES
 from weft.core.words import i64_at, text_at, u32_at, u64_at
+from weft.errors import BadFrame
 
 _HEADER = HEADER_BYTES
 
@@ -15,17 +16,14 @@ class Envelope(RawValue):
     @property
     def subject(self) -> str:
         """What it was sent to; empty if it was not received."""
-        return (
-            "" if self._frame is None else text_at(self._frame, _HEADER, _HEADER + self._frame[6])
-        )
+        return "" if self._frame is None else _name_at(self._frame, _HEADER, self._frame[6])
 
     @property
     def reply(self) -> str:
         """Where an answer is awaited; empty if none is."""
         if self._frame is None:
             return ""
-        start = _HEADER + self._frame[6]
-        return text_at(self._frame, start, start + self._frame[7])
+        return _name_at(self._frame, _HEADER + self._frame[6], self._frame[7])
 
     @property
     def origin(self) -> int:
@@ -46,3 +44,10 @@ class Envelope(RawValue):
     def time(self) -> int:
         """When it entered, in ns since the epoch; 0 if it was not received."""
         return 0 if self._frame is None else i64_at(self._frame, 24)
+
+
+def _name_at(frame: bytes, start: int, length: int) -> str:
+    try:
+        return text_at(frame, start, start + length)
+    except UnicodeDecodeError as error:
+        raise BadFrame(f"a name of {length} bytes is not UTF-8") from error

@@ -68,6 +68,7 @@ class Fields:
         self.kinds.append(kind)
         self.values.append(raw)
         self.total += 1
+        self._index = None
         if isinstance(raw, Fields):
             self.adopt(raw)
         if self.total > _VALUES_MAX:

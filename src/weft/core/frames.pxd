@@ -71,3 +71,6 @@ cpdef Py_ssize_t begin_frame(
 ) except -1
 
 cpdef object end_frame(Writer writer, Py_ssize_t start)
+
+@cython.locals(length=Py_ssize_t, data="const unsigned char *")
+cpdef object check_whole(bytes frame)

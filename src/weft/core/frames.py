@@ -254,8 +254,25 @@ def end_frame(writer: Writer, start: int) -> None:
     put_u32(writer.data, start, writer.size - start)
 
 
+def check_whole(frame: bytes) -> None:
+    """Make sure that bytes are one frame, so that its parts can be read without looking further.
+
+    Raises:
+        BadFrame: they are fewer or more, or the names are longer than the frame.
+    """
+    length = len(frame)
+    data = frame
+    if length < _HEADER or u32_at(data, 0) != length or data[6] + data[7] > length - _HEADER:
+        raise BadFrame(f"{length} bytes are not one whole frame")
+
+
 def parse(frame: bytes) -> Frame:
-    """Take apart one whole frame, as Decoder and Run hand them out."""
+    """Take apart one whole frame, as a decoder hands it out.
+
+    Raises:
+        BadFrame: it is not one whole frame.
+    """
+    check_whole(frame)
     subject_end = HEADER_BYTES + frame[6]
     reply_end = subject_end + frame[7]
     return Frame(

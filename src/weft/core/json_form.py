@@ -19,7 +19,7 @@ from weft.core.values import checked_text, moment, nanoseconds, raw_scalar
 from weft.errors import BadField
 
 _TYPED = re.compile(r"\$+(blob|timestamp|double)")
-_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _UNUSUAL_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _INT64_MAX = (1 << 63) - 1
 
@@ -36,7 +36,9 @@ def fields_from_json(text: str | bytes) -> Fields:
         BadField: it is not a JSON object, names a key twice, or is over a limit.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        # json.loads would take bytes for UTF-16 if they look like it.
+        decoded = text if isinstance(text, str) else text.decode()
+        value = json.loads(decoded, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise BadField(f"nesting is over the limit of {DEPTH_MAX}") from error
     except BadField:
@@ -122,9 +124,11 @@ def _kind_and_raw(value: Any, depth: int) -> tuple[int, Any]:
 def _read_blob(text: Any) -> tuple[int, Any]:
     if not isinstance(text, str):
         raise BadField(f"$blob is a base64 string, not {_json_type(text)}")
+    if len(text) % 4 != 0:
+        raise BadField(f"$blob is not base64: {len(text)} characters are no multiple of 4")
     try:
-        return FieldType.BLOB, base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+        return FieldType.BLOB, binascii.a2b_base64(text, strict_mode=True)
+    except ValueError as error:
         raise BadField(f"$blob is not base64: {error}") from error
 
 
@@ -160,11 +164,11 @@ def _ns_from_text(text: Any) -> int:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadField(f"the key {twice!r} occurs twice in a JSON object")
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise BadField(f"the key {name!r} occurs twice in a JSON object")
+        values[name] = value
     return values
 
 

@@ -4,6 +4,7 @@ from weft.core.build cimport RawValue, add_value, fields_from_mapping, kind_of, 
 from weft.core.codec cimport decode_fields, encode_fields, put_fields
 from weft.core.envelope cimport Envelope
 from weft.core.fields cimport Fields
+from weft.core.frames cimport check_whole
 from weft.core.values cimport checked_text
 from weft.core.words cimport cut
 from weft.core.writer cimport Writer

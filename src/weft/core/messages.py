@@ -13,7 +13,7 @@ from weft.core.build import RawValue, add_value, fields_from_mapping, kind_of, r
 from weft.core.codec import decode_fields, encode_fields, put_fields
 from weft.core.envelope import Envelope
 from weft.core.fields import Fields, FieldType
-from weft.core.frames import HEADER_BYTES, Flag
+from weft.core.frames import HEADER_BYTES, Flag, check_whole
 from weft.core.json_form import fields_from_json, json_from_fields
 from weft.core.plain import dict_from_fields, shown_fields, shown_value
 from weft.core.values import checked_text, moment
@@ -46,7 +46,7 @@ class Field(RawValue):
             BadField: the type cannot hold the value.
         """
         self.name = checked_text(name)
-        self._kind = kind_of(value) if type is None else int(FieldType(type))
+        self._kind = kind_of(value) if type is None else _checked_kind(type)
         self._raw = raw_value(self._kind, value, 1)
 
     @staticmethod
@@ -113,6 +113,10 @@ class Field(RawValue):
         """The number of its type."""
         return self._kind
 
+    def raw_name(self) -> str:
+        """Its name."""
+        return self.name
+
     def raw_form(self) -> Any:
         """Its raw value; see fields.py."""
         return self._raw
@@ -165,7 +169,12 @@ class Message(Envelope):
 
     @staticmethod
     def from_frame(frame: bytes) -> "Message":
-        """The message in one whole frame, as a decoder hands it out; the body is not read yet."""
+        """The message in one whole frame, as a decoder hands it out; the body is not read yet.
+
+        Raises:
+            BadFrame: it is not one whole frame.
+        """
+        check_whole(frame)
         return _made(frame, None, None)
 
     @staticmethod
@@ -380,6 +389,13 @@ def _field(name: str, kind: int, raw: Any) -> Field:
     field._kind = kind
     field._raw = raw
     return field
+
+
+def _checked_kind(kind: int) -> int:
+    try:
+        return int(FieldType(kind))
+    except ValueError as error:
+        raise BadField(f"there is no field type {kind!r}") from error
 
 
 def _python_value(kind: int, raw: Any) -> Any:

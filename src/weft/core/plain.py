@@ -19,12 +19,13 @@ def dict_from_fields(fields: Fields) -> dict[str, Any]:
 
 def shown_fields(fields: Fields) -> list[str]:
     """Each field as `name=value`, with its type where the value alone does not tell."""
-    return [
-        f"{name}={shown_value(kind, raw)}"
-        if kind in {FieldType.MESSAGE, FieldType.LIST, default_kind(_plain_value(kind, raw))}
-        else f"{name}={FieldType(kind)}({shown_value(kind, raw)})"
-        for name, kind, raw in zip(fields.names, fields.kinds, fields.values, strict=True)
-    ]
+    shown = []
+    for name, kind, raw in zip(fields.names, fields.kinds, fields.values, strict=True):
+        value = shown_value(kind, raw)
+        if kind not in {FieldType.MESSAGE, FieldType.LIST, default_kind(_plain_value(kind, raw))}:
+            value = f"{FieldType(kind)}({value})"
+        shown.append(f"{name}={value}" if name else value)
+    return shown
 
 
 def shown_value(kind: int, raw: Any) -> str:

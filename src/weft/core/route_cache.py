@@ -13,7 +13,7 @@ class CacheNode:
     """A place in the trie of cached subjects, so that a pattern finds those it matches."""
 
     def __init__(self) -> None:
-        self.children: dict[bytes, CacheNode] = {}
+        self.children: dict[bytes, CacheNode] | None = None
         self.route: Route | None = None
 
 
@@ -28,6 +28,8 @@ class Generation:
         """Remember a route."""
         node = self.root
         for element in elements(route.subject):
+            if node.children is None:
+                node.children = {}
             child = node.children.get(element)
             if child is None:
                 child = CacheNode()
@@ -91,6 +93,8 @@ def _find_cached(node: CacheNode, parts: list[bytes], at: int, found: list[Route
         if node.route is not None:
             found.append(node.route)
         return
+    if node.children is None:
+        return
     element = parts[at]
     if element not in (b"*", b">"):
         child = node.children.get(element)
@@ -109,5 +113,6 @@ def _find_cached(node: CacheNode, parts: list[bytes], at: int, found: list[Route
 def _find_all_cached(node: CacheNode, found: list[Route]) -> None:
     if node.route is not None:
         found.append(node.route)
-    for child in node.children.values():
-        _find_all_cached(child, found)
+    if node.children is not None:
+        for child in node.children.values():
+            _find_all_cached(child, found)

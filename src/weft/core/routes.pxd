@@ -31,6 +31,9 @@ cdef class Route:
         self, Py_ssize_t start, Py_ssize_t end, Outbox sender, bint is_not_back
     ) except -1
 
+    @cython.locals(plain=dict, grouped=dict, members=dict)
+    cdef object _gather(self, list places)
+
 
 @cython.locals(length=Py_ssize_t, turn=Py_ssize_t, outbox=Outbox, data="const unsigned char *")
 cdef int _deliver_in_turn(

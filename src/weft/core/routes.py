@@ -35,13 +35,11 @@ class Route:
     def __init__(self, subject: bytes, places: list[Place]) -> None:
         self.subject = subject
         self.is_stale = False
-        plain: dict[Outbox, int] = {}
-        grouped: dict[bytes, dict[Outbox, int]] = {}
-        for place in places:
-            _add_place(place, plain, grouped)
-        self.outboxes = list(plain)
-        self.policies = bytearray(plain.values())
-        self.groups = [_group(grouped[name], plain) for name in grouped]
+        self.outboxes: list[Outbox] = []
+        self.policies = bytearray()
+        self.groups: list[Group] = []
+        if places:
+            self._gather(places)
 
     def is_empty(self) -> bool:
         """Say if nobody wants this subject."""
@@ -56,6 +54,17 @@ class Route:
         for position in range(len(self.groups)):
             group = self.groups[position]
             _deliver_in_turn(group, start, end, sender, is_not_back)
+
+    def _gather(self, places: list[Place]) -> None:
+        plain: dict[Outbox, int] = {}
+        grouped: dict[bytes, dict[Outbox, int]] = {}
+        for place in places:
+            _add_place(place, plain, grouped)
+        for outbox, policy in plain.items():
+            self.outboxes.append(outbox)
+            self.policies.append(policy)
+        for members in grouped.values():
+            self.groups.append(_group(members, plain))
 
 
 def _deliver_in_turn(

@@ -84,7 +84,8 @@ def checked_text(value: Any) -> str:
     if type(value) is not str:
         if not isinstance(value, str):
             raise _misfit(_STRING, value)
-        value = str(value)
+        # The characters themselves, whatever a subclass prints.
+        value = str.__str__(value)
     if not has_utf8(value):
         raise BadField(f"{value[:64]!r} has no UTF-8 form: it holds half of a surrogate pair")
     text: str = value
@@ -97,7 +98,7 @@ def nanoseconds(moment: datetime) -> int:
     Raises:
         BadField: it has no time zone.
     """
-    if moment.tzinfo is None:
+    if moment.utcoffset() is None:
         raise BadField(f"{moment!r} has no time zone: whose clock is it?")
     return (moment - _EPOCH) // _MICROSECOND * 1_000
 
@@ -112,7 +113,9 @@ def _raw_integer(kind: int, value: Any) -> int:
         raise _misfit(kind, value)
     low, high = _RANGES[kind]
     if not low <= value <= high:
-        raise BadField(f"{value} is not in the range of {FieldType(kind)}: {low} … {high}")
+        # A very long integer has no decimal form that Python would give.
+        shown = value if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
+        raise BadField(f"{shown} is not in the range of {FieldType(kind)}: {low} … {high}")
     return int(value)
 
 

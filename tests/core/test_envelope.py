@@ -1,9 +1,11 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weft.core import frames
 from weft.core.envelope import Envelope
 from weft.core.frames import Flag, Kind, Run, Stamp
-from weft.core.messages import Message
+from weft.core.messages import Field, Message
 from weft.errors import BadFrame
 
 BODY = Message(value=21.5).encode()
@@ -81,3 +83,40 @@ def test_a_name_that_is_not_utf_8_is_refused(subject: bytes, reply: bytes) -> No
     message = Message.from_frame(frames.encode(Kind.MESSAGE, subject, BODY, reply))
     with pytest.raises(BadFrame, match="is not UTF-8"):
         assert message.subject + message.reply
+
+
+def test_half_a_frame_is_no_message() -> None:
+    with pytest.raises(BadFrame, match="32 bytes are not one whole frame"):
+        Message.from_frame(bytes(32))
+
+
+names = st.text(max_size=3)
+any_field = st.recursive(
+    st.one_of(
+        st.builds(Field.string, names, st.text(max_size=6)),
+        st.builds(Field.int32, names, st.integers(-(1 << 31), (1 << 31) - 1)),
+        st.builds(Field.uint64, names, st.integers(0, (1 << 64) - 1)),
+        st.builds(Field.double, names, st.floats()),
+        st.builds(Field.blob, names, st.binary(max_size=6)),
+        st.builds(Field.bool, names, st.booleans()),
+        st.builds(Field.null, names),
+        st.builds(Field.timestamp, names, st.integers(-(1 << 63), (1 << 63) - 1)),
+    ),
+    lambda inner: st.builds(
+        lambda name, fields, is_list: Field(
+            name,
+            [field for field in fields if not field.name] if is_list else Message(*fields),
+        ),
+        names,
+        st.lists(inner, max_size=4),
+        st.booleans(),
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(any_field, max_size=5))
+def test_received_fields_make_the_same_body_again(fields: list[Field]) -> None:
+    body = Message(*fields).encode()
+    again = Message(*Message.from_frame(frames.encode(Kind.MESSAGE, b"a", body)).fields())
+    assert (again.fields(), again.encode()) == (fields, body)

@@ -1,11 +1,30 @@
-from weft.core.build cimport RawValue
-from weft.core.words cimport i64_at, text_at, u32_at, u64_at
+cimport cython
 
+from weft.core.build cimport RawValue
+from weft.core.codec cimport decode_fields, encode_fields, put_fields
+from weft.core.fields cimport Fields
+from weft.core.words cimport cut, i64_at, text_at, u32_at, u64_at
+from weft.core.writer cimport Writer
+
+cdef int _MESSAGE
+cdef int _BLOB
+cdef int _BARE
 cdef Py_ssize_t _HEADER
 
 
 cdef class Envelope(RawValue):
     cdef bytes _frame
+    cdef bytes _body
+    cdef Fields _fields
+
+    cpdef bytes encode(self)
+
+    cpdef object put(self, Writer writer)
+
+    @cython.locals(fields=Fields, start=Py_ssize_t)
+    cdef Fields _read(self)
 
 
 cdef str _name_at(bytes frame, Py_ssize_t start, Py_ssize_t length)
+
+cdef Py_ssize_t _body_start(bytes frame) except -1

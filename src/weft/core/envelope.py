@@ -1,17 +1,31 @@
-"""What the frame around a received message says: where it came from, where to, and when."""
+"""The bytes of a message and its fields, each made from the other when first needed.
+
+A received message keeps the frame it came in, and with it where it came from, where to, and when.
+"""
 
 from weft.core.build import RawValue
-from weft.core.frames import HEADER_BYTES
-from weft.core.words import i64_at, text_at, u32_at, u64_at
+from weft.core.codec import decode_fields, encode_fields, put_fields
+from weft.core.fields import Fields, FieldType
+from weft.core.frames import HEADER_BYTES, Flag
+from weft.core.words import cut, i64_at, text_at, u32_at, u64_at
+from weft.core.writer import Writer
 from weft.errors import BadFrame
 
+_MESSAGE = int(FieldType.MESSAGE)
+_BLOB = int(FieldType.BLOB)
+_BARE = int(Flag.BARE)
 _HEADER = HEADER_BYTES
 
 
 class Envelope(RawValue):
-    """The header of the frame a message came in; all zero and empty if it was made here."""
+    """A message as it is kept: in a frame, as a body, as fields, or as several of these.
+
+    What the frame's header says is all zero and empty if the message was made here.
+    """
 
     _frame: bytes | None
+    _body: bytes | None
+    _fields: Fields | None
 
     @property
     def subject(self) -> str:
@@ -45,9 +59,51 @@ class Envelope(RawValue):
         """When it entered, in ns since the epoch; 0 if it was not received."""
         return 0 if self._frame is None else i64_at(self._frame, 24)
 
+    def encode(self) -> bytes:
+        """The body as bytes."""
+        if self._body is None:
+            if self._frame is not None and not self._frame[5] & _BARE:
+                self._body = cut(self._frame, _body_start(self._frame), len(self._frame))
+            else:
+                self._body = encode_fields(self._read())
+        return self._body
+
+    def put(self, writer: Writer) -> None:
+        """Append the body to what is being written, without a copy in between."""
+        if self._fields is None:
+            writer.put(self.encode())
+        else:
+            put_fields(writer, self._fields)
+
+    def raw_kind(self) -> int:
+        """The number of the message type."""
+        return _MESSAGE
+
+    def raw_form(self) -> Fields:
+        """Its fields; see fields.py."""
+        return self._read()
+
+    def _read(self) -> Fields:
+        if self._fields is None:
+            if self._frame is None:
+                self._fields = decode_fields(self._body or b"")
+            elif self._frame[5] & _BARE:
+                # Complete before it is seen: another thread may be reading too.
+                fields = Fields(False)
+                start = _body_start(self._frame)
+                fields.add("", _BLOB, cut(self._frame, start, len(self._frame)))
+                self._fields = fields
+            else:
+                self._fields = decode_fields(self._frame, _body_start(self._frame))
+        return self._fields
+
 
 def _name_at(frame: bytes, start: int, length: int) -> str:
     try:
         return text_at(frame, start, start + length)
     except UnicodeDecodeError as error:
         raise BadFrame(f"a name of {length} bytes is not UTF-8") from error
+
+
+def _body_start(frame: bytes) -> int:
+    return _HEADER + frame[6] + frame[7]

@@ -1,13 +1,10 @@
 cimport cython
 
 from weft.core.build cimport RawValue, add_value, fields_from_mapping, kind_of, raw_value
-from weft.core.codec cimport decode_fields, encode_fields, put_fields
 from weft.core.envelope cimport Envelope
 from weft.core.fields cimport Fields
 from weft.core.frames cimport check_whole
 from weft.core.values cimport checked_text
-from weft.core.words cimport cut
-from weft.core.writer cimport Writer
 
 cdef int _STRING
 cdef int _INT32
@@ -20,8 +17,6 @@ cdef int _BOOL
 cdef int _BLOB
 cdef int _LIST
 cdef int _TIMESTAMP
-cdef int _BARE
-cdef Py_ssize_t _HEADER
 
 
 @cython.final
@@ -33,15 +28,6 @@ cdef class Field(RawValue):
 
 @cython.final
 cdef class Message(Envelope):
-    cdef bytes _body
-    cdef Fields _fields
-
-    cpdef bytes encode(self)
-
-    cpdef object put(self, Writer writer)
-
-    cdef Fields _read(self)
-
     @cython.locals(fields=Fields, position=Py_ssize_t)
     cdef object _get(self, str name, int kind)
 
@@ -60,5 +46,3 @@ cdef object _python_value(int kind, object raw)
 
 @cython.locals(i=Py_ssize_t)
 cdef list _list_from_fields(Fields items)
-
-cdef Py_ssize_t _body_start(bytes frame) except -1

@@ -10,15 +10,12 @@ from datetime import datetime
 from typing import Any
 
 from weft.core.build import RawValue, add_value, fields_from_mapping, kind_of, raw_value
-from weft.core.codec import decode_fields, encode_fields, put_fields
 from weft.core.envelope import Envelope
 from weft.core.fields import Fields, FieldType
-from weft.core.frames import HEADER_BYTES, Flag, check_whole
+from weft.core.frames import check_whole
 from weft.core.json_form import fields_from_json, json_from_fields
 from weft.core.plain import dict_from_fields, shown_fields, shown_value
 from weft.core.values import checked_text, moment
-from weft.core.words import cut
-from weft.core.writer import Writer
 from weft.errors import BadField, NoSuchField, WrongType
 
 _STRING = int(FieldType.STRING)
@@ -32,8 +29,6 @@ _BOOL = int(FieldType.BOOL)
 _BLOB = int(FieldType.BLOB)
 _LIST = int(FieldType.LIST)
 _TIMESTAMP = int(FieldType.TIMESTAMP)
-_BARE = int(Flag.BARE)
-_HEADER = HEADER_BYTES
 
 
 class Field(RawValue):
@@ -165,7 +160,7 @@ class Message(Envelope):
             made.add(field.name, field.raw_kind(), field.raw_form())
         for name, value in named.items():
             add_value(made, name, value, 1)
-        self._fields: Fields | None = made
+        self._fields = made
 
     @staticmethod
     def from_frame(frame: bytes) -> "Message":
@@ -208,30 +203,6 @@ class Message(Envelope):
     def to_json(self) -> str:
         """A JSON object of the values; of a name that occurs twice, the first."""
         return json_from_fields(self._read())
-
-    def encode(self) -> bytes:
-        """The body as bytes."""
-        if self._body is None:
-            if self._frame is not None and not self._frame[5] & _BARE:
-                self._body = cut(self._frame, _body_start(self._frame), len(self._frame))
-            else:
-                self._body = encode_fields(self._read())
-        return self._body
-
-    def put(self, writer: Writer) -> None:
-        """Append the body to what is being written, without a copy in between."""
-        if self._fields is None:
-            writer.put(self.encode())
-        else:
-            put_fields(writer, self._fields)
-
-    def raw_kind(self) -> int:
-        """The number of the message type."""
-        return _MESSAGE
-
-    def raw_form(self) -> Fields:
-        """Its fields; see fields.py."""
-        return self._read()
 
     @property
     def payload(self) -> bytes:
@@ -344,18 +315,6 @@ class Message(Envelope):
             return Message.from_frame, (self._frame,)
         return Message.from_body, (self.encode(),)
 
-    def _read(self) -> Fields:
-        if self._fields is None:
-            if self._frame is None:
-                self._fields = decode_fields(self._body or b"")
-            elif self._frame[5] & _BARE:
-                self._fields = Fields(False)
-                start = _body_start(self._frame)
-                self._fields.add("", _BLOB, cut(self._frame, start, len(self._frame)))
-            else:
-                self._fields = decode_fields(self._frame, _body_start(self._frame))
-        return self._fields
-
     def _get(self, name: str, kind: int) -> Any:
         fields = self._read()
         position = fields.find(name)
@@ -410,7 +369,3 @@ def _python_value(kind: int, raw: Any) -> Any:
 
 def _list_from_fields(items: Fields) -> list[Any]:
     return [_python_value(items.kinds[i], items.values[i]) for i in range(len(items))]
-
-
-def _body_start(frame: bytes) -> int:
-    return _HEADER + frame[6] + frame[7]

@@ -12,6 +12,7 @@ from Cython.Compiler import Options
 from setuptools import Extension, setup
 
 SOURCE = Path("src")
+C_FILES = Path("build/cython")
 # Their .pxd holds inline bodies for the modules that cimport them; there is nothing to compile.
 INLINE_ONLY = {"weft.core.words"}
 
@@ -36,17 +37,26 @@ def compiled_modules() -> list[Extension]:
     return extensions
 
 
+def is_changed() -> bool:
+    """Say if C files were made under other rules than these: Cython only looks at the sources."""
+    rules = Path(__file__).stat().st_mtime
+    return any(made.stat().st_mtime < rules for made in C_FILES.rglob("*.c"))
+
+
 # `make` builds in place, part by part, and then only registers the folder.
 IS_BUILT_ALREADY = bool(os.environ.get("WEFT_IS_BUILT"))
 
 setup(
     ext_modules=cythonize(
         [] if IS_BUILT_ALREADY else compiled_modules(),
-        build_dir="build/cython",
+        build_dir=str(C_FILES),
+        force=is_changed(),
         nthreads=os.cpu_count() or 1,
         compiler_directives={
             "language_level": 3,
             "annotation_typing": False,
+            # An attribute of None is an AttributeError, not a crash.
+            "nonecheck": True,
             "embedsignature": True,
             "embedsignature.format": "python",
         },

@@ -237,6 +237,15 @@ def test_stamping_writes_identity_and_time_in_place() -> None:
     assert second.sequence == (1 << 64) - 1
 
 
+def test_nothing_is_no_stamp() -> None:
+    data = bytearray(FIRST)
+    run = Run()
+    run.read(data, 0, len(data))
+    with pytest.raises(AttributeError):
+        run.stamp(data, None)  # type: ignore[arg-type]  # what an untyped caller may do
+    assert data == FIRST
+
+
 def test_a_slow_large_frame_costs_no_more_than_its_bytes() -> None:
     frame = frames.encode(Kind.MESSAGE, b"a", b"x" * 100_000)
     decoder = Decoder()

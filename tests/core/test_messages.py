@@ -375,6 +375,11 @@ def test_a_message_comes_back_from_a_dict_and_from_json(there: Callable[[Message
     assert back(there(message)) == message
 
 
+def test_a_message_is_not_put_into_nothing() -> None:
+    with pytest.raises(AttributeError):
+        Message(a=1).put(None)  # type: ignore[arg-type]  # what an untyped caller may do
+
+
 def test_there_is_no_field_type_99() -> None:
     with pytest.raises(BadField, match="no field type 99"):
         Field("x", 1, 99)  # type: ignore[arg-type]  # what an untyped caller may do

@@ -174,6 +174,12 @@ def test_a_quiet_backlog_grows_too_old() -> None:
     assert outbox.is_cut
 
 
+def test_an_outbox_with_no_arena_is_an_error_and_no_crash() -> None:
+    outbox = Outbox(None, None)  # type: ignore[arg-type]  # what an untyped caller may do
+    with pytest.raises(AttributeError):
+        outbox.push(0, 1, Policy.CUT)
+
+
 class SlowReader(RuleBasedStateMachine):
     """Any mix of policies, sizes, partial sends and time: the promises hold throughout."""
 

@@ -60,10 +60,8 @@ def put_fields(writer: Writer, fields: Fields) -> None:
     at = writer.reserve(4)
     put_i32(writer.data, at, count)
     for position in range(count):
-        if not fields.is_list:
-            _put_text(writer, fields.names[position])
         kind = fields.kinds[position]
-        at = writer.reserve(1)
+        at = writer.reserve(1) if fields.is_list else _put_text(writer, fields.names[position], 1)
         writer.data[at] = kind
         _put_value(writer, kind, fields.values[position])
 
@@ -193,16 +191,18 @@ class BodyReader:
         raise BadMessage(f"there is no field type {kind}")
 
 
-def _put_text(writer: Writer, text: str) -> None:
+def _put_text(writer: Writer, text: str, more: int) -> int:
+    """Append a string and room for some bytes more; return where that room begins."""
     length = text_size(text)
-    at = writer.reserve(4 + length)
+    at = writer.reserve(4 + length + more)
     put_i32(writer.data, at, length)
     put_text(writer.data, at + 4, text)
+    return at + 4 + length
 
 
 def _put_value(writer: Writer, kind: int, raw: Any) -> None:
     if kind == _STRING:
-        _put_text(writer, raw)
+        _put_text(writer, raw, 0)
     elif kind in (_INT64, _TIMESTAMP):
         at = writer.reserve(8)
         put_i64(writer.data, at, raw)

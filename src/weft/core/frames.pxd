@@ -44,7 +44,7 @@ cdef class Run:
     cpdef bytes subject(self, const unsigned char *data)
 
     @cython.locals(at=Py_ssize_t)
-    cpdef void stamp(self, unsigned char *data, Stamp stamp) noexcept
+    cpdef int stamp(self, unsigned char *data, Stamp stamp) except -1
 
     @cython.locals(size=Py_ssize_t, size_limit=Py_ssize_t, names=Py_ssize_t)
     cdef int _refuse(self, const unsigned char *data, Py_ssize_t at) except -1

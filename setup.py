@@ -37,6 +37,13 @@ def compiled_modules() -> list[Extension]:
     return extensions
 
 
+def remove_orphans() -> None:
+    """Delete extensions whose source is gone: they could still be imported."""
+    for extension in SOURCE.glob("weft/**/*.so"):
+        if not extension.with_name(extension.name.split(".")[0] + ".pxd").exists():
+            extension.unlink()
+
+
 def is_changed() -> bool:
     """Say if C files were made under other rules than these: Cython only looks at the sources."""
     rules = Path(__file__).stat().st_mtime
@@ -45,6 +52,8 @@ def is_changed() -> bool:
 
 # `make` builds in place, part by part, and then only registers the folder.
 IS_BUILT_ALREADY = bool(os.environ.get("WEFT_IS_BUILT"))
+
+remove_orphans()
 
 setup(
     ext_modules=cythonize(

@@ -49,15 +49,17 @@ def decode_a_frame() -> Case:
 
 def route_to_10_outboxes() -> Case:
     """Look up the route of a frame and push it to ten outboxes."""
-    arena, router, _ = _town(10)
-    for _ in range(FRAMES):
-        arena.put(FRAME)
+    arena, router, outboxes = _town(10)
 
     def work() -> None:
-        for at in range(0, arena.fill, len(FRAME)):
+        arena.put(FRAME * FRAMES)
+        for at in range(0, FRAMES * len(FRAME), len(FRAME)):
             route = router.route(SUBJECT)
             if route is not None:
                 route.deliver(at, at + len(FRAME), None, False)
+        for outbox in outboxes:
+            outbox.sent(outbox.pending)
+        arena.reset()
 
     return work, FRAMES
 

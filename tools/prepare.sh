@@ -31,4 +31,5 @@ if [ -n "$missing" ]; then
     DEBIAN_FRONTEND=noninteractive $install -qq >/dev/null
 fi
 
-[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+# One that was interrupted half-way, or made by a Python that is gone, is made anew.
+"$venv/bin/python" -c 'import pip' 2>/dev/null || "$python" -m venv --clear "$venv"

@@ -29,11 +29,35 @@ def test_bytes_that_do_not_fit_the_turn_are_not_taken() -> None:
 def test_a_reset_makes_room_for_the_next_turn() -> None:
     arena = Arena(8)
     arena.put(b"12345678")
-    Outbox(arena, Bounds()).push(0, 8, Policy.CUT)
+    outbox = Outbox(arena, Bounds())
+    outbox.push(0, 8, Policy.CUT)
+    outbox.sent(8)
     arena.reset()
     assert arena.put(b"87654321") == 0
     assert arena.span_count == 0
     assert arena.waiting == []
+
+
+def test_a_turn_is_not_over_while_an_outbox_has_spans_of_it() -> None:
+    arena = Arena(8)
+    arena.put(b"12345678")
+    outbox = Outbox(arena, Bounds())
+    outbox.push(0, 8, Policy.CUT)
+    outbox.sent(7)
+    with pytest.raises(ValueError, match="1 outboxes still hold spans"):
+        arena.reset()
+    outbox.sent(1)
+    arena.reset()
+
+
+@pytest.mark.parametrize("count", [-1, 9])
+def test_no_more_can_be_read_than_there_was_room_for(count: int) -> None:
+    arena = Arena(10)
+    arena.took(2)
+    with pytest.raises(ValueError, match=f"{count} bytes are not in the 8"):
+        arena.took(count)
+    arena.took(8)
+    assert arena.room() == 0
 
 
 def test_the_same_stretch_is_cut_once_in_a_turn() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from weft.core.arena import Arena
 from weft.core.backlog import Backlog
-from weft.core.bounds import Bounds, Policy
+from weft.core.bounds import KEPT_COST_BYTES, Bounds, Policy
 from weft.core.frames import Decoder, Kind, encode
 from weft.core.messages import Message
 
@@ -110,7 +110,7 @@ def test_what_may_be_dropped_gives_way_to_what_may_not(policy: Policy) -> None:
     backlog = Backlog(BOUNDS)
     keep(backlog, message("a", 2400), policy)
     keep(backlog, message("b", 2400), policy)
-    keep(backlog, message("must", 4000), Policy.CUT)
+    keep(backlog, message("must", 3600), Policy.CUT)
     assert taken(backlog) == ["slow 1", "b", "must"]
 
 
@@ -130,8 +130,64 @@ def test_a_run_is_dropped_in_pieces_of_whole_frames() -> None:
     count = int(found[0].split()[1])
     assert found == [f"slow {count}", *map(str, range(count, 200))]
     # No more is dropped than the bound and one piece ask for.
-    kept = sum(len(message(str(number), 30)) for number in range(count, 200))
-    assert kept > BOUNDS.drop_bytes - BOUNDS.piece_bytes
+    frame = len(message("100", 30))
+    frames_a_piece = BOUNDS.piece_bytes // frame
+    cost = (200 - count) * frame + (200 - count) // frames_a_piece * KEPT_COST_BYTES
+    assert cost > BOUNDS.drop_bytes - 2 * (BOUNDS.piece_bytes + KEPT_COST_BYTES)
+
+
+@pytest.mark.parametrize("policy", [Policy.LATEST, Policy.DROP_OLD, Policy.DROP_NEW])
+def test_the_bound_counts_what_it_takes_to_keep_many_tiny_frames(policy: Policy) -> None:
+    backlog = Backlog(Bounds(1 << 20))
+    tracemalloc.start()
+    try:
+        for number in range(30_000):
+            keep(backlog, encode(Kind.MESSAGE, b"%d" % number), policy)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert backlog.cost <= 1 << 20
+    # A dict keeps room for as many again; beyond that the cost is the memory.
+    assert held < 3 << 20
+
+
+def test_what_is_on_its_way_is_a_small_part_of_the_bound() -> None:
+    backlog = Backlog(BOUNDS)
+    for number in range(20):
+        keep(backlog, message(f"old.{number}", 30), Policy.DROP_OLD)
+    front = len(backlog.take(65_536, 0))
+    for number in range(20):
+        keep(backlog, message(f"new.{number}", 30), Policy.DROP_OLD)
+    assert front < BOUNDS.limit_bytes // 8
+    assert taken(backlog)[-1] == "new.19"
+
+
+def test_taking_next_to_nothing_still_gets_on() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 30), Policy.CUT)
+    assert len(backlog.take(0, 0)) > 0
+
+
+def test_latest_keeps_the_older_one_if_the_newer_cannot_fit() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("full", 3500), Policy.DROP_NEW)
+    keep(backlog, message("price", 100), Policy.LATEST)
+    keep(backlog, message("price", 3000), Policy.LATEST)
+    assert taken(backlog) == ["slow 1", "full", "price"]
+
+
+def test_the_rest_of_a_frame_does_not_overwrite_what_is_owed() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 10), Policy.CUT)
+    with pytest.raises(ValueError, match="come before the rest"):
+        backlog.begin(b"rest", 0)
+
+
+def test_what_is_lost_by_a_cut_is_counted() -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "abc":
+        keep(backlog, message(subject, 3000), Policy.CUT)
+    assert backlog.losses.total == 3
 
 
 def test_the_bound_holds_while_losses_are_announced() -> None:
@@ -142,7 +198,7 @@ def test_the_bound_holds_while_losses_are_announced() -> None:
         if backlog.is_cut:
             break
         data = backlog.take(300, 0)
-        assert backlog.size <= BOUNDS.limit_bytes
+        assert backlog.size <= backlog.cost <= BOUNDS.limit_bytes
         backlog.sent(len(data) // 2)
 
 

@@ -33,7 +33,7 @@ def heard(places: list[Place]) -> set[tuple[bytes, int]]:
             continue
         found |= {(b"", SUBSCRIBERS.index(subscriber)) for subscriber in place.plain}
         for name, members in place.groups.items():
-            found |= {(name, SUBSCRIBERS.index(subscriber)) for subscriber in members}
+            found |= {(name, SUBSCRIBERS.index(subscriber)) for subscriber in members.subscribers}
     return found
 
 

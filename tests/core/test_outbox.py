@@ -100,6 +100,24 @@ def test_bytes_that_were_not_pending_cannot_have_been_sent(count: int) -> None:
         outbox.sent(count)
 
 
+@pytest.mark.parametrize(
+    ("start", "length"), [(-1, 5), (0, 0), (0, -1), (0, 51), (1 << 40, 1), (50, 1)]
+)
+def test_bytes_that_are_not_of_this_turn_are_not_owed(start: int, length: int) -> None:
+    arena, outbox = made()
+    arena.put(FRAME)
+    with pytest.raises(ValueError, match="are not among the 50 of this turn"):
+        outbox.push(start, length, Policy.CUT)
+
+
+def test_nothing_overtakes_a_backlog() -> None:
+    arena, outbox = made()
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    outbox.settle(0)
+    with pytest.raises(ValueError, match="50 bytes of backlog must go first"):
+        outbox.gather()
+
+
 def test_nothing_is_taken_from_an_outbox_that_is_not_behind() -> None:
     _, outbox = made()
     assert bytes(outbox.take(100, 0)) == b""
@@ -234,7 +252,7 @@ class SlowReader(RuleBasedStateMachine):
 
     @invariant()
     def the_bound_is_never_exceeded(self) -> None:
-        assert self.outbox.owed() - self.outbox.pending <= LIMIT
+        assert self.outbox.owed() - self.outbox.pending <= self.outbox.cost() <= LIMIT
 
     @invariant()
     def order_is_kept_and_every_loss_announced_first(self) -> None:

@@ -106,3 +106,10 @@ def test_a_held_route_is_stale_once_a_pattern_touched_it(steps: list[tuple[str, 
             touched = [route for subject, route in held.items() if matches(name, subject)]
             assert all(route.is_stale for route in touched)
         assert len(cache) <= 6
+
+
+def test_deep_subjects_do_not_make_the_cache_larger() -> None:
+    cache = RouteCache(100)
+    for number in range(100):
+        cache.add(Route(b".".join([b"%d" % number] * 100), []))
+    assert len(cache) < 20

@@ -1,14 +1,18 @@
+import sys
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.core.arena import Arena
 from weft.core.bounds import Bounds, Policy
+from weft.core.frames import Kind, encode
 from weft.core.outbox import Outbox
 from weft.core.router import Router, Subscription
 from weft.core.routes import Route
 from weft.core.subjects import is_pattern, matches
-from weft.errors import BadSubject
+from weft.errors import BadSubject, UsageError
 
 ARENA = Arena(64)
 OUTBOXES = [Outbox(ARENA, Bounds()) for _ in range(3)]
@@ -93,7 +97,7 @@ def test_an_illegal_pattern_is_refused_and_changes_nothing(illegal: bytes) -> No
 
 def test_there_is_no_such_policy_as_7() -> None:
     router = Router()
-    with pytest.raises(ValueError, match="7"):
+    with pytest.raises(UsageError, match="no policy 7"):
         router.subscribe(ONE, b"a", policy=7)
     assert len(router) == 0
     assert router.subscriptions(ONE) == []
@@ -162,3 +166,38 @@ def test_a_router_with_a_tiny_cache_agrees_with_brute_force(
             expected = {OUTBOXES[who] for who, asked in present if matches(asked, sent_to)}
             assert set(route(router, sent_to).outboxes) == expected
         assert len(router) == len(present)
+
+
+@pytest.mark.parametrize("pattern_of_another", [b"other.*", b"jobs.*"])
+def test_a_group_shares_work_whatever_becomes_of_routes(pattern_of_another: bytes) -> None:
+    arena = Arena(1 << 16)
+    frame = encode(Kind.MESSAGE, b"jobs.1", b"")
+    members = [Outbox(arena, Bounds()) for _ in range(4)]
+    router = Router()
+    for member in members:
+        router.subscribe(member, b"jobs.>", group=b"workers")
+    for number in range(100):
+        router.subscribe(ONE, pattern_of_another)
+        router.unsubscribe(ONE, pattern_of_another)
+        start = arena.put(frame)
+        route(router, b"jobs.%d" % (number % 50)).deliver(start, arena.fill, None, False)
+    assert [member.pending // len(frame) for member in members] == [25, 25, 25, 25]
+
+
+def test_what_was_forgotten_is_not_kept_in_the_cache() -> None:
+    arena = Arena(64)
+    leaver = Outbox(arena, Bounds())
+    router = Router(cached_routes_max=16)
+    references = sys.getrefcount(leaver)
+    tracemalloc.start()
+    try:
+        for number in range(2_000):
+            name = b"a.%d" % number
+            router.subscribe(leaver, name)
+            route(router, name)
+            router.unsubscribe(leaver, name)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000
+    assert sys.getrefcount(leaver) == references

@@ -123,3 +123,29 @@ def test_a_member_that_is_a_plain_subscriber_too_gets_a_message_once() -> None:
     town.ask(0, b"a.b", group=b"g")
     town.ask(1, b"a.b", group=b"g")
     assert town.deliver(town.route(), count=4) == [4, 2, 0, 0]
+
+
+def test_a_delivery_says_how_many_it_reached() -> None:
+    town = Town()
+    assert town.route().deliver(0, 0, None, False) == 0
+    start = town.arena.put(FRAME * 2)
+    town.ask(0, b"a.b")
+    town.ask(1, b"a.b")
+    town.ask(1, b"a.b", group=b"g")
+    assert town.route().deliver(start, town.arena.fill, None, False) == 4
+    assert town.route().deliver(start, town.arena.fill, town.outboxes[0], True) == 3
+
+
+def test_a_group_of_only_the_sender_is_nobody_if_it_opts_out() -> None:
+    town = Town()
+    start = town.arena.put(FRAME)
+    town.ask(0, b"a.b", group=b"g")
+    assert town.route().deliver(start, town.arena.fill, town.outboxes[0], True) == 0
+
+
+def test_frames_beyond_the_turn_are_not_delivered() -> None:
+    town = Town()
+    town.arena.put(FRAME)
+    town.ask(0, b"a.b", group=b"g")
+    with pytest.raises(ValueError, match="are not among"):
+        town.route().deliver(0, 1 << 40, None, False)

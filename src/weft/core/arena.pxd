@@ -8,9 +8,10 @@ cdef Py_ssize_t _FIRST_SPANS
 @cython.final
 cdef class Arena:
     cdef readonly Py_ssize_t size
-    cdef public Py_ssize_t fill
+    cdef readonly Py_ssize_t fill
     cdef readonly bytearray data
     cdef readonly list waiting
+    cdef public Py_ssize_t in_use
     cdef readonly int span_count
     cdef int _span_room
     cdef int[::1] starts
@@ -23,6 +24,8 @@ cdef class Arena:
 
     @cython.locals(length=Py_ssize_t, start=Py_ssize_t)
     cpdef Py_ssize_t put(self, source) except -2
+
+    cpdef object took(self, Py_ssize_t count)
 
     @cython.locals(number=int)
     cpdef int add_span(self, int start, int length, int policy) except -1

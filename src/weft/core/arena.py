@@ -24,8 +24,10 @@ class Arena:
         self.size = size_bytes
         self.fill = 0
         self.data = bytearray(2 * size_bytes)
-        # Outboxes that got a span in this turn, each once.
+        # Outboxes that got their first span since they last had none.
         self.waiting: list[object] = []
+        # How many outboxes have spans: while any has, the bytes may not be given up.
+        self.in_use = 0
         self.span_count = 0
         self._span_room = _FIRST_SPANS
         self.starts = _ints(_FIRST_SPANS)
@@ -47,6 +49,14 @@ class Arena:
         put_bytes(self.data, start, source, 0, length)
         self.fill = start + length
         return start
+
+    def took(self, count: int) -> None:
+        """So many bytes were read into the room behind `fill`."""
+        if not 0 <= count <= self.size - self.fill:
+            raise ValueError(
+                f"{count} bytes are not in the {self.size - self.fill} there was room for"
+            )
+        self.fill += count
 
     def add_span(self, start: int, length: int, policy: int) -> int:
         """Make a span and return its number."""
@@ -71,7 +81,13 @@ class Arena:
         return kept
 
     def reset(self) -> None:
-        """Start the next turn; every outbox in `waiting` has been flushed or settled."""
+        """Start the next turn, when every outbox in `waiting` has sent or settled its spans.
+
+        Raises:
+            ValueError: one has not; it would send other bytes than it was given.
+        """
+        if self.in_use != 0:
+            raise ValueError(f"{self.in_use} outboxes still hold spans of this turn")
         self.fill = 0
         self.span_count = 0
         self.waiting.clear()

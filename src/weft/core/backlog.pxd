@@ -14,11 +14,13 @@ cdef int _SLOW
 cdef int _OLD
 cdef int _CONFLATED
 cdef Py_ssize_t _HEADER
+cdef Py_ssize_t _KEPT_COST
 
 
 @cython.final
 cdef class Kept:
     cdef readonly bytes frames
+    cdef readonly Py_ssize_t cost
     cdef readonly int policy
     cdef readonly int64_t time_ns
     cdef readonly bytes subject
@@ -26,6 +28,7 @@ cdef class Kept:
 
 @cython.final
 cdef class Backlog:
+    cdef readonly Py_ssize_t cost
     cdef readonly Py_ssize_t size
     cdef readonly bint is_cut
     cdef readonly Losses losses
@@ -35,7 +38,7 @@ cdef class Backlog:
     cdef int64_t _front_time_ns
     cdef object _kept
     cdef object _yielding
-    cdef Py_ssize_t _yielding_size
+    cdef Py_ssize_t _yielding_cost
     cdef dict _latest
     cdef Py_ssize_t _number
 
@@ -53,6 +56,7 @@ cdef class Backlog:
     @cython.locals(oldest_ns=int64_t, kept=Kept)
     cpdef object expire(self, int64_t now_ns)
 
+    @cython.locals(kept=Kept)
     cpdef object cut(self)
 
     cpdef bint is_empty(self) except -1
@@ -61,7 +65,7 @@ cdef class Backlog:
     cdef object _keep(self, bytes frames, int policy, int64_t now_ns)
 
     @cython.locals(limit=Py_ssize_t)
-    cdef bint _make_room(self, Py_ssize_t length, int policy) except -1
+    cdef bint _make_room(self, Kept kept) except -1
 
     @cython.locals(kept=Kept)
     cdef object _drop(self, Py_ssize_t number, int reason)

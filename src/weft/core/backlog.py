@@ -9,7 +9,7 @@ older one of its subject.
 from collections import OrderedDict
 
 from weft.core.arena import Arena
-from weft.core.bounds import Bounds, Policy, Reason
+from weft.core.bounds import KEPT_COST_BYTES, Bounds, Policy, Reason
 from weft.core.frames import HEADER_BYTES
 from weft.core.losses import Losses
 from weft.core.words import Bytes, cut, u32_at
@@ -22,6 +22,7 @@ _SLOW = int(Reason.SLOW)
 _OLD = int(Reason.OLD)
 _CONFLATED = int(Reason.CONFLATED)
 _HEADER = HEADER_BYTES
+_KEPT_COST = KEPT_COST_BYTES
 
 
 class Kept:
@@ -29,15 +30,20 @@ class Kept:
 
     def __init__(self, frames: bytes, policy: int, time_ns: int, subject: bytes | None) -> None:
         self.frames = frames
+        self.cost = len(frames) + _KEPT_COST
         self.policy = policy
         self.time_ns = time_ns
         self.subject = subject
 
 
 class Backlog:
-    """Frames kept in order; `size` is every byte held, never over the bound."""
+    """Frames kept in order; `cost` is the memory they take, never over the bound.
+
+    `size` is how many bytes have yet to be sent, without news of losses.
+    """
 
     def __init__(self, bounds: Bounds) -> None:
+        self.cost = 0
         self.size = 0
         self.is_cut = False
         self.losses = Losses()
@@ -49,17 +55,20 @@ class Backlog:
         self._kept: OrderedDict[int, Kept] = OrderedDict()
         # Those of the kept that may give way to others, and the newest frame of each subject.
         self._yielding: OrderedDict[int, Kept] = OrderedDict()
-        self._yielding_size = 0
+        self._yielding_cost = 0
         self._latest: dict[bytes, int] = {}
         self._number = 0
 
     def begin(self, rest: bytes, now_ns: int) -> None:
         """Take the rest of a frame whose beginning was sent; only for an empty backlog."""
+        if not self.is_empty():
+            raise ValueError(f"{self.size} bytes come before the rest of a frame")
         self._front = rest
         self._front_at = 0
         self._front_time_ns = now_ns
         self.size = len(rest)
-        if self.size > self._bounds.keep_bytes:
+        self.cost = len(rest)
+        if self.cost > self._bounds.keep_bytes:
             self.cut()
 
     def keep_span(self, arena: Arena, span: int, now_ns: int) -> None:
@@ -85,8 +94,9 @@ class Backlog:
         if not 0 <= count <= len(self._front) - self._front_at:
             raise ValueError(f"{count} bytes were not taken")
         self._front_at += count
+        self.size -= count
         if self._front_at == len(self._front):
-            self.size -= len(self._front)
+            self.cost -= len(self._front)
             self._front = b""
             self._front_at = 0
 
@@ -107,13 +117,16 @@ class Backlog:
 
     def cut(self) -> None:
         """Give up on this reader: hold nothing and take nothing more."""
+        for kept in self._kept.values():
+            self.losses.count(kept.frames, _SLOW)
         self.is_cut = True
+        self.cost = 0
         self.size = 0
         self._front = b""
         self._front_at = 0
         self._kept.clear()
         self._yielding.clear()
-        self._yielding_size = 0
+        self._yielding_cost = 0
         self._latest.clear()
 
     def is_empty(self) -> bool:
@@ -121,41 +134,40 @@ class Backlog:
         return self.size == 0 and len(self.losses) == 0
 
     def _keep(self, frames: bytes, policy: int, now_ns: int) -> None:
-        subject = None
-        if policy == _LATEST:
-            subject = cut(frames, _HEADER, _HEADER + frames[6])
-            if subject in self._latest:
-                self._drop(self._latest[subject], _CONFLATED)
-        if not self._make_room(len(frames), policy):
+        subject = cut(frames, _HEADER, _HEADER + frames[6]) if policy == _LATEST else None
+        kept = Kept(frames, policy, now_ns, subject)
+        if not self._make_room(kept):
+            self.losses.count(frames, _SLOW)
             if policy == _CUT:
                 self.cut()
-            else:
-                self.losses.count(frames, _SLOW)
             return
-        kept = Kept(frames, policy, now_ns, subject)
         number = self._number
         self._number = number + 1
         self._kept[number] = kept
+        self.cost += kept.cost
         self.size += len(frames)
         if subject is not None:
             self._latest[subject] = number
         if policy <= _DROP_OLD:
             self._yielding[number] = kept
-            self._yielding_size += len(frames)
+            self._yielding_cost += kept.cost
 
-    def _make_room(self, length: int, policy: int) -> bool:
-        limit = self._bounds.keep_bytes if policy == _CUT else self._bounds.drop_bytes
-        if policy == _DROP_NEW:
-            return self.size + length <= limit
-        # Nobody gives way to what would not fit even then.
-        if self.size - self._yielding_size + length > limit:
+    def _make_room(self, kept: Kept) -> bool:
+        """Let others give way to this one; False if it does not fit, and then nobody has."""
+        limit = self._bounds.keep_bytes if kept.policy == _CUT else self._bounds.drop_bytes
+        if kept.policy == _DROP_NEW:
+            return self.cost + kept.cost <= limit
+        if self.cost - self._yielding_cost + kept.cost > limit:
             return False
-        while self.size + length > limit:
+        if kept.subject is not None and kept.subject in self._latest:
+            self._drop(self._latest[kept.subject], _CONFLATED)
+        while self.cost + kept.cost > limit:
             self._drop(next(iter(self._yielding)), _SLOW)
         return True
 
     def _drop(self, number: int, reason: int) -> None:
         kept = self._remove(number)
+        self.cost -= kept.cost
         self.size -= len(kept.frames)
         self.losses.count(kept.frames, reason)
 
@@ -163,19 +175,23 @@ class Backlog:
         kept = self._kept.pop(number)
         if kept.policy <= _DROP_OLD:
             del self._yielding[number]
-            self._yielding_size -= len(kept.frames)
+            self._yielding_cost -= kept.cost
         if kept.subject is not None:
             del self._latest[kept.subject]
         return kept
 
     def _refill(self, limit_bytes: int, now_ns: int) -> None:
+        # What is on its way can no longer give way: never let that be most of the bound.
+        limit_bytes = max(1, min(limit_bytes, self._bounds.piece_bytes))
         parts = [self.losses.take()]
         length = len(parts[0])
         self.size += length
+        self.cost += length
         while self._kept and length < limit_bytes:
             kept = self._remove(next(iter(self._kept)))
             parts.append(kept.frames)
             length += len(kept.frames)
+            self.cost -= _KEPT_COST
         self._front = b"".join(parts)
         self._front_at = 0
         self._front_time_ns = now_ns

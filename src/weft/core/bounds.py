@@ -8,6 +8,9 @@ OUTBOX_LIMIT_MIN_BYTES = 8 << 10
 # Room that is never given to messages, so that every loss can be announced within the bound.
 GAP_MAX_BYTES = 96
 GAPS_MAX = 16
+# What it takes to keep a piece beside its bytes, about: counted against the bound, so that many
+# tiny pieces cannot cost many times what they hold.
+KEPT_COST_BYTES = 256
 
 
 class Policy(IntEnum):
@@ -34,7 +37,9 @@ class Reason(IntEnum):
 class Bounds:
     """The limits of an outbox, shared by all that have the same.
 
-    Messages that may be dropped fill seven eighths at most, so that a reader of such messages still
+    The bound in bytes counts memory, not only what will be sent. The bound in age holds for each
+    message that waits, and for the reader: one that takes nothing for so long is cut, whatever its
+    policies. Messages that may be dropped fill seven eighths at most, so that their reader still
     has room for what must not be: answers, pings, and subscriptions that cut.
     """
 

@@ -11,6 +11,12 @@ cdef class Subscriber:
 
 
 @cython.final
+cdef class Members:
+    cdef readonly dict subscribers
+    cdef public Py_ssize_t turn
+
+
+@cython.final
 cdef class Audience:
     cdef readonly dict plain
     cdef readonly dict groups
@@ -53,10 +59,10 @@ cdef Node _stepped(Node node, bytes element)
 @cython.locals(depth=Py_ssize_t, parent=Node, node=Node, children=dict)
 cdef object _prune(list path, list parts)
 
-@cython.locals(audience=Audience)
+@cython.locals(audience=Audience, members=Members)
 cdef object _joined(object place, bytes group, Subscriber subscriber)
 
-@cython.locals(audience=Audience, members=dict)
+@cython.locals(audience=Audience, members=Members)
 cdef object _parted(object place, bytes group, Subscriber subscriber)
 
 @cython.locals(audience=Audience)

@@ -17,13 +17,24 @@ class Subscriber:
         self.policy = policy
 
 
+class Members:
+    """A queue group at one place, and whose turn it is.
+
+    The turn is kept here and not in a route: routes come and go with every subject.
+    """
+
+    def __init__(self) -> None:
+        # An ordered set: a dict gives up one of many at once.
+        self.subscribers: dict[Subscriber, None] = {}
+        self.turn = 0
+
+
 class Audience:
     """Several subscribers at one place: plain ones, and groups of which one member is served."""
 
     def __init__(self) -> None:
-        # Ordered sets: a dict gives up one of many at once.
         self.plain: dict[Subscriber, None] = {}
-        self.groups: dict[bytes, dict[Subscriber, None]] = {}
+        self.groups: dict[bytes, Members] = {}
 
 
 Place = Subscriber | Audience
@@ -165,7 +176,11 @@ def _joined(place: Place | None, group: bytes, subscriber: Subscriber) -> Place:
         return subscriber
     audience = _audience(place)
     if group:
-        audience.groups.setdefault(group, {})[subscriber] = None
+        members = audience.groups.get(group)
+        if members is None:
+            members = Members()
+            audience.groups[group] = members
+        members.subscribers[subscriber] = None
     else:
         audience.plain[subscriber] = None
     return audience
@@ -177,8 +192,8 @@ def _parted(place: Place | None, group: bytes, subscriber: Subscriber) -> Place 
     audience = _audience(place)
     if group:
         members = audience.groups[group]
-        del members[subscriber]
-        if not members:
+        del members.subscribers[subscriber]
+        if not members.subscribers:
             del audience.groups[group]
     else:
         del audience.plain[subscriber]

@@ -1,4 +1,5 @@
 cimport cython
+from libc.stdint cimport uint32_t
 
 from weft.core.codec cimport put_fields
 from weft.core.fields cimport Fields
@@ -16,8 +17,10 @@ cdef class Losses:
     cdef readonly object total
     cdef dict _counts
 
-    @cython.locals(at=Py_ssize_t, end=Py_ssize_t, data="const unsigned char *")
-    cpdef object count(self, frames, int reason)
+    @cython.locals(
+        data="const unsigned char *", at=Py_ssize_t, end=Py_ssize_t, origin=uint32_t, count=Py_ssize_t
+    )
+    cpdef object count(self, bytes frames, int reason)
 
     cpdef object add(self, object origin, int reason, object count)
 

@@ -7,7 +7,7 @@ from weft.core.bounds import GAPS_MAX, Reason
 from weft.core.codec import put_fields
 from weft.core.fields import Fields, FieldType
 from weft.core.frames import Kind, begin_frame, end_frame
-from weft.core.words import Bytes, put_u32, u32_at
+from weft.core.words import put_u32, u32_at
 from weft.core.writer import Writer
 
 _MESSAGE = int(Kind.MESSAGE)
@@ -25,14 +25,24 @@ class Losses:
     def __len__(self) -> int:
         return len(self._counts)
 
-    def count(self, frames: Bytes, reason: int) -> None:
+    def count(self, frames: bytes, reason: int) -> None:
         """Count the messages among whole frames that are being dropped."""
+        data = frames
         at = 0
         end = len(frames)
+        origin = 0
+        count = 0
         while at < end:
-            if frames[at + 4] == _MESSAGE:
-                self.add(u32_at(frames, at + 8), reason, 1)
-            at += u32_at(frames, at)
+            if data[at + 4] == _MESSAGE:
+                # Frames of one origin come together: add them up first.
+                if count > 0 and u32_at(data, at + 8) != origin:
+                    self.add(origin, reason, count)
+                    count = 0
+                origin = u32_at(data, at + 8)
+                count += 1
+            at += u32_at(data, at)
+        if count > 0:
+            self.add(origin, reason, count)
 
     def add(self, origin: int, reason: int, count: int) -> None:
         """Count losses of one origin."""

@@ -41,6 +41,8 @@ cdef class Outbox:
 
     cpdef Py_ssize_t owed(self) except -1
 
+    cpdef Py_ssize_t cost(self) except -1
+
     cpdef object dropped(self)
 
     @cython.locals(arena=Arena, span=int, start=Py_ssize_t)

@@ -39,12 +39,17 @@ class Outbox:
         """Owe the peer whole frames that lie in the arena."""
         arena = self.arena
         tail = self._tail
+        if start < 0 or length <= 0 or length > arena.fill - start:
+            raise ValueError(
+                f"{length} bytes from {start} are not among the {arena.fill} of this turn"
+            )
         if self.is_cut:
             length = 0
         elif tail < 0:
             self._head = arena.add_span(start, length, policy)
             self._tail = self._head
             arena.waiting.append(self)
+            arena.in_use += 1
         elif (
             # A run of frames costs its receiver as much as one.
             arena.starts[tail] + arena.lengths[tail] == start and arena.policies[tail] == policy
@@ -56,7 +61,13 @@ class Outbox:
         self.pending += length
 
     def gather(self) -> int:
-        """Make `gathered` bytes of what is pending one stretch of the arena; return its start."""
+        """Make `gathered` bytes of what is pending one stretch of the arena; return its start.
+
+        Raises:
+            ValueError: there is a backlog, which must go first.
+        """
+        if self._backlog is not None:
+            raise ValueError(f"{self._backlog.size} bytes of backlog must go first")
         arena = self.arena
         span = self._head
         if span == self._tail:
@@ -89,8 +100,8 @@ class Outbox:
             count -= length
             self._unfinished = 0
             self._head = arena.nexts[span]
-        if self._head < 0:
-            self._tail = -1
+        if self._head < 0 and self._tail >= 0:
+            self._forget_spans()
 
     def settle(self, now_ns: int) -> None:
         """End the turn: keep, by policy and within the bounds, what was not sent."""
@@ -126,6 +137,10 @@ class Outbox:
         """How many bytes the peer has yet to be sent, in the arena and in the backlog."""
         return self.pending + (0 if self._backlog is None else self._backlog.size)
 
+    def cost(self) -> int:
+        """How much memory the backlog takes; the bound in bytes is on this."""
+        return 0 if self._backlog is None else self._backlog.cost
+
     def dropped(self) -> int:
         """How many messages were dropped since this outbox was made."""
         return self._dropped_before + (0 if self._backlog is None else self._backlog.losses.total)
@@ -146,6 +161,8 @@ class Outbox:
         self._forget_spans()
 
     def _forget_spans(self) -> None:
+        if self._tail >= 0:
+            self.arena.in_use -= 1
         self._head = -1
         self._tail = -1
         self._unfinished = 0

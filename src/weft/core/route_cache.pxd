@@ -1,7 +1,9 @@
 cimport cython
 
 from weft.core.routes cimport Route
-from weft.core.subjects cimport elements, is_literal, is_reserved
+from weft.core.subjects cimport elements, is_reserved
+
+cdef Py_ssize_t _NODES_PER_ROUTE
 
 
 @cython.final
@@ -12,14 +14,21 @@ cdef class CacheNode:
 
 @cython.final
 cdef class Generation:
-    cdef dict routes
-    cdef CacheNode root
+    cdef dict nodes
+    cdef Py_ssize_t made
+    cdef CacheNode _root
 
     @cython.locals(node=CacheNode, child=CacheNode, element=bytes)
     cdef object add(self, Route route)
 
+    @cython.locals(node=CacheNode, route=Route)
+    cdef Route take(self, bytes subject)
+
     @cython.locals(route=Route, found=list)
     cdef object forget(self, bytes pattern)
+
+    @cython.locals(route=Route, found=list)
+    cdef object forget_all(self)
 
 
 @cython.final
@@ -28,10 +37,10 @@ cdef class RouteCache:
     cdef Generation _young
     cdef Generation _old
 
-    @cython.locals(route=Route)
+    @cython.locals(node=CacheNode, route=Route)
     cpdef Route get(self, bytes subject)
 
-    @cython.locals(forgotten=Route)
+    @cython.locals(young=Generation)
     cpdef object add(self, Route route)
 
     cpdef object forget(self, bytes pattern)

@@ -1,12 +1,16 @@
 """Routes remembered by subject, and forgotten exactly when a subscription touches them.
 
-Bounded: two generations, of which the older is let go as a whole. A route that leaves the cache is
-marked stale, so whoever holds on to one can tell without asking. Cached subjects are kept in a
-trie, so a new pattern costs what it matches, not what is cached.
+Bounded, in routes and in the trie nodes they take: two generations, of which the older is let go as
+a whole. A route that leaves the cache is marked stale, so whoever holds on to one can tell without
+asking. Cached subjects are kept in a trie, so a new pattern costs what it matches, not what is
+cached.
 """
 
 from weft.core.routes import Route
-from weft.core.subjects import elements, is_literal, is_reserved
+from weft.core.subjects import elements, is_reserved
+
+# Subjects of usual length fill a generation with routes before they fill it with nodes.
+_NODES_PER_ROUTE = 8
 
 
 class CacheNode:
@@ -21,12 +25,13 @@ class Generation:
     """Routes that were worked out in one stretch of time."""
 
     def __init__(self) -> None:
-        self.routes: dict[bytes, Route] = {}
-        self.root = CacheNode()
+        self.nodes: dict[bytes, CacheNode] = {}
+        self.made = 0
+        self._root = CacheNode()
 
     def add(self, route: Route) -> None:
         """Remember a route."""
-        node = self.root
+        node = self._root
         for element in elements(route.subject):
             if node.children is None:
                 node.children = {}
@@ -34,22 +39,34 @@ class Generation:
             if child is None:
                 child = CacheNode()
                 node.children[element] = child
+                self.made += 1
             node = child
         node.route = route
-        self.routes[route.subject] = route
+        self.nodes[route.subject] = node
+
+    def take(self, subject: bytes) -> Route | None:
+        """Give up the route of a subject, if it is here."""
+        node = self.nodes.pop(subject, None)
+        if node is None:
+            return None
+        route = node.route
+        node.route = None
+        return route
 
     def forget(self, pattern: bytes) -> None:
         """Make stale every route whose subject the pattern matches."""
         found: list[Route] = []
-        if is_literal(pattern):
-            route = self.routes.get(pattern)
-            if route is not None:
-                found.append(route)
-        else:
-            _find_cached(self.root, elements(pattern), 0, found)
+        _find_cached(self._root, elements(pattern), 0, found)
         for route in found:
             route.is_stale = True
-            self.routes.pop(route.subject, None)
+            self.take(route.subject)
+
+    def forget_all(self) -> None:
+        """Make stale every route."""
+        found: list[Route] = []
+        _find_all_cached(self._root, found)
+        for route in found:
+            route.is_stale = True
 
 
 class RouteCache:
@@ -61,24 +78,25 @@ class RouteCache:
         self._old = Generation()
 
     def __len__(self) -> int:
-        return len(self._young.routes) + len(self._old.routes)
+        return len(self._young.nodes) + len(self._old.nodes)
 
     def get(self, subject: bytes) -> Route | None:
         """The route of a subject if it is remembered."""
-        route = self._young.routes.get(subject)
-        if route is None:
-            route = self._old.routes.pop(subject, None)
-            if route is not None:
-                self.add(route)
+        node = self._young.nodes.get(subject)
+        if node is not None:
+            return node.route
+        route = self._old.take(subject)
+        if route is not None:
+            self.add(route)
         return route
 
     def add(self, route: Route) -> None:
         """Remember a route, and let the older half go if there are too many."""
-        if len(self._young.routes) >= self._half:
+        young = self._young
+        if len(young.nodes) >= self._half or young.made >= self._half * _NODES_PER_ROUTE:
             # Whoever still holds one of these must ask again: nobody will tell it of changes.
-            for forgotten in self._old.routes.values():
-                forgotten.is_stale = True
-            self._old = self._young
+            self._old.forget_all()
+            self._old = young
             self._young = Generation()
         self._young.add(route)
 

@@ -13,7 +13,7 @@ from weft.core.outbox import Outbox
 from weft.core.route_cache import RouteCache
 from weft.core.routes import Route
 from weft.core.subjects import is_pattern, is_subject
-from weft.errors import BadSubject
+from weft.errors import BadSubject, UsageError
 
 CACHED_ROUTES_MAX = 4096
 
@@ -65,14 +65,17 @@ class Router:
 
         Raises:
             BadSubject: the pattern is not legal.
+            UsageError: there is no such policy.
         """
         if not is_pattern(pattern):
             raise BadSubject(f"a pattern of {len(pattern)} bytes is not legal")
+        if not 0 <= policy < _POLICIES:
+            raise UsageError(f"there is no policy {policy}; the last is {_POLICIES - 1}")
         registered = self._registry.get(outbox)
         if registered is None:
             registered = Registered()
             self._registry[outbox] = registered
-        subscriber = registered.subscriber(outbox, Policy(policy))
+        subscriber = registered.subscriber(outbox, policy)
         present = _present(registered, pattern, group)
         if present is subscriber:
             return False

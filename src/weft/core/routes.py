@@ -4,28 +4,29 @@ A connection is in a route once, however many of its patterns match. Of a queue 
 gets each message; groups of the same name are one group, whatever patterns their members gave.
 """
 
-from weft.core.interest import Audience, Place, Subscriber
+from weft.core.interest import Audience, Members, Place, Subscriber
 from weft.core.outbox import Outbox
 from weft.core.words import u32_at
 
 
 class Group:
-    """A queue group: each message goes to one member, in turn."""
+    """A queue group in one route: each message goes to one member, in turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Members) -> None:
         self.members: list[Outbox] = []
         self.policies = bytearray()
         # Members that get every message by a plain subscription as well: once is enough.
         self.is_plain = bytearray()
-        self._turn = 0
+        # Where the turn is kept, for all routes that this group is in.
+        self._source = source
 
     def pick(self, sender: Outbox | None) -> int:
         """The position of the member whose turn it is; the sender only if nobody else is there."""
         count = len(self.members)
-        turn = self._turn % count
+        turn = self._source.turn % count
         if count > 1 and self.members[turn] is sender:
             turn = (turn + 1) % count
-        self._turn = turn + 1
+        self._source.turn = turn + 1
         return turn
 
 
@@ -45,64 +46,71 @@ class Route:
         """Say if nobody wants this subject."""
         return not self.outboxes and not self.groups
 
-    def deliver(self, start: int, end: int, sender: Outbox | None, is_not_back: bool) -> None:
-        """Owe whole frames of the arena to everyone, once each; not to the sender if so asked."""
+    def deliver(self, start: int, end: int, sender: Outbox | None, is_not_back: bool) -> int:
+        """Owe whole frames of the arena to everyone, once each; not to the sender if so asked.
+
+        Returns how many deliveries that made; 0 means that nobody is there to hear it.
+        """
+        deliveries = 0
         for position in range(len(self.outboxes)):
             outbox = self.outboxes[position]
             if not is_not_back or outbox is not sender:
                 outbox.push(start, end - start, self.policies[position])
+                deliveries += 1
         for position in range(len(self.groups)):
             group = self.groups[position]
-            _deliver_in_turn(group, start, end, sender, is_not_back)
+            deliveries += _deliver_in_turn(group, start, end, sender, is_not_back)
+        return deliveries
 
     def _gather(self, places: list[Place]) -> None:
         plain: dict[Outbox, int] = {}
-        grouped: dict[bytes, dict[Outbox, int]] = {}
+        grouped: dict[bytes, Group] = {}
+        policies: dict[bytes, dict[Outbox, int]] = {}
         for place in places:
-            _add_place(place, plain, grouped)
+            if not isinstance(place, Audience):
+                _add_subscriber(place, plain)
+                continue
+            audience = place
+            for subscriber in audience.plain:
+                _add_subscriber(subscriber, plain)
+            for name, members in audience.groups.items():
+                if name not in grouped:
+                    grouped[name] = Group(members)
+                    policies[name] = {}
+                for subscriber in members.subscribers:
+                    _add_subscriber(subscriber, policies[name])
         for outbox, policy in plain.items():
             self.outboxes.append(outbox)
             self.policies.append(policy)
-        for members in grouped.values():
-            self.groups.append(_group(members, plain))
+        for name, group in grouped.items():
+            for outbox, policy in policies[name].items():
+                group.members.append(outbox)
+                group.policies.append(policy)
+                group.is_plain.append(outbox in plain)
+            self.groups.append(group)
 
 
 def _deliver_in_turn(
     group: Group, start: int, end: int, sender: Outbox | None, is_not_back: bool
-) -> None:
-    data = group.members[0].arena.data
+) -> int:
+    first = group.members[0]
+    arena = first.arena
+    if start < 0 or end > arena.fill:
+        raise ValueError(f"bytes {start} … {end} are not among the {arena.fill} of this turn")
+    deliveries = 0
     while start < end:
-        length = u32_at(data, start)
+        length = u32_at(arena.data, start)
         turn = group.pick(sender)
         outbox = group.members[turn]
-        if not group.is_plain[turn] and not (is_not_back and outbox is sender):
+        if group.is_plain[turn]:
+            deliveries += 1
+        elif not is_not_back or outbox is not sender:
             outbox.push(start, length, group.policies[turn])
+            deliveries += 1
         start += length
-
-
-def _add_place(
-    place: Place, plain: dict[Outbox, int], grouped: dict[bytes, dict[Outbox, int]]
-) -> None:
-    if not isinstance(place, Audience):
-        _add_subscriber(place, plain)
-        return
-    for subscriber in place.plain:
-        _add_subscriber(subscriber, plain)
-    for name, members in place.groups.items():
-        known = grouped.setdefault(name, {})
-        for subscriber in members:
-            _add_subscriber(subscriber, known)
+    return deliveries
 
 
 def _add_subscriber(subscriber: Subscriber, known: dict[Outbox, int]) -> None:
     # Of several policies the one that keeps most applies.
     known[subscriber.outbox] = max(subscriber.policy, known.get(subscriber.outbox, 0))
-
-
-def _group(members: dict[Outbox, int], plain: dict[Outbox, int]) -> Group:
-    group = Group()
-    for outbox, policy in members.items():
-        group.members.append(outbox)
-        group.policies.append(policy)
-        group.is_plain.append(outbox in plain)
-    return group

@@ -7,10 +7,10 @@ PY := $(BIN)/python
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd')
+CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format build bench requirements fuzz lock clean \
+.PHONY: always help run test check format build bench requirements fuzz lock clean \
         test-compiled test-interpreted
 
 help: ## list the commands
@@ -63,14 +63,19 @@ clean: ## remove everything that was made here
 build: $(VENV)/.built
 
 # A stale extension would hide an edited source, so any change below src/weft builds again.
-$(VENV)/.built: $(VENV)/.installed $(CORE) setup.py
+$(VENV)/.built: $(VENV)/.installed $(VENV)/.sources $(CORE) setup.py
 	@echo "== building the core"
-	@$(PY) setup.py --quiet build_ext --inplace --parallel 2 >build/log 2>&1 || { cat build/log; exit 1; }
+	@mkdir -p build
+	@$(PY) setup.py --quiet build_ext --inplace --parallel 2 >build/log 2>&1 || \
+	    { cat build/log; rm -rf build/cython; echo "weft: the core was not built, see above" >&2; exit 1; }
 	@touch $@
+
+# A module that is removed or renamed makes no other one newer, but it does change this list.
+$(VENV)/.sources: $(VENV)/.installed always
+	@echo '$(CORE)' | cmp -s - $@ || echo '$(CORE)' >$@
 
 $(VENV)/.installed: requirements/dev.txt tools/prepare.sh pyproject.toml
 	@tools/prepare.sh $(PYTHON) $(VENV)
-	@mkdir -p build
 	@echo "== installing the locked packages"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@WEFT_IS_BUILT=1 $(BIN)/pip install --quiet --no-deps --no-build-isolation --no-index --editable .

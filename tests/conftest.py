@@ -15,19 +15,24 @@ settings.register_profile(
 settings.load_profile("weft")
 
 SOURCE = Path(interpreted.__file__).parent
+INLINE_ONLY = {"words"}
 
 
-def stale_extensions() -> list[str]:
-    """The extension modules that were built before their source was last changed."""
-    return [
-        extension.name
-        for extension in sorted(SOURCE.rglob("*.so"))
-        for source in extension.parent.glob(extension.name.split(".")[0] + ".p*")
-        if source.suffix in {".py", ".pxd"} and source.stat().st_mtime > extension.stat().st_mtime
-    ]
+def faults_of_build() -> list[str]:
+    """The modules that are not compiled as they now are: not built, out of date, or gone."""
+    extensions = {path.name.split(".")[0]: path for path in SOURCE.rglob("*.so")}
+    sources = {path.stem: path for path in SOURCE.rglob("*.pxd") if path.stem not in INLINE_ONLY}
+    faults = [f"{name} has no source" for name in extensions.keys() - sources.keys()]
+    faults += [f"{name} is not built" for name in sources.keys() - extensions.keys()]
+    for name in extensions.keys() & sources.keys():
+        built = extensions[name].stat().st_mtime
+        source = sources[name]
+        if built < max(source.stat().st_mtime, source.with_suffix(".py").stat().st_mtime):
+            faults.append(f"{name} was built before its last edit")
+    return sorted(faults)
 
 
 def pytest_configure() -> None:
-    stale = [] if interpreted.IS_ASKED_FOR else stale_extensions()
-    if stale:
-        raise pytest.UsageError(f"built before the last edit: {', '.join(stale)}; run 'make build'")
+    faults = [] if interpreted.IS_ASKED_FOR else faults_of_build()
+    if faults:
+        raise pytest.UsageError(f"{', '.join(faults)}; run 'touch setup.py' and 'make build'")

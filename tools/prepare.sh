@@ -12,7 +12,8 @@ fail() {
 
 missing=""
 command -v "$python" >/dev/null 2>&1 || missing="$missing python3 python3-venv python3-dev"
-command -v gcc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+echo '#include <stdlib.h>
+int main(void) { return 0; }' | gcc -x c - -o /dev/null 2>/dev/null || missing="$missing gcc libc6-dev"
 if command -v "$python" >/dev/null 2>&1; then
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
         fail "Python 3.11 or newer is needed, $python is $("$python" --version 2>&1); set PYTHON=…"
@@ -31,5 +32,8 @@ if [ -n "$missing" ]; then
     DEBIAN_FRONTEND=noninteractive $install -qq >/dev/null
 fi
 
-# One that was interrupted half-way, or made by a Python that is gone, is made anew.
-"$venv/bin/python" -c 'import pip' 2>/dev/null || "$python" -m venv --clear "$venv"
+# One that was interrupted half-way, or made by another Python, is made anew.
+version='import sys, pip; print(sys.version)'
+if [ "$("$venv/bin/python" -c "$version" 2>/dev/null)" != "$("$python" -c 'import sys; print(sys.version)')" ]; then
+    "$python" -m venv --clear "$venv"
+fi

@@ -84,3 +84,8 @@ class MessageTooBig(BadMessage):
     """A body over the limits on depth, fields or values."""
 
     number = 2004
+
+
+def shortened(text: str) -> str:
+    """A text as an error may show it: quoted, and cut if it is long."""
+    return repr(text) if len(text) <= 64 else f"{text[:64]!r}…"

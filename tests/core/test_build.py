@@ -247,3 +247,8 @@ def test_a_named_field_is_not_taken_for_a_value(value: object) -> None:
 def test_a_value_that_no_message_could_hold_is_refused_by_itself() -> None:
     with pytest.raises(BadField, match="65537 values, nested ones counted, are over the limit"):
         raw_value(FieldType.LIST, [None] * 65_536, 1)
+
+
+def test_a_dict_is_needed_where_a_message_is_made_of_one() -> None:
+    with pytest.raises(BadField, match="list is not a message or a mapping"):
+        Message.from_dict([("a", 1)])  # type: ignore[arg-type]  # what an untyped caller may do

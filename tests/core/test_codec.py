@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.core.codec import BodyReader, decode_fields, encode_fields, put_fields
+from weft.core.codec import BodyReader, checked_length, decode_fields, encode_fields, put_fields
 from weft.core.fields import DEPTH_MAX, FIELDS_MAX, VALUES_MAX, Fields, FieldType
 from weft.core.writer import Writer
-from weft.errors import BadMessage, MessageTooBig
+from weft.errors import BadField, BadMessage, MessageTooBig
 
 STRING, INT32, MESSAGE = FieldType.STRING, FieldType.INT32, FieldType.MESSAGE
 BOOL, BLOB, LIST, NULL = FieldType.BOOL, FieldType.BLOB, FieldType.LIST, FieldType.NULL
@@ -340,3 +340,14 @@ def test_text_that_is_not_utf8_is_refused_wherever_it_is(bad: bytes, place: str)
     }[place]
     with pytest.raises(BadMessage, match=f"a string of {len(bad)} bytes at offset .* is not UTF-8"):
         decode_fields(hostile)
+
+
+def test_a_length_that_four_bytes_cannot_say_is_refused() -> None:
+    assert checked_length((1 << 31) - 1) == (1 << 31) - 1
+    with pytest.raises(BadField, match="2147483648 bytes is over the limit"):
+        checked_length(1 << 31)
+
+
+def test_a_body_does_not_begin_before_its_bytes() -> None:
+    with pytest.raises(ValueError, match="cannot begin at -1"):
+        decode_fields(bytes(8), -1)

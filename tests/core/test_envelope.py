@@ -120,3 +120,8 @@ def test_received_fields_make_the_same_body_again(fields: list[Field]) -> None:
     body = Message(*fields).encode()
     again = Message(*Message.from_frame(frames.encode(Kind.MESSAGE, b"a", body)).fields())
     assert (again.fields(), again.encode()) == (fields, body)
+
+
+def test_a_message_is_not_put_into_nothing() -> None:
+    with pytest.raises(AttributeError):
+        Message(a=1).put(None)  # type: ignore[arg-type]  # what an untyped caller may do

@@ -185,6 +185,25 @@ def test_names_over_255_bytes_cannot_be_encoded(names: tuple[bytes, bytes]) -> N
         frames.encode(Kind.MESSAGE, names[0], b"", names[1])
 
 
+@pytest.mark.parametrize(("kind", "flags"), [(256, 0), (-1, 0), (5, 256), (5, -1)])
+def test_kind_and_flags_are_a_byte_each(kind: int, flags: int) -> None:
+    with pytest.raises(BadFrame, match="each is one byte"):
+        frames.encode(kind, b"a", flags=flags)
+
+
+@pytest.mark.parametrize("start", [-1, 1, 33, 1 << 40])
+def test_a_frame_that_never_began_is_not_ended(start: int) -> None:
+    writer = Writer()
+    frames.begin_frame(writer, Kind.PING, 0, b"", b"")
+    with pytest.raises(BadFrame, match=f"{32 - start} bytes from {start} on are not"):
+        frames.end_frame(writer, start)
+
+
+def test_a_run_does_not_begin_before_its_bytes() -> None:
+    with pytest.raises(ValueError, match="cannot begin at -1"):
+        Run().read(FIRST, -1, 10)
+
+
 def test_frames_can_be_written_one_after_the_other() -> None:
     writer = Writer()
     for body in (b"one", b"two"):

@@ -327,3 +327,16 @@ def test_json_with_too_many_keys_is_refused() -> None:
 def test_json_with_too_many_values_is_refused() -> None:
     with pytest.raises(BadField, match="65537 values"):
         fields_from_json(json.dumps({"a": [None] * VALUES_MAX}))
+
+
+@pytest.mark.parametrize("text", [None, 5, ["{}"]], ids=repr)
+def test_what_is_no_text_is_no_json(text: Any) -> None:
+    with pytest.raises(BadField, match="not JSON"):
+        fields_from_json(text)
+
+
+def test_a_long_key_is_not_repeated_in_the_error() -> None:
+    key = "k" * 100_000
+    with pytest.raises(BadField) as caught:
+        fields_from_json(f'{{"{key}":1,"{key}":2}}')
+    assert len(str(caught.value)) < 200

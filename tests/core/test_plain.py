@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.core.build import fields_from_mapping
+from weft.core.build import fields_from_items, fields_from_mapping
 from weft.core.codec import encode_fields
 from weft.core.fields import Fields, FieldType
 from weft.core.messages import Field
 from weft.core.plain import dict_from_fields, shown_fields, shown_value
+from weft.core.values import nanoseconds, timestamp_text
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-SHOWN_MAX = 64
 
 microseconds = st.datetimes(
     datetime(1678, 1, 1), datetime(2262, 1, 1), timezones=st.just(UTC)
@@ -92,7 +92,7 @@ def test_a_timestamp_in_a_dict_is_a_datetime_at_any_level() -> None:
         (True, "a=True"),
         (None, "a=None"),
         (b"\xff", "a=b'\\xff'"),
-        ([1, {"b": 2}], "a=[1, {'b': 2}]"),
+        ([1, {"b": 2}], "a=[1, Message(b=2)]"),
         ({"b": 1, "c": {}}, "a=Message(b=1, c=Message())"),
         (Field.int64("", 7), "a=7"),
     ],
@@ -121,24 +121,40 @@ def test_every_field_is_shown_in_order() -> None:
     assert shown_fields(fields_of(b=1, a="x")) == ["b=1", "a='x'"]
 
 
-def test_a_timestamp_is_shown_as_a_datetime() -> None:
-    assert shown_value(FieldType.TIMESTAMP, 0).startswith("datetime.datetime(1970, 1, 1, 0, 0, ")
-
-
-@pytest.mark.parametrize("length", [0, SHOWN_MAX - 2])
-def test_a_value_that_is_short_enough_is_shown_whole(length: int) -> None:
-    assert shown_value(FieldType.STRING, "x" * length) == repr("x" * length)
+def test_a_timestamp_is_shown_as_people_write_it() -> None:
+    assert shown_fields(fields_of(a=NOON)) == [f"a={timestamp_text(nanoseconds(NOON))}"]
+    assert shown_value(FieldType.TIMESTAMP, 1_500_000_000) == "1970-01-01T00:00:01.5Z"
 
 
 @pytest.mark.parametrize(
-    ("kind", "raw"),
+    ("kind", "raw", "shown"),
     [
-        (FieldType.STRING, "x" * (SHOWN_MAX - 1)),
-        (FieldType.BLOB, bytes(100_000)),
-        (FieldType.MESSAGE, fields_of(**{f"n{number}": number for number in range(100)})),
+        (FieldType.STRING, "x" * 64, repr("x" * 64)),
+        (FieldType.STRING, "x" * 65, repr("x" * 64) + "…"),
+        (FieldType.BLOB, b"x" * 64, repr(b"x" * 64)),
+        (FieldType.BLOB, b"x" * 65, repr(b"x" * 64) + "… of 65 bytes"),
+        (
+            FieldType.LIST,
+            fields_from_items(range(17), 1),
+            f"{list(range(16))}"[:-1] + ", … 1 more]",
+        ),
+        (FieldType.LIST, fields_from_items([[[[1]]]], 1), "[[[[…]]]]"),
     ],
-    ids=["string", "blob", "message"],
+    ids=["short text", "long text", "short blob", "long blob", "many items", "deep"],
 )
-def test_a_long_value_is_cut_short(kind: FieldType, raw: object) -> None:
-    shown = shown_value(kind, raw)
-    assert (len(shown), shown[-1]) == (SHOWN_MAX, "…")
+def test_what_is_long_many_or_deep_is_cut_short(kind: FieldType, raw: object, shown: str) -> None:
+    assert shown_value(kind, raw) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("n" * 64, "n" * 64), ("n" * 65, repr("n" * 64) + "…"), ("\n", repr("\n"))]
+)
+def test_a_name_is_shown_in_one_short_line(name: str, shown: str) -> None:
+    assert shown_fields(fields_of(**{name: 1})) == [f"{shown}=1"]
+
+
+def test_a_hostile_message_is_shown_in_few_characters() -> None:
+    inner: object = 1
+    for _ in range(14):
+        inner = {f"{number}{'n' * 1000}": inner for number in range(2)}
+    assert len(shown_value(FieldType.MESSAGE, fields_of(a=inner))) < 5_000

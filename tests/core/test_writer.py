@@ -87,11 +87,6 @@ def test_what_was_taken_does_not_change_with_the_writer() -> None:
     assert (type(taken), taken) == (bytes, b"first")
 
 
-def test_forgetting_drops_what_was_written_since() -> None:
-    writer = Writer()
-    writer.put(b"keep")
-    size = writer.size
-    writer.put(b"drop")
-    writer.forget(size)
-    writer.put(b"!")
-    assert writer.take() == b"keep!"
+def test_room_is_not_negative() -> None:
+    with pytest.raises(ValueError, match="no room of -1 bytes"):
+        Writer().reserve(-1)

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.core.fields import DEPTH_MAX, VALUES_MAX, Fields, FieldType
 from weft.core.values import checked_text, default_kind, raw_scalar
-from weft.errors import BadField
+from weft.errors import BadField, shortened
 
 _MESSAGE = int(FieldType.MESSAGE)
 _LIST = int(FieldType.LIST)
@@ -79,6 +79,8 @@ def add_value(fields: Fields, name: str, value: object, depth: int) -> None:
 
 def fields_from_mapping(values: Mapping[str, Any], depth: int) -> Fields:
     """The fields that a mapping stands for, in its order."""
+    if not isinstance(values, Mapping):
+        raise BadField(f"{type(values).__name__} is not a message or a mapping")
     fields = Fields(False)
     _refuse_too_deep(depth)
     for name, value in values.items():
@@ -100,11 +102,11 @@ def _raw_value(kind: int, value: Any, depth: int) -> Any:
         if value.raw_kind() != kind:
             raise BadField(f"a {FieldType(value.raw_kind())} was given for a {FieldType(kind)}")
         if value.raw_name():
-            raise BadField(f"the field {value.raw_name()!r} was given where only a value can be")
+            raise BadField(
+                f"the field {shortened(value.raw_name())} was given where only a value can be"
+            )
         return value.raw_form()
     if kind == _MESSAGE:
-        if not isinstance(value, Mapping):
-            raise BadField(f"{type(value).__name__} is not a message or a mapping")
         return fields_from_mapping(value, depth + 1)
     if kind == _LIST:
         if not isinstance(value, (list, tuple)):

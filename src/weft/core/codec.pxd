@@ -36,6 +36,7 @@ cdef Py_ssize_t _FIELDS_MAX
 cdef Py_ssize_t _DEPTH_MAX
 cdef Py_ssize_t _VALUES_MAX
 cdef Py_ssize_t _FIELD_MIN_BYTES
+cdef Py_ssize_t _LENGTH_MAX
 
 
 cpdef bytes encode_fields(Fields fields)
@@ -44,6 +45,8 @@ cpdef bytes encode_fields(Fields fields)
 cpdef int put_fields(Writer writer, Fields fields) except -1
 
 cpdef Fields decode_fields(bytes body, Py_ssize_t start=*)
+
+cpdef Py_ssize_t checked_length(Py_ssize_t length) except -1
 
 
 @cython.final

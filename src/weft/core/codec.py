@@ -25,7 +25,7 @@ from weft.core.words import (
     u64_at,
 )
 from weft.core.writer import Writer
-from weft.errors import BadMessage, MessageTooBig
+from weft.errors import BadField, BadMessage, MessageTooBig
 
 _STRING = int(FieldType.STRING)
 _INT32 = int(FieldType.INT32)
@@ -45,6 +45,7 @@ _DEPTH_MAX = DEPTH_MAX
 _VALUES_MAX = VALUES_MAX
 # The least a field can take: an empty name and a type byte; an item is its type byte.
 _FIELD_MIN_BYTES = 5
+_LENGTH_MAX = (1 << 31) - 1
 
 
 def encode_fields(fields: Fields) -> bytes:
@@ -75,10 +76,23 @@ def decode_fields(body: bytes, start: int = 0) -> Fields:
     return BodyReader(body, start).read()
 
 
+def checked_length(length: int) -> int:
+    """A length that its four bytes on the wire can say.
+
+    Raises:
+        BadField: they cannot.
+    """
+    if length > _LENGTH_MAX:
+        raise BadField(f"a string or blob of {length} bytes is over the limit of {_LENGTH_MAX}")
+    return length
+
+
 class BodyReader:
     """Reads one body, once, from front to back."""
 
     def __init__(self, body: bytes, start: int) -> None:
+        if start < 0:
+            raise ValueError(f"a body cannot begin at {start}")
         self._body = body
         self._data = self._body
         self._at = start
@@ -193,7 +207,7 @@ class BodyReader:
 
 def _put_text(writer: Writer, text: str, more: int) -> int:
     """Append a string and room for some bytes more; return where that room begins."""
-    length = text_size(text)
+    length = checked_length(text_size(text))
     at = writer.reserve(4 + length + more)
     put_i32(writer.data, at, length)
     put_text(writer.data, at + 4, text)
@@ -227,7 +241,7 @@ def _put_rare_value(writer: Writer, kind: int, raw: Any) -> None:
         at = writer.reserve(1)
         writer.data[at] = raw is True
     elif kind == _BLOB:
-        length = len(raw)
+        length = checked_length(len(raw))
         at = writer.reserve(4 + length)
         put_i32(writer.data, at, length)
         put_bytes(writer.data, at + 4, raw, 0, length)

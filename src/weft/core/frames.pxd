@@ -16,6 +16,7 @@ from weft.core.writer cimport Writer
 
 cdef Py_ssize_t _HEADER
 cdef Py_ssize_t _NAME_MAX
+cdef Py_ssize_t _SIZE_MAX
 
 
 @cython.final
@@ -70,6 +71,7 @@ cpdef Py_ssize_t begin_frame(
     Writer writer, int kind, int flags, bytes subject, bytes reply
 ) except -1
 
+@cython.locals(size=Py_ssize_t)
 cpdef object end_frame(Writer writer, Py_ssize_t start)
 
 @cython.locals(length=Py_ssize_t, data="const unsigned char *")

@@ -30,6 +30,7 @@ BODY_LIMIT_BYTES = 1 << 20
 BODY_LIMIT_MAX_BYTES = (1 << 31) - 1
 
 _HEADER = HEADER_BYTES
+_SIZE_MAX = BODY_LIMIT_MAX_BYTES + HEADER_BYTES + 2 * NAME_MAX_BYTES
 _NAME_MAX = NAME_MAX_BYTES
 
 
@@ -110,9 +111,13 @@ class Run:
     def read(self, data: Bytes, at: int, end: int) -> bool:
         """Find the run that begins at an offset; False if no whole frame does.
 
+        The buffer holds `end` bytes at least: nothing beyond them is looked at.
+
         Raises:
             BadFrame: the frame at the offset is not one; FrameTooBig if it is over the limit.
         """
+        if at < 0:
+            raise ValueError(f"a run cannot begin at {at}")
         size_limit = self.body_limit + _HEADER + 2 * _NAME_MAX
         self.start = at
         self.count = 0
@@ -230,6 +235,8 @@ def begin_frame(writer: Writer, kind: int, flags: int, subject: bytes, reply: by
     """
     subject_length = len(subject)
     reply_length = len(reply)
+    if not (0 <= kind <= 255 and 0 <= flags <= 255):
+        raise BadFrame(f"kind {kind} and flags {flags}: each is one byte")
     if subject_length > _NAME_MAX or reply_length > _NAME_MAX:
         raise BadFrame(
             f"subject of {subject_length} and reply of {reply_length} bytes:"
@@ -250,8 +257,15 @@ def begin_frame(writer: Writer, kind: int, flags: int, subject: bytes, reply: by
 
 
 def end_frame(writer: Writer, start: int) -> None:
-    """Write the size of the frame that began at `start`, now that its body is there."""
-    put_u32(writer.data, start, writer.size - start)
+    """Write the size of the frame that began at `start`, now that its body is there.
+
+    Raises:
+        BadFrame: no frame began there, or it is larger than its size could say.
+    """
+    size = writer.size - start
+    if start < 0 or size < _HEADER or size > _SIZE_MAX:
+        raise BadFrame(f"{size} bytes from {start} on are not a frame")
+    put_u32(writer.data, start, size)
 
 
 def check_whole(frame: bytes) -> None:

@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any
 
 from weft.core.fields import DEPTH_MAX, Fields, FieldType
-from weft.core.values import checked_text, moment, nanoseconds, raw_scalar
-from weft.errors import BadField
+from weft.core.values import checked_text, nanoseconds, raw_scalar, timestamp_text
+from weft.errors import BadField, shortened
 
 _TYPED = re.compile(r"\$+(blob|timestamp|double)")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -37,13 +37,13 @@ def fields_from_json(text: str | bytes) -> Fields:
     """
     try:
         # json.loads would take bytes for UTF-16 if they look like it.
-        decoded = text if isinstance(text, str) else text.decode()
+        decoded = text if isinstance(text, str) else str(text, "utf-8")
         value = json.loads(decoded, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise BadField(f"nesting is over the limit of {DEPTH_MAX}") from error
     except BadField:
         raise
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise BadField(f"not JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadField(f"a message is a JSON object, not {_json_type(value)}")
@@ -66,7 +66,7 @@ def _value(kind: int, raw: Any) -> Any:
     if kind == FieldType.BLOB:
         return {"$blob": base64.b64encode(raw).decode()}
     if kind == FieldType.TIMESTAMP:
-        return {"$timestamp": _text_from_ns(raw)}
+        return {"$timestamp": timestamp_text(raw)}
     if kind == FieldType.DOUBLE and not math.isfinite(raw):
         return {"$double": "NaN" if math.isnan(raw) else "Infinity" if raw > 0 else "-Infinity"}
     return raw
@@ -145,12 +145,6 @@ def _read_double(text: Any) -> tuple[int, Any]:
 _TYPED_READERS = {"$blob": _read_blob, "$timestamp": _read_timestamp, "$double": _read_double}
 
 
-def _text_from_ns(time_ns: int) -> str:
-    whole = moment(time_ns).strftime("%Y-%m-%dT%H:%M:%S")
-    fraction = f"{time_ns % 1_000_000_000:09d}".rstrip("0")
-    return f"{whole}.{fraction}Z" if fraction else f"{whole}Z"
-
-
 def _ns_from_text(text: Any) -> int:
     found = _MOMENT.fullmatch(text) if isinstance(text, str) else None
     if found is None:
@@ -167,7 +161,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name in values:
-            raise BadField(f"the key {name!r} occurs twice in a JSON object")
+            raise BadField(f"the key {shortened(name)} occurs twice in a JSON object")
         values[name] = value
     return values
 

@@ -18,7 +18,11 @@ cdef class Losses:
     cdef dict _counts
 
     @cython.locals(
-        data="const unsigned char *", at=Py_ssize_t, end=Py_ssize_t, origin=uint32_t, count=Py_ssize_t
+        data="const unsigned char *",
+        at=Py_ssize_t,
+        end=Py_ssize_t,
+        origin=uint32_t,
+        count=Py_ssize_t,
     )
     cpdef object count(self, bytes frames, int reason)
 

@@ -16,7 +16,8 @@ from weft.core.frames import check_whole
 from weft.core.json_form import fields_from_json, json_from_fields
 from weft.core.plain import dict_from_fields, shown_fields, shown_value
 from weft.core.values import checked_text, moment
-from weft.errors import BadField, NoSuchField, WrongType
+from weft.core.words import Bytes
+from weft.errors import BadField, NoSuchField, ProtocolError, WrongType, shortened
 
 _STRING = int(FieldType.STRING)
 _INT32 = int(FieldType.INT32)
@@ -163,19 +164,20 @@ class Message(Envelope):
         self._fields = made
 
     @staticmethod
-    def from_frame(frame: bytes) -> "Message":
+    def from_frame(frame: Bytes) -> "Message":
         """The message in one whole frame, as a decoder hands it out; the body is not read yet.
 
         Raises:
             BadFrame: it is not one whole frame.
         """
-        check_whole(frame)
-        return _made(frame, None, None)
+        whole = bytes(frame)
+        check_whole(whole)
+        return _made(whole, None, None)
 
     @staticmethod
-    def from_body(body: bytes) -> "Message":
+    def from_body(body: Bytes) -> "Message":
         """The message whose body these bytes are; they are not read yet."""
-        return _made(None, body, None)
+        return _made(None, bytes(body), None)
 
     @staticmethod
     def from_payload(payload: bytes) -> "Message":
@@ -307,8 +309,11 @@ class Message(Envelope):
         return hash(self.encode())
 
     def __repr__(self) -> str:
-        parts = [] if self._frame is None else [repr(self.subject)]
-        return f"Message({', '.join(parts + shown_fields(self._read()))})"
+        try:
+            parts = [] if self._frame is None else [repr(self.subject)]
+            return f"Message({', '.join(parts + shown_fields(self._read()))})"
+        except ProtocolError as error:
+            return f"<Message that cannot be read: {error}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._frame is not None:
@@ -321,13 +326,13 @@ class Message(Envelope):
         if position < 0:
             raise self._lacks(name)
         if fields.kinds[position] != kind:
-            raise WrongType(
-                f"field {name!r} is a {FieldType(fields.kinds[position])}, not a {FieldType(kind)}"
-            )
+            found = FieldType(fields.kinds[position])
+            raise WrongType(f"field {shortened(name)} is a {found}, not a {FieldType(kind)}")
         return fields.values[position]
 
     def _lacks(self, name: str) -> NoSuchField:
-        return NoSuchField(f"no field {name!r} among {self._read().names[:8]}")
+        names = ", ".join(shortened(known) for known in self._read().names[:8])
+        return NoSuchField(f"no field {shortened(name)} among {names or 'none at all'}")
 
 
 def _made(frame: bytes | None, body: bytes | None, fields: Fields | None) -> Message:

@@ -3,9 +3,12 @@
 from typing import Any
 
 from weft.core.fields import Fields, FieldType
-from weft.core.values import default_kind, moment
+from weft.core.values import default_kind, moment, timestamp_text
+from weft.errors import shortened
 
-_SHOWN_MAX = 64
+# What is shown of a message, however large it is: so many fields or items, so many levels.
+_SHOWN_FIELDS = 16
+_SHOWN_DEPTH = 4
 
 
 def dict_from_fields(fields: Fields) -> dict[str, Any]:
@@ -17,24 +20,38 @@ def dict_from_fields(fields: Fields) -> dict[str, Any]:
     return values
 
 
-def shown_fields(fields: Fields) -> list[str]:
-    """Each field as `name=value`, with its type where the value alone does not tell."""
+def shown_fields(fields: Fields, depth: int = 1) -> list[str]:
+    """The first fields as `name=value`, with the type where the value alone does not tell."""
     shown = []
-    for name, kind, raw in zip(fields.names, fields.kinds, fields.values, strict=True):
-        value = shown_value(kind, raw)
-        if kind not in {FieldType.MESSAGE, FieldType.LIST, default_kind(_plain_value(kind, raw))}:
+    for position in range(min(len(fields), _SHOWN_FIELDS)):
+        kind, raw = fields.kinds[position], fields.values[position]
+        value = shown_value(kind, raw, depth)
+        if kind not in _TOLD_BY_THEIR_VALUE and kind != default_kind(raw):
             value = f"{FieldType(kind)}({value})"
+        name = "" if fields.is_list else fields.names[position]
+        if not name.isprintable() or len(name) > 64:
+            name = shortened(name)
         shown.append(f"{name}={value}" if name else value)
+    if len(fields) > _SHOWN_FIELDS:
+        shown.append(f"… {len(fields) - _SHOWN_FIELDS} more")
     return shown
 
 
-def shown_value(kind: int, raw: Any) -> str:
-    """A value as a person would write it, cut short if it is long."""
-    if kind == FieldType.MESSAGE:
-        shown = f"Message({', '.join(shown_fields(raw))})"
-    else:
-        shown = repr(_plain_value(kind, raw))
-    return shown if len(shown) <= _SHOWN_MAX else shown[: _SHOWN_MAX - 1] + "…"
+def shown_value(kind: int, raw: Any, depth: int = 1) -> str:
+    """A value as a person would write it, cut short if it is long or deep."""
+    if kind in (FieldType.MESSAGE, FieldType.LIST):
+        inner = ["…"] if depth >= _SHOWN_DEPTH else shown_fields(raw, depth + 1)
+        return f"[{', '.join(inner)}]" if kind == FieldType.LIST else f"Message({', '.join(inner)})"
+    if kind == FieldType.TIMESTAMP:
+        return timestamp_text(raw)
+    if kind == FieldType.STRING:
+        return shortened(raw)
+    if kind == FieldType.BLOB and len(raw) > 64:
+        return f"{raw[:64]!r}… of {len(raw)} bytes"
+    return repr(raw)
+
+
+_TOLD_BY_THEIR_VALUE = (FieldType.MESSAGE, FieldType.LIST, FieldType.TIMESTAMP)
 
 
 def _plain_value(kind: int, raw: Any) -> Any:

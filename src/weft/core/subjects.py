@@ -8,7 +8,7 @@ A first element that starts with `_` is reserved. No wildcard stands for it, so 
 inboxes by asking for everything, and a right to `>` is not a right to the system's own subjects.
 """
 
-from weft.errors import BadSubject
+from weft.errors import BadSubject, shortened
 
 SUBJECT_MAX_BYTES = 255
 ELEMENT_MAX_BYTES = 127
@@ -142,9 +142,11 @@ def subject_from_path(path: str) -> bytes:
         BadSubject: the path has no leading slash, an empty element, or a dot in one.
     """
     if not path.startswith("/"):
-        raise BadSubject(f"path {path!r} does not start with '/'")
+        raise BadSubject(f"path {shortened(path)} does not start with '/'")
     if "." in path:
-        raise BadSubject(f"path {path!r} holds a '.', which separates the elements of a subject")
+        raise BadSubject(
+            f"path {shortened(path)} holds a '.', which separates the elements of a subject"
+        )
     return checked_subject(path[1:].replace("/", "."))
 
 
@@ -161,7 +163,7 @@ def checked_subject(name: str) -> bytes:
     """
     subject = checked_pattern(name)
     if not is_literal(subject):
-        raise BadSubject(f"subject {name!r} holds a wildcard; only a pattern may")
+        raise BadSubject(f"subject {shortened(name)} holds a wildcard; only a pattern may")
     return subject
 
 
@@ -173,7 +175,7 @@ def checked_pattern(name: str) -> bytes:
     """
     pattern = name.encode(errors="surrogatepass")
     if not is_pattern(pattern):
-        raise BadSubject(f"{_shortened(name)} is not a legal subject: {_broken_rule(pattern)}")
+        raise BadSubject(f"{shortened(name)} is not a legal subject: {_broken_rule(pattern)}")
     return pattern
 
 
@@ -208,10 +210,6 @@ def _is_utf8(name: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _shortened(name: str) -> str:
-    return repr(name) if len(name) <= 64 else f"{name[:64]!r}…"
 
 
 def _broken_rule(name: bytes) -> str:

@@ -5,10 +5,8 @@ from weft.core.words cimport has_utf8, is_int64
 cdef int _STRING
 cdef int _INT64
 cdef int _DOUBLE
-cdef int _MESSAGE
 cdef int _BOOL
 cdef int _BLOB
-cdef int _LIST
 cdef int _NULL
 cdef int _TIMESTAMP
 

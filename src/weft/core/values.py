@@ -8,15 +8,13 @@ from typing import Any
 
 from weft.core.fields import FieldType
 from weft.core.words import has_utf8, is_int64
-from weft.errors import BadField
+from weft.errors import BadField, shortened
 
 _STRING = int(FieldType.STRING)
 _INT64 = int(FieldType.INT64)
 _DOUBLE = int(FieldType.DOUBLE)
-_MESSAGE = int(FieldType.MESSAGE)
 _BOOL = int(FieldType.BOOL)
 _BLOB = int(FieldType.BLOB)
-_LIST = int(FieldType.LIST)
 _NULL = int(FieldType.NULL)
 _TIMESTAMP = int(FieldType.TIMESTAMP)
 
@@ -87,7 +85,7 @@ def checked_text(value: Any) -> str:
         # The characters themselves, whatever a subclass prints.
         value = str.__str__(value)
     if not has_utf8(value):
-        raise BadField(f"{value[:64]!r} has no UTF-8 form: it holds half of a surrogate pair")
+        raise BadField(f"{shortened(value)} has no UTF-8 form: it holds half of a surrogate pair")
     text: str = value
     return text
 
@@ -106,6 +104,13 @@ def nanoseconds(moment: datetime) -> int:
 def moment(time_ns: int) -> datetime:
     """The moment so many ns after the epoch, in UTC; a datetime holds no part of a microsecond."""
     return _EPOCH + timedelta(microseconds=time_ns // 1_000)
+
+
+def timestamp_text(time_ns: int) -> str:
+    """A moment in RFC 3339, in UTC, with as many decimals as it needs."""
+    whole = moment(time_ns).strftime("%Y-%m-%dT%H:%M:%S")
+    fraction = f"{time_ns % 1_000_000_000:09d}".rstrip("0")
+    return f"{whole}.{fraction}Z" if fraction else f"{whole}Z"
 
 
 def _raw_integer(kind: int, value: Any) -> int:

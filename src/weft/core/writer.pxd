@@ -16,5 +16,3 @@ cdef class Writer:
     cpdef object put(self, source)
 
     cpdef bytes take(self)
-
-    cpdef object forget(self, Py_ssize_t size)

@@ -17,6 +17,8 @@ class Writer:
 
     def reserve(self, length: int) -> int:
         """Make room for so many bytes at the end and return its offset; the caller fills it."""
+        if length < 0:
+            raise ValueError(f"no room of {length} bytes can be made")
         start = self.size
         room = len(self.data)
         if length > room - start:
@@ -35,7 +37,3 @@ class Writer:
         taken = cut(self.data, 0, self.size)
         self.size = 0
         return taken
-
-    def forget(self, size: int) -> None:
-        """Go back to an earlier size, dropping what was written since."""
-        self.size = size

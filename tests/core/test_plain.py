@@ -155,6 +155,6 @@ def test_a_name_is_shown_in_one_short_line(name: str, shown: str) -> None:
 
 def test_a_hostile_message_is_shown_in_few_characters() -> None:
     inner: object = 1
-    for _ in range(14):
+    for _ in range(10):
         inner = {f"{number}{'n' * 1000}": inner for number in range(2)}
     assert len(shown_value(FieldType.MESSAGE, fields_of(a=inner))) < 5_000

@@ -2,6 +2,7 @@ import pytest
 
 from weft.core.arena import Arena
 from weft.core.bounds import Bounds, Policy
+from weft.core.frames import BODY_LIMIT_BYTES, HEADER_BYTES, NAME_MAX_BYTES
 from weft.core.outbox import Outbox
 
 
@@ -71,7 +72,7 @@ def test_the_same_stretch_is_cut_once_in_a_turn() -> None:
     assert arena.shared_cut(2, 3) == b"cde"
 
 
-@pytest.mark.parametrize(("one", "other"), [((0, 9), (1, 0)), ((1, 2), (2, 1))])
+@pytest.mark.parametrize(("one", "other"), [((0, 9), (1, 0)), ((0, 9), (1, 1)), ((1, 2), (2, 1))])
 def test_different_stretches_are_different_cuts(
     one: tuple[int, int], other: tuple[int, int]
 ) -> None:
@@ -84,3 +85,19 @@ def test_there_are_as_many_spans_as_a_turn_needs() -> None:
     arena = Arena(16)
     numbers = [arena.add_span(at % 16, 1, Policy.CUT) for at in range(5000)]
     assert numbers == list(range(5000))
+
+
+def test_an_arena_has_room_for_the_largest_frame() -> None:
+    assert Arena().room() >= HEADER_BYTES + 2 * NAME_MAX_BYTES + BODY_LIMIT_BYTES
+
+
+def test_spans_stay_as_they_are_when_there_are_more() -> None:
+    arena = Arena(16)
+    arena.put(b"--one--two------")
+    outbox = Outbox(arena, Bounds())
+    outbox.push(2, 3, Policy.CUT)
+    outbox.push(7, 3, Policy.CUT)
+    for _ in range(5000):
+        arena.add_span(0, 1, Policy.CUT)
+    start = outbox.gather()
+    assert arena.data[start : start + outbox.gathered] == b"onetwo"

@@ -5,7 +5,7 @@ import pytest
 from weft.core.arena import Arena
 from weft.core.backlog import Backlog
 from weft.core.bounds import KEPT_COST_BYTES, Bounds, Policy
-from weft.core.frames import Decoder, Kind, encode
+from weft.core.frames import HEADER_BYTES, Decoder, Kind, encode
 from weft.core.messages import Message
 
 AGE_NS = 1000
@@ -276,3 +276,107 @@ def test_slow_readers_of_the_same_frames_share_their_bytes() -> None:
         tracemalloc.stop()
     assert sum(backlog.size for backlog in backlogs) == 200 * len(frames)
     assert peak < 100 * len(frames)
+
+
+def frame_of(subject: str, length: int) -> bytes:
+    """A message that is so many bytes in all."""
+    return encode(Kind.MESSAGE, subject.encode(), bytes(length - HEADER_BYTES - len(subject)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit", "beyond"),
+    [
+        (Policy.LATEST, BOUNDS.drop_bytes, ["slow 1", "b"]),
+        (Policy.DROP_OLD, BOUNDS.drop_bytes, ["slow 1", "b"]),
+        (Policy.DROP_NEW, BOUNDS.drop_bytes, ["slow 1", "a"]),
+        (Policy.CUT, BOUNDS.keep_bytes, []),
+    ],
+)
+def test_a_backlog_is_full_at_its_bound_and_not_before(
+    policy: Policy, limit: int, beyond: list[str]
+) -> None:
+    for length, expected in [(limit - 1000, ["a", "b"]), (limit - 999, beyond)]:
+        backlog = Backlog(BOUNDS)
+        keep(backlog, frame_of("a", 1000), policy)
+        keep(backlog, frame_of("b", length - 2 * KEPT_COST_BYTES), policy)
+        assert backlog.is_cut is (expected == [])
+        assert taken(backlog) == expected
+
+
+@pytest.mark.parametrize("policy", [Policy.DROP_OLD, Policy.DROP_NEW, Policy.CUT])
+def test_only_latest_lets_a_newer_message_replace_an_older_one(policy: Policy) -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "aba":
+        keep(backlog, message(subject, 10), policy)
+    assert taken(backlog) == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize("policy", [Policy.DROP_OLD, Policy.LATEST])
+def test_nothing_gives_way_to_what_is_not_taken_in_when_full(policy: Policy) -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "ab":
+        keep(backlog, message(subject, 2400), policy)
+    keep(backlog, message("new", 2400), Policy.DROP_NEW)
+    assert taken(backlog) == ["slow 1", "a", "b"]
+
+
+def test_a_piece_is_as_many_frames_as_fit_in_it() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, frame_of("a", BOUNDS.piece_bytes // 4) * 52, Policy.DROP_OLD)
+    # Thirteen pieces of four frames, 768 bytes each to keep: seven come under 5,824.
+    assert taken(backlog) == ["slow 24", *["a"] * 28]
+
+
+def test_a_reader_takes_no_more_frames_than_it_asks_for() -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in "abc":
+        keep(backlog, frame_of(subject, 100), Policy.CUT)
+    for subject, limit in [("a", 1), ("b", 100)]:
+        assert bytes(backlog.take(limit, 0)) == frame_of(subject, 100)
+        backlog.sent(100)
+    assert taken(backlog) == ["c"]
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(0, False), (1, True)])
+def test_an_unfinished_frame_may_fill_the_bound(length: int, is_cut: bool) -> None:
+    backlog = Backlog(BOUNDS)
+    backlog.begin(bytes(BOUNDS.keep_bytes + length), 0)
+    assert backlog.is_cut is is_cut
+
+
+def test_an_unfinished_frame_may_wait_as_long_as_any_other() -> None:
+    backlog = Backlog(BOUNDS)
+    backlog.begin(b"rest", 5000)
+    backlog.expire(5000 + AGE_NS)
+    assert not backlog.is_cut
+    backlog.expire(5000 + AGE_NS + 1)
+    assert backlog.is_cut
+
+
+def test_what_is_on_its_way_is_as_old_as_its_taking() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 10), Policy.DROP_NEW, now_ns=4500)
+    backlog.take(100, 5000)
+    backlog.expire(5000 + AGE_NS)
+    assert not backlog.is_cut
+    backlog.expire(5000 + AGE_NS + 1)
+    assert backlog.is_cut
+
+
+def test_bytes_that_were_sent_cannot_be_sent_again() -> None:
+    backlog = Backlog(BOUNDS)
+    backlog.begin(b"rest", 0)
+    backlog.sent(3)
+    with pytest.raises(ValueError, match="2 bytes were not taken"):
+        backlog.sent(2)
+
+
+def test_a_reader_that_is_cut_has_nothing_to_take() -> None:
+    backlog = Backlog(BOUNDS)
+    backlog.begin(b"rest", 0)
+    backlog.sent(2)
+    backlog.cut()
+    assert bytes(backlog.take(100, 0)) == b""
+    backlog.sent(0)
+    with pytest.raises(ValueError, match="1 bytes were not taken"):
+        backlog.sent(1)

@@ -1,6 +1,6 @@
 import pytest
 
-from weft.core.bounds import GAP_MAX_BYTES, GAPS_MAX, Bounds, Policy
+from weft.core.bounds import GAP_MAX_BYTES, GAPS_MAX, Bounds, Policy, Reason
 
 
 def test_what_may_be_dropped_leaves_room_for_what_may_not() -> None:
@@ -24,3 +24,13 @@ def test_a_bound_on_age_is_positive(age: int) -> None:
 def test_the_policy_that_keeps_most_is_the_highest() -> None:
     assert max(Policy) is Policy.CUT
     assert min(Policy) is Policy.LATEST
+
+
+@pytest.mark.parametrize("limit", [8 << 10, 1 << 20, 1 << 30])
+def test_a_piece_is_small_against_the_bound(limit: int) -> None:
+    assert 0 < Bounds(limit).piece_bytes <= min(limit // 16, 64 << 10)
+
+
+def test_policies_and_reasons_are_numbered_from_what_keeps_least() -> None:
+    assert (Policy.LATEST, Policy.DROP_OLD, Policy.DROP_NEW, Policy.CUT) == (0, 1, 2, 3)
+    assert (Reason.SLOW, Reason.OLD, Reason.CONFLATED) == (1, 2, 3)

@@ -273,3 +273,90 @@ def test_a_slow_large_frame_costs_no_more_than_its_bytes() -> None:
         decoder.feed(frame[at : at + 1])
         found += drain(decoder)
     assert found == [frame]
+
+
+def test_kinds_and_flags_have_the_numbers_of_the_protocol() -> None:
+    assert [kind.name for kind in sorted(Kind)] == [
+        "CONNECT",
+        "WELCOME",
+        "SUBSCRIBE",
+        "UNSUBSCRIBE",
+        "MESSAGE",
+        "OK",
+        "ERROR",
+        "PING",
+        "PONG",
+        "GAP",
+        "GOODBYE",
+    ]
+    assert sorted(Kind) == list(range(1, 12))
+    assert (Flag.NONE, Flag.ANSWER, Flag.REQUEST, Flag.NOT_BACK, Flag.BARE) == (0, 1, 2, 4, 8)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [SECOND[:6] + b"\x01\x00" + SECOND[8:], SECOND[:6] + b"\x00\x01" + SECOND[8:]],
+    ids=["subject", "reply"],
+)
+def test_a_name_one_byte_beyond_the_end_is_not_read(data: bytes) -> None:
+    with pytest.raises(BadFrame, match="32 bytes are not one whole frame"):
+        frames.parse(data)
+
+
+def test_the_error_names_the_body_if_only_the_body_is_too_large() -> None:
+    frame = frames.encode(Kind.MESSAGE, b"", b"x" * (LIMIT + 510))
+    with pytest.raises(FrameTooBig, match=f"body of {LIMIT + 510} bytes is over"):
+        decode(frame)
+
+
+@pytest.mark.parametrize("limit", [0, (1 << 31) - 1])
+def test_a_limit_may_be_anything_that_a_size_can_say(limit: int) -> None:
+    assert decode(TWO_FRAMES[-32:], limit) == [SECOND]
+
+
+def test_a_body_of_one_mebibyte_is_taken_unless_configured_otherwise() -> None:
+    frame = frames.encode(Kind.MESSAGE, b"a", bytes(1 << 20))
+    decoder = Decoder()
+    decoder.feed(frame)
+    assert decoder.next_frame() == frame
+    decoder.feed(frames.encode(Kind.MESSAGE, b"a", bytes((1 << 20) + 1)))
+    with pytest.raises(FrameTooBig):
+        decoder.next_frame()
+
+
+@pytest.mark.parametrize(("length", "need"), [(0, 0), (3, 0), (4, 41), (40, 41)])
+def test_bytes_beyond_the_end_are_not_looked_at(length: int, need: int) -> None:
+    run = Run()
+    assert not run.read(SECOND + FIRST, 32, 32 + length)
+    assert (run.need, run.end) == (need, 32)
+
+
+def test_a_stamp_is_zero_in_what_it_does_not_say() -> None:
+    data = bytearray(b"\xff" * 8 + FIRST)
+    run = Run()
+    run.read(data, 8, len(data))
+    run.stamp(data, Stamp(9))
+    assert frames.parse(bytes(data[8:])) == (*frames.parse(FIRST)[:5], 9, 0, 0, 0)
+
+
+def test_a_frame_in_a_used_writer_has_no_identity_of_a_former_one() -> None:
+    writer = Writer()
+    writer.put(b"\xff" * 100)
+    writer.take()
+    start = frames.begin_frame(writer, Kind.PING, Flag.NONE, b"", b"")
+    frames.end_frame(writer, start)
+    assert writer.take() == SECOND
+
+
+def test_a_decoder_does_not_hold_on_to_what_it_handed_out() -> None:
+    frame = frames.encode(Kind.MESSAGE, b"a", b"x" * 1000)
+    decoder = Decoder()
+    tracemalloc.start()
+    try:
+        for _ in range(1000):
+            decoder.feed(frame)
+            decoder.next_frame()
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert left < 16_384

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,3 +131,28 @@ def test_the_trie_agrees_with_brute_force(
     for name, of_group, number in sorted(present):
         interest.remove(name, of_group, SUBSCRIBERS[number])
     assert all(interest.match(sent_to) == [] for sent_to in (b"a", b"a.b", b"_x.a.b", b"a.a.a.a"))
+
+
+@pytest.mark.parametrize("asked", [b"a.b", b"a.*", b"a.>"])
+def test_removing_one_of_many_leaves_all_the_others(asked: bytes) -> None:
+    interest = Interest()
+    for subscriber in (ONE, OTHER, THIRD):
+        interest.add(asked, b"", subscriber)
+    interest.remove(asked, b"", ONE)
+    assert heard(interest.match(b"a.b")) == {(b"", 1), (b"", 2)}
+
+
+@pytest.mark.parametrize(
+    "asked", [b"a.%d", b"%d.>", b"%d.*", b"%d.*.a", b"%d.a.*", b"*.%d.>", b"a.%d.*.b.>"]
+)
+def test_a_subscription_taken_back_leaves_nothing_behind(asked: bytes) -> None:
+    interest = Interest()
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            interest.add(asked % number, b"", ONE)
+            interest.remove(asked % number, b"", ONE)
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert left < 16_384

@@ -1,5 +1,5 @@
 from weft.core.bounds import GAP_MAX_BYTES, GAPS_MAX, Reason
-from weft.core.frames import Decoder, Kind, Run, Stamp, encode, parse
+from weft.core.frames import Decoder, Frame, Kind, Run, Stamp, encode, parse
 from weft.core.losses import Losses, put_gap
 from weft.core.messages import Message
 from weft.core.writer import Writer
@@ -70,3 +70,10 @@ def test_the_longest_gap_fits_the_room_that_is_kept_for_it() -> None:
     longest = max((reason.name.lower() for reason in Reason), key=len)
     put_gap(writer, 0xFFFFFFFF, longest, (1 << 64) - 1)
     assert len(writer.take()) <= GAP_MAX_BYTES
+
+
+def test_a_gap_names_nothing_but_its_origin() -> None:
+    writer = Writer()
+    put_gap(writer, 7, "slow", 1)
+    gap = parse(writer.take())
+    assert gap == Frame(Kind.GAP, 0, b"", b"", gap.body, origin=7)

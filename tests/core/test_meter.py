@@ -74,3 +74,16 @@ def test_totals_stay_right_and_size_bounded_whatever_is_sent(
     assert total.messages == len(sent)
     assert total.bytes == sum(size for _, size in sent)
     assert total.last_ns == max(0, len(sent) - 1)
+
+
+@pytest.mark.parametrize(("one", "other"), [((1, 9), (3, 5)), ((3, 5), (1, 9))])
+def test_a_flow_that_takes_over_another_lasted_as_long_as_both(
+    one: tuple[int, int], other: tuple[int, int]
+) -> None:
+    flows = []
+    for first_ns, last_ns in (one, other):
+        flow = Flow(first_ns)
+        flow.record(1, 10, last_ns)
+        flows.append(flow)
+    flows[0].fold(flows[1])
+    assert (flows[0].first_ns, flows[0].last_ns) == (1, 9)

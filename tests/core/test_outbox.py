@@ -10,7 +10,11 @@ from weft.core.messages import Message
 from weft.core.outbox import Outbox
 
 LIMIT = 16 << 10
+
+
 AGE_NS = 1000
+
+
 FRAME = encode(Kind.MESSAGE, b"a", b"x" * 17)  # 50 bytes
 
 
@@ -127,7 +131,7 @@ def test_nothing_is_taken_from_an_outbox_that_is_not_behind() -> None:
     assert outbox.dropped() == 0
 
 
-@pytest.mark.parametrize("count", range(0, 151, 7))
+@pytest.mark.parametrize("count", range(151))
 def test_what_the_socket_refuses_is_kept_and_sent_later(count: int) -> None:
     arena, outbox = made()
     for _ in range(3):
@@ -196,6 +200,67 @@ def test_an_outbox_with_no_arena_is_an_error_and_no_crash() -> None:
     outbox = Outbox(None, None)  # type: ignore[arg-type]  # what an untyped caller may do
     with pytest.raises(AttributeError):
         outbox.push(0, 1, Policy.CUT)
+
+
+def test_spans_that_fill_the_arena_are_gathered_at_once() -> None:
+    arena, outbox = made(100)
+    arena.put(bytes(range(100)))
+    outbox.push(0, 60, Policy.CUT)
+    outbox.push(60, 40, Policy.LATEST)
+    assert gathered(outbox) == bytes(range(100))
+
+
+def test_a_send_of_nothing_changes_nothing() -> None:
+    arena, outbox = made()
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    outbox.sent(0)
+    arena.put(b"gap")
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    assert gathered(outbox) == FRAME * 2
+    assert arena.waiting == [outbox]
+
+
+@pytest.mark.parametrize("times", range(1, 6))
+@pytest.mark.parametrize("step", [1, 10, 25, 30])
+def test_frames_apart_may_be_sent_in_many_parts_in_one_turn(step: int, times: int) -> None:
+    arena, outbox = made()
+    for _ in range(3):
+        arena.put(b"gap")
+        outbox.push(arena.put(FRAME), len(FRAME), Policy.DROP_NEW)
+    stream = b""
+    for _ in range(times):
+        stream += gathered(outbox)[:step]
+        outbox.sent(step)
+    outbox.settle(0)
+    while outbox.is_behind():
+        piece = bytes(outbox.take(65_536, 0))
+        outbox.taken(len(piece))
+        stream += piece
+    assert stream == FRAME * 3
+
+
+def test_what_waits_in_the_arena_and_in_the_backlog_is_owed() -> None:
+    arena, outbox = made()
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    outbox.sent(10)
+    outbox.settle(0)
+    assert outbox.owed() == 40
+    arena.reset()
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    assert outbox.owed() == 90
+
+
+def test_drops_are_counted_while_a_reader_is_behind_and_afterwards() -> None:
+    arena, outbox = made()
+    large = encode(Kind.MESSAGE, b"a", bytes(8000))
+    for total in (1, 2):
+        outbox.push(arena.put(large * 2), 2 * len(large), Policy.DROP_NEW)
+        outbox.settle(0)
+        arena.reset()
+        assert outbox.dropped() == total
+        while outbox.is_behind():
+            outbox.taken(len(outbox.take(65_536, 0)))
+        assert outbox.dropped() == total
 
 
 class SlowReader(RuleBasedStateMachine):
@@ -278,4 +343,6 @@ class SlowReader(RuleBasedStateMachine):
 
 
 SlowReader.TestCase.settings = settings(stateful_step_count=40)
+
+
 TestSlowReader = SlowReader.TestCase

@@ -1,4 +1,5 @@
 import itertools
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,8 @@ SUBJECTS = [
     for length in (1, 2, 3)
     for parts in itertools.product([b"a", b"b", b"_x"], repeat=length)
 ]
+
+
 PATTERNS = [
     name
     for length in (1, 2, 3)
@@ -51,9 +54,11 @@ def test_routes_of_the_older_generation_are_made_stale_too(pattern: bytes) -> No
     assert all(route.is_stale is matches(pattern, name) for name, route in routes.items())
 
 
-def test_the_cache_is_bounded() -> None:
-    cache, _ = filled(10, [b"%d" % number for number in range(1000)])
-    assert len(cache) <= 10
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 10])
+def test_the_cache_is_bounded(limit: int) -> None:
+    cache, routes = filled(limit, [b"%d" % number for number in range(1000)])
+    assert len(cache) <= max(2, limit)
+    assert cache.get(b"999") is routes[b"999"]
 
 
 def test_a_route_that_leaves_the_cache_is_stale() -> None:
@@ -113,3 +118,17 @@ def test_deep_subjects_do_not_make_the_cache_larger() -> None:
     for number in range(100):
         cache.add(Route(b".".join([b"%d" % number] * 100), []))
     assert len(cache) < 20
+
+
+@pytest.mark.parametrize("pattern", [b"_INBOX.7.%d", b"_INBOX.7.*", b"_INBOX.>"])
+def test_a_route_that_is_forgotten_leaves_nothing_behind(pattern: bytes) -> None:
+    cache = RouteCache(10)
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            cache.add(Route(b"_INBOX.7.%d" % number, []))
+            cache.forget(pattern.replace(b"%d", b"%d" % number))
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert left < 16_384

@@ -201,3 +201,52 @@ def test_what_was_forgotten_is_not_kept_in_the_cache() -> None:
         tracemalloc.stop()
     assert kept < 100_000
     assert sys.getrefcount(leaver) == references
+
+
+@pytest.mark.parametrize("group", [b"", b"g"])
+def test_a_policy_can_be_changed_to_one_that_keeps_less(group: bytes) -> None:
+    router = Router()
+    router.subscribe(ONE, b"a", group, Policy.CUT)
+    assert router.subscribe(ONE, b"a", group, Policy.LATEST)
+    changed = route(router, b"a")
+    policies = changed.groups[0].policies if group else changed.policies
+    assert list(policies) == [Policy.LATEST]
+    assert router.unsubscribe(ONE, b"a", group)
+    assert route(router, b"a").is_empty()
+
+
+@pytest.mark.parametrize("group", [b"", b"g"])
+def test_unsubscribing_leaves_the_other_subscriptions_of_a_connection(group: bytes) -> None:
+    router = Router()
+    for name in (b"a", b"b"):
+        router.subscribe(ONE, name, group)
+    assert router.unsubscribe(ONE, b"a", group)
+    assert router.subscriptions(ONE) == [Subscription(b"b", group, Policy.CUT)]
+    assert router.unsubscribe(ONE, b"b", group)
+
+
+def test_who_leaves_is_not_held_on_to() -> None:
+    router = Router()
+    before = sys.getrefcount(ONE)
+    for name in (b"a", b"a.*", b">"):
+        router.subscribe(ONE, name)
+        router.subscribe(ONE, name, group=b"g")
+    router.leave(ONE)
+    assert sys.getrefcount(ONE) == before
+
+
+def test_who_asked_for_what_there_is_not_is_not_held_on_to() -> None:
+    router = Router()
+    before = sys.getrefcount(ONE)
+    with pytest.raises(ValueError, match="7"):
+        router.subscribe(ONE, b"a", policy=7)
+    assert sys.getrefcount(ONE) == before
+
+
+def test_a_route_that_is_forgotten_holds_nobody() -> None:
+    router = Router()
+    before = sys.getrefcount(ONE)
+    router.subscribe(ONE, b"a.b")
+    route(router, b"a.b")
+    router.leave(ONE)
+    assert sys.getrefcount(ONE) == before

@@ -149,3 +149,10 @@ def test_frames_beyond_the_turn_are_not_delivered() -> None:
     town.ask(0, b"a.b", group=b"g")
     with pytest.raises(ValueError, match="are not among"):
         town.route().deliver(0, 1 << 40, None, False)
+
+
+def test_the_members_that_are_not_the_sender_take_turns() -> None:
+    town = Town()
+    for number in range(3):
+        town.ask(number, b"a.b", group=b"g")
+    assert town.deliver(town.route(), count=6, sender=0) == [0, 3, 3, 0]

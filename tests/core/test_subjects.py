@@ -131,6 +131,10 @@ def test_a_name_has_at_most_255_bytes(length: int, is_legal: bool) -> None:
         (b"ab", b"abc", False),
         (b"abc", b"ab", False),
         (b"a.b", b"a.b", True),
+        (b"RUN.>", b"RUNS", False),
+        (b"RUN.>", b"RUNS.x", False),
+        (b"RUN.*", b"RUNS.x", False),
+        (b"RUNS.>", b"RUN.x", False),
     ],
 )
 def test_wildcards_are_those_of_rendezvous(pattern: bytes, subject: bytes, is_match: bool) -> None:
@@ -194,7 +198,7 @@ def test_a_path_that_is_no_subject_is_refused(path: str) -> None:
 @pytest.mark.parametrize(
     ("name", "rule"),
     [
-        ("", "empty"),
+        ("", "it is empty"),
         ("a..b", "element 2 is empty"),
         ("x" * 256, "256 bytes are over the limit of 255"),
         ("x" * 128, "element 1 has 128 bytes, the limit is 127"),
@@ -203,6 +207,10 @@ def test_a_path_that_is_no_subject_is_refused(path: str) -> None:
         ("a.b*", "element 2 mixes a wildcard"),
         ("a/b", "'/' or a control character"),
         ("a\ud800", "not UTF-8"),
+        ("a>", "element 1 mixes a wildcard"),
+        ("*.a/b", "'/' or a control character"),
+        ("x" * 127 + "." + "y" * 126 + "/", "'/' or a control character"),
+        ("e." * 99 + "/", "'/' or a control character"),
     ],
 )
 def test_the_error_names_the_broken_rule(name: str, rule: str) -> None:
@@ -226,3 +234,38 @@ def test_any_bytes_are_judged_and_the_rule_agrees(name: bytes) -> None:
         assert not is_legal
     else:
         assert is_legal
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_overlap"),
+    [
+        (b"ab", b"abc", False),
+        (b"ab", b"ac", False),
+        (b"ab.c", b"abc.c", False),
+        (b"ab.>", b"abc.d", False),
+        (b"*.ab", b"x.abc", False),
+        (b"abc.*", b"abc.d", True),
+    ],
+)
+def test_elements_overlap_as_a_whole_or_not_at_all(
+    one: bytes, other: bytes, is_overlap: bool
+) -> None:
+    assert subjects.overlaps(one, other) is is_overlap
+    assert subjects.overlaps(other, one) is is_overlap
+
+
+@pytest.mark.parametrize("path", ["ab", "ab/c", "xa"])
+def test_a_path_starts_with_a_slash(path: str) -> None:
+    with pytest.raises(BadSubject, match="does not start with '/'"):
+        subjects.subject_from_path(path)
+
+
+def test_a_control_character_is_illegal_and_a_space_is_not() -> None:
+    illegal = [byte for byte in range(128) if not subjects.is_pattern(b"a%cb" % byte)]
+    assert illegal == [*range(32), *b"*/>", 127]
+
+
+@pytest.mark.parametrize(("length", "mark"), [(64, ""), (65, "…"), (1000, "…")])
+def test_the_error_shows_64_characters_of_a_name(length: int, mark: str) -> None:
+    with pytest.raises(BadSubject, match=f"^'/x{{63}}'{mark} is not a legal subject"):
+        subjects.checked_pattern("/" + "x" * (length - 1))

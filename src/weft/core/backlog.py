@@ -119,6 +119,8 @@ class Backlog:
         """Give up on this reader: hold nothing and take nothing more."""
         for kept in self._kept.values():
             self.losses.count(kept.frames, _SLOW)
+        # They stay counted, but there is nobody left to tell.
+        self.losses.take()
         self.is_cut = True
         self.cost = 0
         self.size = 0

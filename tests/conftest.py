@@ -1,5 +1,7 @@
 """What all tests rely on: a core built from its present sources, and properties without timing."""
 
+import asyncio
+import inspect
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ settings.register_profile(
 settings.load_profile("weft")
 
 SOURCE = Path(interpreted.__file__).parent
-INLINE_ONLY = {"words"}
+INLINE_ONLY = {"words", "kernel"}
 
 
 def faults_of_build() -> list[str]:
@@ -36,3 +38,23 @@ def pytest_configure() -> None:
     faults = [] if interpreted.IS_ASKED_FOR else faults_of_build()
     if faults:
         raise pytest.UsageError(f"{', '.join(faults)}; run 'touch setup.py' and 'make build'")
+
+
+# Long enough for anything that works, so that what hangs fails and does not stop the run.
+TEST_LIMIT_S = 30
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test on a loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+
+    async def run() -> None:
+        async with asyncio.timeout(TEST_LIMIT_S):
+            await pyfuncitem.obj(**arguments)
+
+    asyncio.run(run())
+    return True

@@ -27,9 +27,25 @@ def test_no_two_errors_share_a_number() -> None:
 
 @pytest.mark.parametrize("error", EVERY)
 def test_the_thousands_say_who_must_act(error: type[WeftError]) -> None:
-    is_usage = errors.UsageError in error.__mro__
-    is_protocol = errors.ProtocolError in error.__mro__
-    assert (is_usage, is_protocol) == (error.number // 1000 == 1, error.number // 1000 == 2)
+    branches: list[type[WeftError]] = [
+        errors.UsageError,
+        errors.ProtocolError,
+        errors.ConnectionLost,
+        errors.Refused,
+    ]
+    thousands = [number for number, branch in enumerate(branches, 1) if branch in error.__mro__]
+    assert thousands == ([error.number // 1000] if error.number else [])
+
+
+@pytest.mark.parametrize("error", EVERY)
+def test_a_number_on_the_wire_becomes_its_error(error: type[WeftError]) -> None:
+    made = errors.error_from_wire(error.number, "why")
+    assert (type(made), str(made)) == (error, "why")
+
+
+def test_an_unknown_number_becomes_the_error_of_its_thousand() -> None:
+    assert type(errors.error_from_wire(4999, "")) is errors.Refused
+    assert type(errors.error_from_wire(9999, "")) is WeftError
 
 
 def test_the_protocol_page_lists_every_number_and_name() -> None:

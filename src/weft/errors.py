@@ -5,15 +5,37 @@
     │   ├── BadSubject            a subject or pattern that the grammar forbids
     │   ├── BadField              a value its field cannot hold, or a message too large to send
     │   ├── NoSuchField           a look-up of a name the message does not have
-    │   └── WrongType             a typed look-up of a field of another type
-    └── ProtocolError         the peer sent what the protocol forbids: end the connection
-        ├── BadFrame              a frame whose lengths contradict each other
-        │   └── FrameTooBig           a frame over the limit, refused on its first four bytes
-        └── BadMessage            a body that is not a message
-            └── MessageTooBig         a body over the limits on depth, fields or values
+    │   ├── WrongType             a typed look-up of a field of another type
+    │   ├── BadOption             an option or setting that does not exist or cannot have this value
+    │   └── NotOpen               a connection or subscription that was closed is used
+    ├── ProtocolError         the peer sent what the protocol forbids: end the connection
+    │   ├── BadFrame              a frame whose lengths contradict each other
+    │   │   └── FrameTooBig           a frame over the limit, refused on its first four bytes
+    │   ├── BadMessage            a body that is not a message
+    │   │   └── MessageTooBig         a body over the limits on depth, fields or values
+    │   ├── BadGreeting           a first frame that is not a proper CONNECT, or a second one
+    │   ├── UnexpectedFrame       a kind of frame that this side never sends
+    │   ├── TooSlow               a greeting or a frame that was not finished in time
+    │   └── ControlFlood          more subscribing, unsubscribing and pinging than anyone needs
+    ├── ConnectionLost        the connection failed or was ended: try again
+    │   ├── Unreachable           no gateway answers at the address
+    │   ├── TimedOut              no answer came in time
+    │   ├── ResponderGone         whoever had the request left before answering it
+    │   ├── Draining              the gateway is closing down: connect to another, or a little later
+    │   ├── SlowReader            the gateway gave up on a connection that did not read
+    │   ├── Silent                the other side answered no ping
+    │   ├── Overloaded            the gateway, or a buffer, is full at the moment
+    │   └── InternalError         the gateway failed; its log says how
+    └── Refused               the gateway will not do it: do not try again as it is
+        ├── NotKnown              a request that nobody serves
+        ├── Reserved              a subject that belongs to the system
+        ├── NotYours              the inbox or the request of another connection
+        ├── NoSuchService         a service that this gateway does not run
+        └── TooMany               over what one connection may have
 
 On the wire an error is its number, its name and a sentence. The thousands tell a client what to do:
-1xxx fix the call, 2xxx end the connection and report a bug. Numbers are never reused.
+1xxx fix the call, 2xxx end the connection and report a bug, 3xxx connect or try again, 4xxx do not.
+Numbers are never reused.
 """
 
 
@@ -56,6 +78,18 @@ class WrongType(UsageError, TypeError):
     number = 1004
 
 
+class BadOption(UsageError):
+    """An option or setting that does not exist, or that cannot have this value."""
+
+    number = 1005
+
+
+class NotOpen(UsageError):
+    """A connection or subscription that was closed is used."""
+
+    number = 1006
+
+
 class ProtocolError(WeftError):
     """The peer sent what the protocol forbids; nothing after it can be trusted."""
 
@@ -86,6 +120,135 @@ class MessageTooBig(BadMessage):
     number = 2004
 
 
+class BadGreeting(ProtocolError):
+    """A first frame that is not a proper CONNECT, or a second CONNECT."""
+
+    number = 2005
+
+
+class UnexpectedFrame(ProtocolError):
+    """A kind of frame that this side never sends."""
+
+    number = 2006
+
+
+class TooSlow(ProtocolError):
+    """A greeting or a frame that was not finished in time."""
+
+    number = 2007
+
+
+class ControlFlood(ProtocolError):
+    """More subscribing, unsubscribing and pinging than anyone needs."""
+
+    number = 2008
+
+
+class ConnectionLost(WeftError, ConnectionError):
+    """The connection failed or was ended; what was asked for may be tried again."""
+
+    number = 3000
+
+
+class Unreachable(ConnectionLost):
+    """No gateway answers at the address."""
+
+    number = 3001
+
+
+class TimedOut(ConnectionLost, TimeoutError):
+    """No answer came in time."""
+
+    number = 3002
+
+
+class ResponderGone(ConnectionLost):
+    """Whoever had the request left before answering it."""
+
+    number = 3003
+
+
+class Draining(ConnectionLost):
+    """The gateway is closing down: connect to another, or to this one a little later."""
+
+    number = 3004
+
+
+class SlowReader(ConnectionLost):
+    """The gateway gave up on a connection that did not read what it was sent."""
+
+    number = 3005
+
+
+class Silent(ConnectionLost):
+    """The other side answered no ping."""
+
+    number = 3006
+
+
+class Overloaded(ConnectionLost):
+    """The gateway, or a buffer, is full at the moment."""
+
+    number = 3007
+
+
+class InternalError(ConnectionLost):
+    """The gateway failed; its log says how."""
+
+    number = 3008
+
+
+class Refused(WeftError):
+    """The gateway will not do it; asking again in the same way will not help."""
+
+    number = 4000
+
+
+class NotKnown(Refused):
+    """A request that nobody serves."""
+
+    number = 4001
+
+
+class Reserved(Refused):
+    """A subject that belongs to the system."""
+
+    number = 4002
+
+
+class NotYours(Refused):
+    """The inbox or the request of another connection."""
+
+    number = 4003
+
+
+class NoSuchService(Refused):
+    """A service that this gateway does not run."""
+
+    number = 4004
+
+
+class TooMany(Refused):
+    """Over what one connection may have."""
+
+    number = 4005
+
+
+def error_from_wire(number: int, text: str) -> WeftError:
+    """The error that a number on the wire stands for; an unknown one is of its thousand."""
+    return _BY_NUMBER.get(number, _BY_NUMBER.get(number // 1000 * 1000, WeftError))(text)
+
+
 def shortened(text: str) -> str:
     """A text as an error may show it: quoted, and cut if it is long."""
     return repr(text) if len(text) <= 64 else f"{text[:64]!r}…"
+
+
+def _tree(root: type[WeftError]) -> dict[int, type[WeftError]]:
+    found = {root.number: root}
+    for child in root.__subclasses__():
+        found.update(_tree(child))
+    return found
+
+
+_BY_NUMBER = _tree(WeftError)

@@ -12,7 +12,7 @@ from weft.core.subjects import is_pattern, matches
 
 ARENA = Arena(64)
 BOUNDS = Bounds()
-SUBSCRIBERS = [Subscriber(Outbox(ARENA, BOUNDS), Policy.CUT) for _ in range(4)]
+SUBSCRIBERS = [Subscriber(Outbox(ARENA, BOUNDS), Policy.CUT, False) for _ in range(4)]
 ONE, OTHER, THIRD, _ = SUBSCRIBERS
 
 element = st.sampled_from([b"a", b"b", b"_x"])

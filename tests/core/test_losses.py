@@ -26,7 +26,7 @@ def gaps(stream: bytes) -> list[tuple[int, str, int]]:
 
 
 def test_messages_are_counted_per_origin_and_reason() -> None:
-    losses = Losses()
+    losses = Losses([0] * 4)
     losses.count(stamped(3, origin=1) + stamped(2, origin=2), Reason.SLOW)
     losses.count(stamped(1, origin=1), Reason.OLD)
     losses.count(stamped(4, origin=1), Reason.SLOW)
@@ -35,14 +35,14 @@ def test_messages_are_counted_per_origin_and_reason() -> None:
 
 
 def test_frames_that_are_no_messages_are_no_loss() -> None:
-    losses = Losses()
+    losses = Losses([0] * 4)
     losses.count(stamped(3, origin=1, kind=Kind.GAP), Reason.SLOW)
     assert losses.total == 0
     assert losses.take() == b""
 
 
 def test_a_loss_is_announced_once() -> None:
-    losses = Losses()
+    losses = Losses([0] * 4)
     losses.add(1, Reason.CONFLATED, 5)
     assert gaps(losses.take()) == [(1, "conflated", 5)]
     assert len(losses) == 0
@@ -51,7 +51,7 @@ def test_a_loss_is_announced_once() -> None:
 
 
 def test_many_origins_are_announced_within_a_bound() -> None:
-    losses = Losses()
+    losses = Losses([0] * 4)
     for origin in range(1, 1000):
         for reason in Reason:
             losses.add(origin, reason, 1)

@@ -21,7 +21,7 @@ class Town:
     def ask(
         self, number: int, pattern: bytes, group: bytes = b"", policy: Policy = Policy.CUT
     ) -> None:
-        self.interest.add(pattern, group, Subscriber(self.outboxes[number], policy))
+        self.interest.add(pattern, group, Subscriber(self.outboxes[number], policy, False))
 
     def route(self) -> Route:
         return Route(b"a.b", self.interest.match(b"a.b"))
@@ -156,3 +156,27 @@ def test_the_members_that_are_not_the_sender_take_turns() -> None:
     for number in range(3):
         town.ask(number, b"a.b", group=b"g")
     assert town.deliver(town.route(), count=6, sender=0) == [0, 3, 3, 0]
+
+
+def test_a_member_of_several_groups_gets_a_message_once() -> None:
+    town = Town()
+    for group in (b"g", b"h", b"i"):
+        town.ask(0, b"a.b", group=group)
+    assert town.deliver(town.route(), count=5) == [5, 0, 0, 0]
+
+
+def test_a_member_of_several_groups_gets_messages_in_order() -> None:
+    town = Town(2)
+    for group in (b"g", b"h"):
+        for number in (0, 1):
+            town.ask(number, b"a.b", group=group)
+    town.ask(1, b"a.b", group=b"i")
+    frames = [encode(Kind.MESSAGE, b"a.b", b"%d" % number) for number in range(6)]
+    start = town.arena.put(b"".join(frames))
+    town.route().deliver(start, town.arena.fill, None, False)
+    for outbox in town.outboxes:
+        at = outbox.gather()
+        heard = bytes(town.arena.data[at : at + outbox.gathered])
+        got = [frame for frame in frames if frame in heard]
+        assert b"".join(got) == heard
+        outbox.sent(outbox.gathered)

@@ -25,6 +25,8 @@ cdef class Arena:
     @cython.locals(length=Py_ssize_t, start=Py_ssize_t)
     cpdef Py_ssize_t put(self, source) except -2
 
+    cpdef Py_ssize_t reserve(self, Py_ssize_t length) noexcept
+
     cpdef object took(self, Py_ssize_t count)
 
     @cython.locals(number=int)

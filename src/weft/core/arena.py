@@ -6,6 +6,7 @@ its spans or kept what they hold, nothing points into the buffer and the next tu
 """
 
 from array import array
+from typing import Any
 
 from weft.core.words import Bytes, cut, put_bytes
 
@@ -25,7 +26,7 @@ class Arena:
         self.fill = 0
         self.data = bytearray(2 * size_bytes)
         # Outboxes that got their first span since they last had none.
-        self.waiting: list[object] = []
+        self.waiting: list[Any] = []
         # How many outboxes have spans: while any has, the bytes may not be given up.
         self.in_use = 0
         self.span_count = 0
@@ -43,10 +44,16 @@ class Arena:
     def put(self, source: Bytes) -> int:
         """Copy bytes in and return where they begin, or -1 if the turn has no room for them."""
         length = len(source)
+        start = self.reserve(length)
+        if start >= 0:
+            put_bytes(self.data, start, source, 0, length)
+        return start
+
+    def reserve(self, length: int) -> int:
+        """Set bytes aside for the caller to fill; return where they begin, or -1 if none are."""
         start = self.fill
-        if length > self.size - start:
+        if not 0 <= length <= self.size - start:
             return -1
-        put_bytes(self.data, start, source, 0, length)
         self.fill = start + length
         return start
 

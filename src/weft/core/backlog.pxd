@@ -49,6 +49,9 @@ cdef class Backlog:
     )
     cpdef object keep_span(self, Arena arena, int span, int64_t now_ns)
 
+    @cython.locals(subject=bytes, kept=Kept, number=Py_ssize_t)
+    cpdef object keep(self, bytes frames, int policy, int64_t now_ns)
+
     cpdef object take(self, Py_ssize_t limit_bytes, int64_t now_ns)
 
     cpdef object sent(self, Py_ssize_t count)
@@ -60,9 +63,6 @@ cdef class Backlog:
     cpdef object cut(self)
 
     cpdef bint is_empty(self) except -1
-
-    @cython.locals(subject=bytes, kept=Kept, number=Py_ssize_t)
-    cdef object _keep(self, bytes frames, int policy, int64_t now_ns)
 
     @cython.locals(limit=Py_ssize_t)
     cdef bint _make_room(self, Kept kept) except -1

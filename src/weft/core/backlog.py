@@ -46,7 +46,7 @@ class Backlog:
         self.cost = 0
         self.size = 0
         self.is_cut = False
-        self.losses = Losses()
+        self.losses = Losses(bounds.dropped)
         self._bounds = bounds
         # On its way out and no longer droppable: part of it may have been sent.
         self._front = b""
@@ -80,8 +80,28 @@ class Backlog:
             # Conflation is by subject, so there each frame is kept by itself.
             most = 0 if policy == _LATEST else self._bounds.piece_bytes
             piece_end = _piece_end(arena.data, at, end, most)
-            self._keep(arena.shared_cut(at, piece_end - at), policy, now_ns)
+            self.keep(arena.shared_cut(at, piece_end - at), policy, now_ns)
             at = piece_end
+
+    def keep(self, frames: bytes, policy: int, now_ns: int) -> None:
+        """Keep whole frames for later as one piece, or drop what the policy says must go."""
+        subject = cut(frames, _HEADER, _HEADER + frames[6]) if policy == _LATEST else None
+        kept = Kept(frames, policy, now_ns, subject)
+        if not self._make_room(kept):
+            self.losses.count(frames, _SLOW)
+            if policy == _CUT:
+                self.cut()
+            return
+        number = self._number
+        self._number = number + 1
+        self._kept[number] = kept
+        self.cost += kept.cost
+        self.size += len(frames)
+        if subject is not None:
+            self._latest[subject] = number
+        if policy <= _DROP_OLD:
+            self._yielding[number] = kept
+            self._yielding_cost += kept.cost
 
     def take(self, limit_bytes: int, now_ns: int) -> memoryview:
         """What to send next: about so many bytes, followed by a call of sent()."""
@@ -134,25 +154,6 @@ class Backlog:
     def is_empty(self) -> bool:
         """Say if nothing is owed, not even the news of a loss."""
         return self.size == 0 and len(self.losses) == 0
-
-    def _keep(self, frames: bytes, policy: int, now_ns: int) -> None:
-        subject = cut(frames, _HEADER, _HEADER + frames[6]) if policy == _LATEST else None
-        kept = Kept(frames, policy, now_ns, subject)
-        if not self._make_room(kept):
-            self.losses.count(frames, _SLOW)
-            if policy == _CUT:
-                self.cut()
-            return
-        number = self._number
-        self._number = number + 1
-        self._kept[number] = kept
-        self.cost += kept.cost
-        self.size += len(frames)
-        if subject is not None:
-            self._latest[subject] = number
-        if policy <= _DROP_OLD:
-            self._yielding[number] = kept
-            self._yielding_cost += kept.cost
 
     def _make_room(self, kept: Kept) -> bool:
         """Let others give way to this one; False if it does not fit, and then nobody has."""

@@ -9,3 +9,4 @@ cdef class Bounds:
     cdef readonly Py_ssize_t keep_bytes
     cdef readonly Py_ssize_t drop_bytes
     cdef readonly Py_ssize_t piece_bytes
+    cdef readonly list dropped

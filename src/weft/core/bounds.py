@@ -44,7 +44,10 @@ class Bounds:
     """
 
     def __init__(
-        self, limit_bytes: int = OUTBOX_LIMIT_BYTES, limit_age_ns: int = OUTBOX_LIMIT_AGE_NS
+        self,
+        limit_bytes: int = OUTBOX_LIMIT_BYTES,
+        limit_age_ns: int = OUTBOX_LIMIT_AGE_NS,
+        dropped: list[int] | None = None,
     ) -> None:
         if limit_bytes < OUTBOX_LIMIT_MIN_BYTES:
             raise ValueError(
@@ -58,3 +61,5 @@ class Bounds:
         self.drop_bytes = self.keep_bytes - self.keep_bytes // 8
         # What is dropped goes in pieces of whole frames: small against the bound, few to handle.
         self.piece_bytes = min(limit_bytes // 16, 64 << 10)
+        # How many messages were dropped under these bounds, by the number of the reason.
+        self.dropped = [0] * (len(Reason) + 1) if dropped is None else dropped

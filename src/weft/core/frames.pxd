@@ -37,6 +37,7 @@ cdef class Run:
     cdef readonly int kind
     cdef readonly int flags
     cdef readonly Py_ssize_t subject_length
+    cdef readonly bint has_reply
 
     @cython.locals(size=Py_ssize_t, size_limit=Py_ssize_t, names=Py_ssize_t)
     cpdef bint read(self, const unsigned char *data, Py_ssize_t at, Py_ssize_t end) except -1
@@ -73,6 +74,8 @@ cpdef Py_ssize_t begin_frame(
 
 @cython.locals(size=Py_ssize_t)
 cpdef object end_frame(Writer writer, Py_ssize_t start)
+
+cpdef int stamp_frame(unsigned char *data, Py_ssize_t at, Stamp stamp) except -1
 
 @cython.locals(length=Py_ssize_t, data="const unsigned char *")
 cpdef object check_whole(bytes frame)

@@ -91,7 +91,7 @@ class Run:
 
     A gateway looks up rights, route and meter once a run, and stamps each frame in place. `start`,
     `end` and `count` say where the run is; `need` is the size of the unfinished frame after it, or
-    0 while that is unknown.
+    0 while that is unknown. `has_reply` says if any of its frames has a reply subject.
     """
 
     def __init__(self, body_limit_bytes: int = BODY_LIMIT_BYTES) -> None:
@@ -107,6 +107,7 @@ class Run:
         self.kind = 0
         self.flags = 0
         self.subject_length = 0
+        self.has_reply = False
 
     def read(self, data: Bytes, at: int, end: int) -> bool:
         """Find the run that begins at an offset; False if no whole frame does.
@@ -122,6 +123,7 @@ class Run:
         self.start = at
         self.count = 0
         self.need = 0
+        self.has_reply = False
         while end - at >= 4:
             size = u32_at(data, at)
             if size < _HEADER or size > size_limit:
@@ -142,6 +144,8 @@ class Run:
                 and same_bytes(data, at + _HEADER, data, self.start + _HEADER, self.subject_length)
             ):
                 break
+            if data[at + 7] != 0:
+                self.has_reply = True
             self.count += 1
             at += size
         self.end = at
@@ -158,11 +162,7 @@ class Run:
         """Write identity and entry time into each frame of the run, in place."""
         at = self.start
         for _ in range(self.count):
-            put_u32(data, at + 8, stamp.origin)
-            put_u32(data, at + 12, stamp.publisher)
-            put_u64(data, at + 16, stamp.sequence)
-            put_i64(data, at + 24, stamp.time_ns)
-            stamp.sequence += 1
+            stamp_frame(data, at, stamp)
             at += u32_at(data, at)
 
     def _refuse(self, data: Bytes, at: int) -> None:
@@ -266,6 +266,15 @@ def end_frame(writer: Writer, start: int) -> None:
     if start < 0 or size < _HEADER or size > _SIZE_MAX:
         raise BadFrame(f"{size} bytes from {start} on are not a frame")
     put_u32(writer.data, start, size)
+
+
+def stamp_frame(data: bytearray, at: int, stamp: Stamp) -> None:
+    """Write identity and entry time into the whole frame at an offset, in place."""
+    put_u32(data, at + 8, stamp.origin)
+    put_u32(data, at + 12, stamp.publisher)
+    put_u64(data, at + 16, stamp.sequence)
+    put_i64(data, at + 24, stamp.time_ns)
+    stamp.sequence += 1
 
 
 def check_whole(frame: bytes) -> None:

@@ -8,6 +8,7 @@ from weft.core.subjects cimport elements, is_literal, is_reserved
 cdef class Subscriber:
     cdef readonly Outbox outbox
     cdef readonly int policy
+    cdef readonly bint is_listener
 
 
 @cython.final

@@ -10,11 +10,15 @@ from weft.core.subjects import elements, is_literal, is_reserved
 
 
 class Subscriber:
-    """One outbox under one policy; shared by all its subscriptions of that policy."""
+    """One outbox under one policy; shared by all its subscriptions of that policy.
 
-    def __init__(self, outbox: Outbox, policy: int) -> None:
+    One that only listens is never chosen to answer a request.
+    """
+
+    def __init__(self, outbox: Outbox, policy: int, is_listener: bool) -> None:
         self.outbox = outbox
         self.policy = policy
+        self.is_listener = is_listener
 
 
 class Members:

@@ -16,6 +16,7 @@ cdef Py_ssize_t _REASONS
 cdef class Losses:
     cdef readonly object total
     cdef dict _counts
+    cdef list _totals
 
     @cython.locals(
         data="const unsigned char *",

@@ -18,8 +18,10 @@ _REASONS = len(Reason)
 class Losses:
     """Counts up what is dropped; take() turns the counts into GAP frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, totals: list[int]) -> None:
         self.total = 0
+        # By reason, together with the losses of all who share the bounds.
+        self._totals = totals
         self._counts: dict[tuple[int, int], int] = {}
 
     def __len__(self) -> int:
@@ -52,6 +54,7 @@ class Losses:
             key = (0, reason)
         self._counts[key] = self._counts.get(key, 0) + count
         self.total += count
+        self._totals[reason] += count
 
     def take(self) -> bytes:
         """The GAP frames that announce everything counted since the last call."""

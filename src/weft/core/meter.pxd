@@ -38,6 +38,14 @@ cdef class Meter:
     @cython.locals(flow=Flow)
     cpdef Flow flow(self, bytes subject, int64_t now_ns)
 
+    cpdef bint has(self, bytes subject) except -1
+
+    @cython.locals(rate=double, flow=Flow)
+    cpdef double message_rate(self, int64_t now_ns) except -1
+
+    @cython.locals(rate=double, flow=Flow)
+    cpdef double byte_rate(self, int64_t now_ns) except -1
+
     cpdef dict flows(self)
 
     @cython.locals(total=Flow, flow=Flow)

@@ -82,6 +82,24 @@ class Meter:
             self._flows[subject] = flow
         return flow
 
+    def has(self, subject: bytes) -> bool:
+        """Say if a subject has a flow of its own."""
+        return subject in self._flows
+
+    def message_rate(self, now_ns: int) -> float:
+        """Messages per second to all subjects, lately."""
+        rate = self.others.message_rate(now_ns)
+        for flow in self._flows.values():
+            rate += flow.message_rate(now_ns)
+        return rate
+
+    def byte_rate(self, now_ns: int) -> float:
+        """Bytes per second to all subjects, lately."""
+        rate = self.others.byte_rate(now_ns)
+        for flow in self._flows.values():
+            rate += flow.byte_rate(now_ns)
+        return rate
+
     def flows(self) -> dict[bytes, Flow]:
         """The flows by subject, without those folded into `others`."""
         return dict(self._flows)

@@ -6,22 +6,33 @@ from weft.core.backlog cimport Backlog
 from weft.core.bounds cimport Bounds
 from weft.core.words cimport cut, put_bytes, u32_at
 
+cdef int _CUT
+
 
 @cython.final
 cdef class Outbox:
     cdef readonly Arena arena
     cdef readonly Bounds bounds
+    cdef public object owner
+    cdef public int fd
+    cdef public Py_ssize_t busy
     cdef readonly Py_ssize_t pending
     cdef readonly Py_ssize_t gathered
     cdef readonly bint is_cut
     cdef int _head
     cdef int _tail
     cdef int _unfinished
+    cdef bint _is_waiting
     cdef Backlog _backlog
     cdef Py_ssize_t _dropped_before
 
     @cython.locals(arena=Arena, tail=int)
     cpdef int push(self, Py_ssize_t start, Py_ssize_t length, int policy) except -1
+
+    @cython.locals(tail=int)
+    cpdef bint ends_at(self, Py_ssize_t end) except -1
+
+    cpdef object hold(self, bytes frames, int64_t now_ns)
 
     @cython.locals(arena=Arena, span=int, at=Py_ssize_t, room=Py_ssize_t)
     cpdef Py_ssize_t gather(self) except -1
@@ -44,6 +55,8 @@ cdef class Outbox:
     cpdef Py_ssize_t cost(self) except -1
 
     cpdef object dropped(self)
+
+    cdef object _wait(self)
 
     @cython.locals(arena=Arena, span=int, start=Py_ssize_t)
     cdef object _keep_spans(self, int64_t now_ns)

@@ -13,17 +13,28 @@ never sends: the door that owns it does, in this order:
         outbox.taken(socket.send(outbox.take(65_536, now_ns)))
 """
 
+from typing import Any
+
 from weft.core.arena import Arena
 from weft.core.backlog import Backlog
-from weft.core.bounds import Bounds
+from weft.core.bounds import Bounds, Policy
 from weft.core.words import cut, put_bytes, u32_at
+
+_CUT = int(Policy.CUT)
 
 
 class Outbox:
-    """Bytes owed to one peer; `pending` of them are in the arena, the rest in the backlog."""
+    """Bytes owed to one peer; `pending` of them are in the arena, the rest in the backlog.
+
+    `owner` is the peer, `fd` the socket that its door sends to directly or -1, `busy` how many
+    requests the peer has yet to answer.
+    """
 
     def __init__(self, arena: Arena, bounds: Bounds) -> None:
         self.arena = arena
+        self.owner: Any = None
+        self.fd = -1
+        self.busy = 0
         self.bounds = bounds
         self.pending = 0
         self.gathered = 0
@@ -32,6 +43,7 @@ class Outbox:
         self._tail = -1
         # How many bytes of the first span finish a frame whose beginning was sent.
         self._unfinished = 0
+        self._is_waiting = False
         self._backlog: Backlog | None = None
         self._dropped_before = 0
 
@@ -48,8 +60,8 @@ class Outbox:
         elif tail < 0:
             self._head = arena.add_span(start, length, policy)
             self._tail = self._head
-            arena.waiting.append(self)
             arena.in_use += 1
+            self._wait()
         elif (
             # A run of frames costs its receiver as much as one.
             arena.starts[tail] + arena.lengths[tail] == start and arena.policies[tail] == policy
@@ -59,6 +71,23 @@ class Outbox:
             self._tail = arena.add_span(start, length, policy)
             arena.nexts[tail] = self._tail
         self.pending += length
+
+    def ends_at(self, end: int) -> bool:
+        """Say if the last of what it was owed in this turn ends at an offset of the arena."""
+        tail = self._tail
+        return tail >= 0 and self.arena.starts[tail] + self.arena.lengths[tail] == end
+
+    def hold(self, frames: bytes, now_ns: int) -> None:
+        """Owe the peer whole frames that the arena has no room for; they must not be dropped."""
+        if self.is_cut:
+            return
+        if self._head >= 0:
+            self._keep_spans(now_ns)
+        if self._backlog is None:
+            self._backlog = Backlog(self.bounds)
+        self._backlog.keep(frames, _CUT, now_ns)
+        self._forget_empty_backlog()
+        self._wait()
 
     def gather(self) -> int:
         """Make `gathered` bytes of what is pending one stretch of the arena; return its start.
@@ -105,6 +134,7 @@ class Outbox:
 
     def settle(self, now_ns: int) -> None:
         """End the turn: keep, by policy and within the bounds, what was not sent."""
+        self._is_waiting = False
         if self._head >= 0:
             self._keep_spans(now_ns)
         if self._backlog is not None:
@@ -144,6 +174,11 @@ class Outbox:
     def dropped(self) -> int:
         """How many messages were dropped since this outbox was made."""
         return self._dropped_before + (0 if self._backlog is None else self._backlog.losses.total)
+
+    def _wait(self) -> None:
+        if not self._is_waiting:
+            self._is_waiting = True
+            self.arena.waiting.append(self)
 
     def _keep_spans(self, now_ns: int) -> None:
         arena = self.arena

@@ -16,8 +16,8 @@ cdef class Registered:
     cdef dict plain
     cdef dict grouped
 
-    @cython.locals(subscriber=Subscriber)
-    cdef Subscriber subscriber(self, Outbox outbox, int policy)
+    @cython.locals(subscriber=Subscriber, position=int)
+    cdef Subscriber subscriber(self, Outbox outbox, int policy, bint is_listener)
 
 
 @cython.final
@@ -28,12 +28,20 @@ cdef class Router:
     cdef Py_ssize_t _count
 
     @cython.locals(registered=Registered, subscriber=Subscriber, present=Subscriber)
-    cpdef bint subscribe(self, Outbox outbox, bytes pattern, bytes group=*, int policy=*) except -1
+    cpdef bint subscribe(
+        self, Outbox outbox, bytes pattern, bytes group=*, int policy=*, bint is_listener=*
+    ) except -1
 
     @cython.locals(registered=Registered, present=Subscriber)
     cpdef bint unsubscribe(self, Outbox outbox, bytes pattern, bytes group=*) except -1
 
     cpdef Py_ssize_t leave(self, Outbox outbox) except -1
+
+    @cython.locals(registered=Registered)
+    cpdef bint has(self, Outbox outbox, bytes pattern, bytes group=*) except -1
+
+    @cython.locals(registered=Registered)
+    cpdef Py_ssize_t count(self, Outbox outbox) except -1
 
     @cython.locals(route=Route)
     cpdef Route route(self, bytes subject)

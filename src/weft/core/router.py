@@ -27,22 +27,24 @@ class Subscription(NamedTuple):
     pattern: bytes
     group: bytes
     policy: Policy
+    is_listener: bool = False
 
 
 class Registered:
     """What one outbox is subscribed to."""
 
     def __init__(self) -> None:
-        self.subscribers: list[Subscriber | None] = [None] * _POLICIES
+        self.subscribers: list[Subscriber | None] = [None] * (2 * _POLICIES)
         self.plain: dict[bytes, Subscriber] = {}
         self.grouped: dict[tuple[bytes, bytes], Subscriber] = {}
 
-    def subscriber(self, outbox: Outbox, policy: int) -> Subscriber:
+    def subscriber(self, outbox: Outbox, policy: int, is_listener: bool) -> Subscriber:
         """The one object that stands for this outbox under this policy."""
-        subscriber = self.subscribers[policy]
+        position = policy + _POLICIES if is_listener else policy
+        subscriber = self.subscribers[position]
         if subscriber is None:
-            subscriber = Subscriber(outbox, policy)
-            self.subscribers[policy] = subscriber
+            subscriber = Subscriber(outbox, policy, is_listener)
+            self.subscribers[position] = subscriber
         return subscriber
 
 
@@ -59,9 +61,14 @@ class Router:
         return self._count
 
     def subscribe(
-        self, outbox: Outbox, pattern: bytes, group: bytes = b"", policy: int = _CUT
+        self,
+        outbox: Outbox,
+        pattern: bytes,
+        group: bytes = b"",
+        policy: int = _CUT,
+        is_listener: bool = False,
     ) -> bool:
-        """Add a subscription, or change its policy; False if it was there as it is.
+        """Add a subscription, or change how it is served; False if it was there as it is.
 
         Raises:
             BadSubject: the pattern is not legal.
@@ -75,7 +82,7 @@ class Router:
         if registered is None:
             registered = Registered()
             self._registry[outbox] = registered
-        subscriber = registered.subscriber(outbox, policy)
+        subscriber = registered.subscriber(outbox, policy, is_listener)
         present = _present(registered, pattern, group)
         if present is subscriber:
             return False
@@ -115,6 +122,16 @@ class Router:
             self.unsubscribe(outbox, subscription.pattern, subscription.group)
         return len(subscriptions)
 
+    def has(self, outbox: Outbox, pattern: bytes, group: bytes = b"") -> bool:
+        """Say if an outbox has this very subscription."""
+        registered = self._registry.get(outbox)
+        return registered is not None and _present(registered, pattern, group) is not None
+
+    def count(self, outbox: Outbox) -> int:
+        """How many subscriptions an outbox has."""
+        registered = self._registry.get(outbox)
+        return 0 if registered is None else len(registered.plain) + len(registered.grouped)
+
     def route(self, subject: bytes) -> Route | None:
         """Where messages to a subject go; None if it is not a legal subject."""
         route = self._cache.get(subject)
@@ -129,10 +146,10 @@ class Router:
         if registered is None:
             return []
         return [
-            Subscription(pattern, b"", Policy(subscriber.policy))
+            Subscription(pattern, b"", Policy(subscriber.policy), subscriber.is_listener)
             for pattern, subscriber in registered.plain.items()
         ] + [
-            Subscription(pattern, group, Policy(subscriber.policy))
+            Subscription(pattern, group, Policy(subscriber.policy), subscriber.is_listener)
             for (pattern, group), subscriber in registered.grouped.items()
         ]
 

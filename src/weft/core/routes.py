@@ -1,18 +1,23 @@
 """Where the messages of one subject go, worked out once.
 
 A connection is in a route once, however many of its patterns match. Of a queue group one member
-gets each message; groups of the same name are one group, whatever patterns their members gave.
+gets each message; groups of the same name are one group, whatever patterns their members gave. A
+request goes to one alone: of the members of all groups if there are any, else of the others.
 """
 
 from weft.core.interest import Audience, Members, Place, Subscriber
 from weft.core.outbox import Outbox
 from weft.core.words import u32_at
 
+# More than any number of unanswered requests.
+_LAST_RESORT = 1 << 40
+
 
 class Group:
     """A queue group in one route: each message goes to one member, in turn."""
 
-    def __init__(self, source: Members) -> None:
+    def __init__(self, name: bytes, source: Members) -> None:
+        self.name = name
         self.members: list[Outbox] = []
         self.policies = bytearray()
         # Members that get every message by a plain subscription as well: once is enough.
@@ -39,6 +44,7 @@ class Route:
         self.outboxes: list[Outbox] = []
         self.policies = bytearray()
         self.groups: list[Group] = []
+        self.responders: list[Outbox] = []
         if places:
             self._gather(places)
 
@@ -46,71 +52,126 @@ class Route:
         """Say if nobody wants this subject."""
         return not self.outboxes and not self.groups
 
+    def responder(self, sender: Outbox, is_not_back: bool, turn: int) -> Outbox | None:
+        """Whoever has the fewest unanswered requests; the sender only if nobody else is there.
+
+        Among equals the turn decides. One that does not read what it is sent comes last.
+        """
+        count = len(self.responders)
+        best: Outbox | None = None
+        best_burden = 0
+        for step in range(count):
+            outbox = self.responders[(turn + step) % count]
+            if outbox is sender and is_not_back:
+                continue
+            burden = outbox.busy
+            if outbox is sender or outbox.is_behind():
+                burden += _LAST_RESORT
+            if best is None or burden < best_burden:
+                best = outbox
+                best_burden = burden
+            if burden == 0:
+                break
+        return best
+
     def deliver(self, start: int, end: int, sender: Outbox | None, is_not_back: bool) -> int:
         """Owe whole frames of the arena to everyone, once each; not to the sender if so asked.
 
-        Returns how many deliveries that made; 0 means that nobody is there to hear it.
+        Returns how often they were handed to someone; 0 means that nobody is there to hear it.
         """
-        deliveries = 0
+        return self.deliver_to_each(start, end, sender, is_not_back) + self.deliver_in_turn(
+            start, end, sender, is_not_back
+        )
+
+    def deliver_to_each(
+        self, start: int, end: int, sender: Outbox | None, is_not_back: bool
+    ) -> int:
+        """The part of deliver() for plain subscribers; returns how many got all of the frames."""
+        receivers = 0
         for position in range(len(self.outboxes)):
             outbox = self.outboxes[position]
             if not is_not_back or outbox is not sender:
                 outbox.push(start, end - start, self.policies[position])
-                deliveries += 1
-        for position in range(len(self.groups)):
-            group = self.groups[position]
-            deliveries += _deliver_in_turn(group, start, end, sender, is_not_back)
-        return deliveries
+                receivers += 1
+        return receivers
+
+    def deliver_in_turn(
+        self, start: int, end: int, sender: Outbox | None, is_not_back: bool
+    ) -> int:
+        """The part of deliver() for queue groups; returns how many frames members were handed."""
+        handed = 0
+        if not self.groups:
+            return handed
+        first = self.groups[0]
+        any_member = first.members[0]
+        arena = any_member.arena
+        if start < 0 or end > arena.fill:
+            raise ValueError(f"bytes {start} … {end} are not among the {arena.fill} of this turn")
+        # Frame by frame, so that a member of several groups gets them in order.
+        while start < end:
+            length = u32_at(arena.data, start)
+            for position in range(len(self.groups)):
+                group = self.groups[position]
+                handed += _hand(group, start, length, sender, is_not_back)
+            start += length
+        return handed
 
     def _gather(self, places: list[Place]) -> None:
         plain: dict[Outbox, int] = {}
+        answering: dict[Outbox, None] = {}
+        answering_in_groups: dict[Outbox, None] = {}
         grouped: dict[bytes, Group] = {}
         policies: dict[bytes, dict[Outbox, int]] = {}
         for place in places:
             if not isinstance(place, Audience):
-                _add_subscriber(place, plain)
+                _add_subscriber(place, plain, answering)
                 continue
             audience = place
             for subscriber in audience.plain:
-                _add_subscriber(subscriber, plain)
+                _add_subscriber(subscriber, plain, answering)
             for name, members in audience.groups.items():
                 if name not in grouped:
-                    grouped[name] = Group(members)
+                    grouped[name] = Group(name, members)
                     policies[name] = {}
                 for subscriber in members.subscribers:
-                    _add_subscriber(subscriber, policies[name])
-        for outbox, policy in plain.items():
-            self.outboxes.append(outbox)
-            self.policies.append(policy)
+                    _add_subscriber(subscriber, policies[name], answering_in_groups)
+        self.outboxes.extend(plain)
+        self.policies.extend(plain.values())
         for name, group in grouped.items():
-            for outbox, policy in policies[name].items():
-                group.members.append(outbox)
-                group.policies.append(policy)
-                group.is_plain.append(outbox in plain)
+            _fill(group, policies[name], plain)
             self.groups.append(group)
+        if answering_in_groups or len(answering) < len(plain):
+            self.responders = list(answering_in_groups or answering)
+        else:
+            self.responders = self.outboxes
 
 
-def _deliver_in_turn(
-    group: Group, start: int, end: int, sender: Outbox | None, is_not_back: bool
-) -> int:
-    first = group.members[0]
-    arena = first.arena
-    if start < 0 or end > arena.fill:
-        raise ValueError(f"bytes {start} … {end} are not among the {arena.fill} of this turn")
-    deliveries = 0
-    while start < end:
-        length = u32_at(arena.data, start)
-        turn = group.pick(sender)
-        outbox = group.members[turn]
-        if group.is_plain[turn]:
-            deliveries += 1
-        elif not is_not_back or outbox is not sender:
-            outbox.push(start, length, group.policies[turn])
-            deliveries += 1
-        start += length
-    return deliveries
+def _hand(group: Group, start: int, length: int, sender: Outbox | None, is_not_back: bool) -> int:
+    """Owe one frame to the member whose turn it is, unless it has it already; 1 if it was owed."""
+    turn = group.pick(sender)
+    outbox = group.members[turn]
+    if (
+        group.is_plain[turn]
+        or (is_not_back and outbox is sender)
+        # Another group that it is a member of was faster.
+        or outbox.ends_at(start + length)
+    ):
+        return 0
+    outbox.push(start, length, group.policies[turn])
+    return 1
 
 
-def _add_subscriber(subscriber: Subscriber, known: dict[Outbox, int]) -> None:
+def _fill(group: Group, policies: dict[Outbox, int], plain: dict[Outbox, int]) -> None:
+    for outbox, policy in policies.items():
+        group.members.append(outbox)
+        group.policies.append(policy)
+        group.is_plain.append(outbox in plain)
+
+
+def _add_subscriber(
+    subscriber: Subscriber, known: dict[Outbox, int], answering: dict[Outbox, None]
+) -> None:
     # Of several policies the one that keeps most applies.
     known[subscriber.outbox] = max(subscriber.policy, known.get(subscriber.outbox, 0))
+    if not subscriber.is_listener:
+        answering[subscriber.outbox] = None

@@ -1,0 +1,38 @@
+cimport cython
+
+from weft.core.arena cimport Arena
+from weft.core.codec cimport put_fields
+from weft.core.fields cimport Fields
+from weft.core.frames cimport begin_frame, end_frame
+from weft.core.messages cimport Message
+from weft.core.service cimport Peer, Service
+from weft.core.words cimport cut, put_bytes, put_u32, put_u64
+from weft.core.writer cimport Writer
+
+cdef Py_ssize_t _HEADER
+cdef int _CUT
+cdef int _MESSAGE
+cdef int _OK
+cdef int _ERROR
+cdef int _ANSWER
+cdef int _REQUEST
+
+
+@cython.locals(service=Service, arena=Arena, length=Py_ssize_t, start=Py_ssize_t)
+cpdef object acknowledge(Peer peer, Py_ssize_t at)
+
+@cython.locals(data=bytearray, subject_end=Py_ssize_t, subject=bytes, reply=bytes, flags=int)
+cpdef object refuse(Peer peer, Py_ssize_t at, error)
+
+cpdef object end_with(Peer peer, error)
+
+@cython.locals(kind=int, flags=int, fields=Fields, writer=Writer, start=Py_ssize_t)
+cpdef bytes error_frame(Peer peer, bytes subject, bytes reply, tuple refused, error)
+
+@cython.locals(writer=Writer, start=Py_ssize_t)
+cpdef bytes told(Peer peer, int kind, bytes subject, bytes reply, Message message)
+
+@cython.locals(made=bytearray)
+cdef bytes _ok(bytearray data, Py_ssize_t at, Py_ssize_t length)
+
+cdef object _make_ok(bytearray data, Py_ssize_t at, Py_ssize_t length)

@@ -1,0 +1,99 @@
+"""What a gateway says to one peer of its own accord or in answer: OK, ERROR, PONG and the like."""
+
+from weft.core.bounds import Policy
+from weft.core.codec import put_fields
+from weft.core.fields import Fields, FieldType
+from weft.core.frames import HEADER_BYTES, Flag, Kind, begin_frame, end_frame
+from weft.core.messages import Message
+from weft.core.service import Peer
+from weft.core.words import cut, put_bytes, put_u32, put_u64
+from weft.errors import WeftError
+
+TEXT_MAX = 256
+
+_HEADER = HEADER_BYTES
+_CUT = int(Policy.CUT)
+_MESSAGE = int(Kind.MESSAGE)
+_OK = int(Kind.OK)
+_ERROR = int(Kind.ERROR)
+_ANSWER = int(Flag.ANSWER)
+_REQUEST = int(Flag.REQUEST)
+
+
+def acknowledge(peer: Peer, at: int) -> None:
+    """Answer the frame at an offset of the arena with OK, and with the identity of a message."""
+    service = peer.service
+    arena = service.arena
+    length = _HEADER + arena.data[at + 6] + arena.data[at + 7]
+    start = arena.reserve(length)
+    if start < 0:
+        peer.outbox.hold(_ok(arena.data, at, length), service.now_ns)
+        return
+    put_bytes(arena.data, start, arena.data, at, length)
+    _make_ok(arena.data, start, length)
+    peer.outbox.push(start, length, _CUT)
+
+
+def refuse(peer: Peer, at: int, error: WeftError) -> None:
+    """Answer the frame at an offset of the arena with an error, and count it."""
+    data = peer.service.arena.data
+    subject_end = at + _HEADER + data[at + 6]
+    subject = cut(data, at + _HEADER, subject_end)
+    reply = cut(data, subject_end, subject_end + data[at + 7])
+    flags = data[at + 5] & (_ANSWER | _REQUEST)
+    peer.service.count_refused(type(error).__name__)
+    peer.owe(error_frame(peer, subject, reply, (data[at + 4], flags), error))
+
+
+def end_with(peer: Peer, error: WeftError) -> None:
+    """Tell a peer why its connection ends, and end it."""
+    if not peer.is_over:
+        peer.service.count_refused(type(error).__name__)
+        peer.owe(error_frame(peer, b"", b"", (0, 0), error))
+        peer.end(error)
+
+
+def error_frame(
+    peer: Peer, subject: bytes, reply: bytes, refused: tuple[int, int], error: WeftError
+) -> bytes:
+    """The frame that says what was wrong with a frame of this kind and with these flags."""
+    kind, flags = refused
+    fields = Fields(False)
+    fields.add("number", FieldType.INT64, error.number)
+    fields.add("name", FieldType.STRING, type(error).__name__)
+    fields.add("text", FieldType.STRING, str(error)[:TEXT_MAX])
+    fields.add("kind", FieldType.INT64, kind)
+    writer = peer.service.writer
+    start = begin_frame(writer, _ERROR, flags, subject, reply)
+    put_fields(writer, fields)
+    end_frame(writer, start)
+    return writer.take()
+
+
+def told(peer: Peer, kind: int, subject: bytes, reply: bytes, message: Message) -> bytes:
+    """A frame of any kind to one peer, with the gateway's number and the connection's."""
+    writer = peer.service.writer
+    start = begin_frame(writer, kind, 0, subject, reply)
+    put_u32(writer.data, start + 8, peer.service.stamp.origin)
+    put_u32(writer.data, start + 12, peer.number & 0xFFFFFFFF)
+    message.put(writer)
+    end_frame(writer, start)
+    return writer.take()
+
+
+def _ok(data: bytearray, at: int, length: int) -> bytes:
+    made = bytearray(cut(data, at, at + length))
+    _make_ok(made, 0, length)
+    return bytes(made)
+
+
+def _make_ok(data: bytearray, at: int, length: int) -> None:
+    """Turn a copy of a frame's header and names into the OK that answers it."""
+    if data[at + 4] != _MESSAGE:
+        # Only what was stamped has an identity; whatever a client wrote there means nothing.
+        put_u64(data, at + 8, 0)
+        put_u64(data, at + 16, 0)
+        put_u64(data, at + 24, 0)
+    put_u32(data, at, length)
+    data[at + 4] = _OK
+    data[at + 5] = _ANSWER

@@ -1,0 +1,238 @@
+"""What a gateway answers about itself: requests to `_WEFT.ask.` subjects.
+
+The registry can be looked up both ways, and so can what each connection sends to each subject.
+Lists are bounded by `limit`; what is left out is counted in `more`.
+"""
+
+from collections.abc import Callable
+from heapq import nlargest
+from typing import Any
+
+from weft.core.answers import told
+from weft.core.bounds import Reason
+from weft.core.credit import spend
+from weft.core.frames import Kind, stamp_frame
+from weft.core.messages import Message
+from weft.core.meter import Flow
+from weft.core.outbox import Outbox
+from weft.core.router import Subscription
+from weft.core.service import Peer, Service
+from weft.core.words import cut, u32_at
+from weft.errors import BadOption, NotKnown, UsageError, WeftError, shortened
+
+LIMIT = 100
+LIMIT_MAX = 1000
+
+_LOOKS_PER_CREDIT = 16
+
+Facts = dict[str, Any]
+
+
+def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError | None:
+    """Answer the request at an offset of the arena; what is wrong with it, or None.
+
+    Raises:
+        ProtocolError: its body is not a message, or the peer asks more often than it may.
+    """
+    data = peer.service.arena.data
+    answer = _ANSWERS.get(question.decode())
+    if answer is None:
+        return NotKnown(f"{shortened(question.decode())} is none of {', '.join(_ANSWERS)}")
+    service = peer.service
+    request = Message.from_frame(cut(data, at, at + u32_at(data, at)))
+    # Most answers take a look at every connection, and some at every flow.
+    spend(peer, (len(service.peers) + service.flow_count) // _LOOKS_PER_CREDIT + 1)
+    try:
+        facts = answer(service, request)
+    except UsageError as error:
+        return error
+    frame = bytearray(told(peer, Kind.MESSAGE, reply, b"", Message.from_dict(facts)))
+    if len(frame) > service.run.body_limit:
+        return BadOption(f"an answer of {len(frame)} bytes is too long: set a lower limit")
+    stamp_frame(data, at, service.stamp)
+    service.stamp.publisher = 0
+    stamp_frame(frame, 0, service.stamp)
+    service.stamp.publisher = peer.number & 0xFFFFFFFF
+    peer.owe(bytes(frame))
+    return None
+
+
+def status_facts(service: Service) -> Facts:
+    """A service in numbers."""
+    behind = [peer.outbox for peer in service.peers.values() if peer.outbox.is_behind()]
+    return {
+        "service": service.name,
+        "connections": len(service.peers),
+        "subscriptions": len(service.router),
+        "messages_in": service.total.messages,
+        "bytes_in": service.total.bytes,
+        "deliveries": service.deliveries,
+        "bytes_out": service.bytes_out,
+        "message_rate": service.total.message_rate(service.now_ns),
+        "byte_rate": service.total.byte_rate(service.now_ns),
+        "dropped": _dropped(service),
+        "refused": dict(service.refused),
+        "ended": dict(service.ended),
+        "slow_readers": len(behind),
+        "backlog_bytes": sum(outbox.cost() for outbox in behind),
+        "arena_bytes": 2 * service.arena.size,
+    }
+
+
+def _dropped(service: Service) -> dict[str, int]:
+    return {reason.name.lower(): service.dropped[reason] for reason in Reason}
+
+
+def _status(service: Service, _request: Message) -> Facts:
+    return status_facts(service)
+
+
+def _connections(service: Service, request: Message) -> Facts:
+    peers = _peers(service, request)
+    busiest = nlargest(_limit(request), peers, key=_rate)
+    return {
+        "connections": [_connection_facts(peer) for peer in busiest],
+        "more": len(peers) - len(busiest),
+    }
+
+
+def _subscriptions(service: Service, request: Message) -> Facts:
+    limit = _limit(request)
+    router = service.router
+    listed: list[Facts] = []
+    more = 0
+    for peer in _peers(service, request):
+        count = router.count(peer.outbox)
+        room = limit - len(listed)
+        # There may be a million: no more are looked at than are listed.
+        if count and room:
+            found = router.subscriptions(peer.outbox)[:room]
+            listed += [_subscription_facts(peer, subscription) for subscription in found]
+        more += max(0, count - room)
+    return {"subscriptions": listed, "more": more}
+
+
+def _subscribers(service: Service, request: Message) -> Facts:
+    subject = request.get_string("subject")
+    limit = _limit(request)
+    route = service.router.route(subject.encode())
+    if route is None:
+        raise BadOption(f"subject {shortened(subject)} is not a legal subject")
+    found = [(outbox, "") for outbox in route.outboxes]
+    for group in route.groups:
+        name = group.name.decode()
+        found += [(outbox, name) for outbox in group.members]
+    return {
+        "subscribers": [_subscriber_facts(outbox, name) for outbox, name in found[:limit]],
+        "more": max(0, len(found) - limit),
+    }
+
+
+def _flows(service: Service, request: Message) -> Facts:
+    wanted = request.get_string("subject").encode() if "subject" in request else None
+    found = [
+        (flow.byte_rate(service.now_ns), peer.number, subject, flow)
+        for peer in _peers(service, request)
+        if peer.meter is not None
+        for subject, flow in peer.meter.flows().items()
+        if wanted is None or subject == wanted
+    ]
+    busiest = nlargest(_limit(request), found, key=_first)
+    return {
+        "flows": [
+            _flow_facts(service, service.peers[number], subject, flow)
+            for _, number, subject, flow in busiest
+        ],
+        "more": len(found) - len(busiest),
+    }
+
+
+_ANSWERS: dict[str, Callable[[Service, Message], Facts]] = {
+    "status": _status,
+    "connections": _connections,
+    "subscriptions": _subscriptions,
+    "subscribers": _subscribers,
+    "flows": _flows,
+}
+
+
+def _peers(service: Service, request: Message) -> list[Peer]:
+    """The greeted peers that a request is about: one number, one name, or all."""
+    if "connection" in request:
+        peer = service.peers.get(request.get_int64("connection"))
+        return [peer] if peer is not None and peer.is_greeted else []
+    name = request.get_string("name") if "name" in request else None
+    return [
+        peer
+        for peer in service.peers.values()
+        if peer.is_greeted and (name is None or peer.name == name)
+    ]
+
+
+def _limit(request: Message) -> int:
+    limit = request.get_int64("limit") if "limit" in request else LIMIT
+    if not 1 <= limit <= LIMIT_MAX:
+        raise BadOption(f"limit {limit} is not in 1 … {LIMIT_MAX}")
+    return limit
+
+
+def _rate(peer: Peer) -> float:
+    return 0.0 if peer.meter is None else peer.meter.byte_rate(peer.service.now_ns)
+
+
+def _first(row: tuple[float, int, bytes, Flow]) -> float:
+    return row[0]
+
+
+def _connection_facts(peer: Peer) -> Facts:
+    service = peer.service
+    meter = peer.meter
+    total = Flow(service.now_ns) if meter is None else meter.total()
+    return {
+        "number": peer.number,
+        "name": peer.name,
+        "address": peer.address,
+        "client": peer.client,
+        "connected_ns": peer.joined_ns,
+        "subscriptions": service.router.count(peer.outbox),
+        "messages": total.messages,
+        "bytes": total.bytes,
+        "message_rate": 0.0 if meter is None else meter.message_rate(service.now_ns),
+        "byte_rate": 0.0 if meter is None else meter.byte_rate(service.now_ns),
+        "owed_bytes": peer.outbox.owed(),
+        "dropped": peer.outbox.dropped(),
+        "is_behind": peer.outbox.is_behind(),
+        "unanswered": peer.outbox.busy,
+    }
+
+
+def _subscription_facts(peer: Peer, subscription: Subscription) -> Facts:
+    return {
+        "connection": peer.number,
+        "name": peer.name,
+        "pattern": subscription.pattern.decode(),
+        "group": subscription.group.decode(),
+        "policy": subscription.policy.name.lower(),
+        "listen_only": subscription.is_listener,
+    }
+
+
+def _subscriber_facts(outbox: Outbox, group: str) -> Facts:
+    peer = outbox.owner
+    return {"connection": peer.number, "name": peer.name, "group": group}
+
+
+def _flow_facts(service: Service, peer: Peer, subject: bytes, flow: Flow) -> Facts:
+    # Flows go by the clock that only goes forward; people by the other one.
+    shift_ns = service.wall_ns - service.now_ns
+    return {
+        "connection": peer.number,
+        "name": peer.name,
+        "subject": subject.decode(),
+        "messages": flow.messages,
+        "bytes": flow.bytes,
+        "message_rate": flow.message_rate(service.now_ns),
+        "byte_rate": flow.byte_rate(service.now_ns),
+        "first_ns": flow.first_ns + shift_ns,
+        "last_ns": flow.last_ns + shift_ns,
+    }

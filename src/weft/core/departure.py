@@ -1,0 +1,45 @@
+"""The end of a connection: whatever led to it or waited for it is withdrawn."""
+
+from weft.core.events import announce_peer
+from weft.core.intake import drop_large
+from weft.core.requests import forget_requests
+from weft.core.service import NOWHERE, Peer, Service
+
+
+def withdraw_ended(service: Service) -> list[Peer]:
+    """Withdraw those that are over since the last call; their doors have yet to be told."""
+    ended = service.ending.copy()
+    service.ending.clear()
+    for peer in ended:
+        withdraw(peer)
+    return ended
+
+
+def withdraw(peer: Peer) -> None:
+    """Let nothing more lead to a peer that is over: it gets what it is owed already, no more."""
+    service = peer.service
+    if service.inboxes.pop(peer.inbox, None) is None:
+        return
+    service.router.leave(peer.outbox)
+    forget_requests(peer)
+    drop_large(peer)
+
+
+def leave(peer: Peer) -> None:
+    """Remove a peer from its service; its door is closed already, or about to be."""
+    service = peer.service
+    if service.peers.pop(peer.number, None) is None:
+        return
+    withdraw(peer)
+    if peer.meter is not None:
+        service.flow_count -= len(peer.meter)
+    reason = "left" if peer.error is None else type(peer.error).__name__
+    service.count_ended(reason)
+    if peer.is_greeted:
+        announce_peer(peer, "disconnected", reason=reason)
+    peer.end(None)
+    # Cycles of objects would wait for the collector, which a busy service rarely runs.
+    peer.outbox.fd = -1
+    peer.outbox.owner = None
+    peer.door = None
+    peer.route = NOWHERE

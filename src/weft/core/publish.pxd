@@ -1,0 +1,44 @@
+cimport cython
+
+from weft.core.answers cimport acknowledge, refuse
+from weft.core.frames cimport Run, stamp_frame
+from weft.core.meter cimport Meter
+from weft.core.requests cimport give_request, is_own_inbox, take_reply
+from weft.core.routes cimport Route
+from weft.core.service cimport Peer, Service
+from weft.core.subjects cimport is_reserved, is_subject
+from weft.core.words cimport cut, same_bytes, u32_at
+
+cdef Py_ssize_t _HEADER
+cdef int _ANSWER
+cdef int _REQUEST
+cdef int _NOT_BACK
+cdef Route _NOWHERE
+
+
+@cython.locals(
+    service=Service,
+    data=bytearray,
+    length=Py_ssize_t,
+    size=Py_ssize_t,
+    is_not_back=bint,
+    route=Route,
+    receivers=Py_ssize_t,
+)
+cpdef object publish(Peer peer, Run run)
+
+@cython.locals(service=Service, metered=bytes, route=Route, meter=Meter, before=Py_ssize_t)
+cdef object _resolve(Peer peer, bytes subject)
+
+@cython.locals(data=bytearray, at=Py_ssize_t)
+cdef object _refuse_run(Peer peer, Run run, problem)
+
+cdef object _refuse_one(Peer peer, Py_ssize_t at, problem, bint is_told)
+
+@cython.locals(data=bytearray, at=Py_ssize_t, is_told=bint, names=Py_ssize_t, reply=bytes)
+cdef object _publish_each(Peer peer, Run run)
+
+@cython.locals(service=Service, data=bytearray, is_not_back=bint, size=Py_ssize_t)
+cdef object _publish_one(Peer peer, Py_ssize_t at, int flags, bytes reply)
+
+cdef object _wrong_reply(Peer peer, bytes reply)

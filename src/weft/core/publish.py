@@ -1,0 +1,152 @@
+"""Messages on their way in: may it, stamp it, who wants it.
+
+Runs of plain messages take the short way: everything is looked up once a run. Frames that want an
+answer, carry a reply subject or go to a reserved name are dealt with one by one.
+"""
+
+from weft.core.answers import acknowledge, refuse
+from weft.core.ask import answer_ask
+from weft.core.frames import HEADER_BYTES, Flag, Run, stamp_frame
+from weft.core.meter import Meter
+from weft.core.requests import give_request, is_own_inbox, take_reply
+from weft.core.service import NOWHERE, Peer
+from weft.core.subjects import is_reserved, is_subject
+from weft.core.words import cut, same_bytes, u32_at
+from weft.errors import BadSubject, NotYours, Reserved, UsageError, WeftError
+
+_HEADER = HEADER_BYTES
+_ANSWER = int(Flag.ANSWER)
+_REQUEST = int(Flag.REQUEST)
+_NOT_BACK = int(Flag.NOT_BACK)
+_NOWHERE = NOWHERE
+_INBOX = b"_INBOX."
+_LOCAL = b"_LOCAL."
+_ASK = b"_WEFT.ask."
+
+
+def publish(peer: Peer, run: Run) -> None:
+    """Deal with a run of messages from an open peer."""
+    service = peer.service
+    data = service.arena.data
+    length = run.subject_length
+    if (
+        peer.route.is_stale
+        or peer.flow.is_folded
+        or length != len(peer.subject)
+        or not same_bytes(data, run.start + _HEADER, peer.subject, 0, length)
+    ):
+        problem = _resolve(peer, run.subject(data))
+        if problem is not None:
+            _refuse_run(peer, run, problem)
+            return
+    size = run.end - run.start
+    service.stamp.publisher = peer.number & 0xFFFFFFFF
+    service.stamp.time_ns = service.wall_ns
+    peer.flow.record(run.count, size, service.now_ns)
+    service.total.record(run.count, size, service.now_ns)
+    if peer.is_system_subject or run.has_reply or run.flags & (_ANSWER | _REQUEST):
+        _publish_each(peer, run)
+        return
+    run.stamp(data, service.stamp)
+    is_not_back = run.flags & _NOT_BACK != 0
+    route = peer.route
+    receivers = route.deliver_to_each(run.start, run.end, peer.outbox, is_not_back)
+    service.deliveries += receivers * run.count
+    if route.groups:
+        service.deliveries += route.deliver_in_turn(run.start, run.end, peer.outbox, is_not_back)
+
+
+def _resolve(peer: Peer, subject: bytes) -> WeftError | None:
+    """Find where a subject leads; what is wrong with it, or None.
+
+    A subject of the system keeps no route: who gets it depends on more than the subject.
+    """
+    service = peer.service
+    peer.subject = subject
+    peer.route = _NOWHERE
+    if is_reserved(subject) and not subject.startswith(_LOCAL):
+        if not is_subject(subject):
+            return BadSubject(f"a subject of {len(subject)} bytes is not legal")
+        peer.is_system_subject = True
+        metered = b"_INBOX" if subject.startswith(_INBOX) else b"_WEFT"
+    else:
+        route = service.router.route(subject)
+        if route is None:
+            return BadSubject(f"a subject of {len(subject)} bytes is not legal")
+        peer.is_system_subject = False
+        peer.route = route
+        metered = subject
+    meter = peer.meter
+    if meter is None:
+        meter = Meter(service.now_ns, service.limits.flows_per_connection)
+        peer.meter = meter
+    before = len(meter)
+    if service.flow_count < service.limits.flows or meter.has(metered):
+        peer.flow = meter.flow(metered, service.now_ns)
+    else:
+        peer.flow = meter.others
+    service.flow_count += len(meter) - before
+    return None
+
+
+def _refuse_run(peer: Peer, run: Run, problem: WeftError) -> None:
+    data = peer.service.arena.data
+    at = run.start
+    while at < run.end:
+        _refuse_one(peer, at, problem, at > run.start)
+        at += u32_at(data, at)
+
+
+def _refuse_one(peer: Peer, at: int, problem: WeftError, is_told: bool) -> None:
+    """Answer a frame that wants it; of a run that does not, one error is news enough."""
+    if is_told and not peer.service.arena.data[at + 5] & (_ANSWER | _REQUEST):
+        peer.service.count_refused(type(problem).__name__)
+    else:
+        refuse(peer, at, problem)
+
+
+def _publish_each(peer: Peer, run: Run) -> None:
+    data = peer.service.arena.data
+    at = run.start
+    is_told = False
+    while at < run.end:
+        names = at + _HEADER + run.subject_length
+        reply = cut(data, names, names + data[at + 7])
+        problem = _wrong_reply(peer, reply) if reply else None
+        if problem is None:
+            problem = _publish_one(peer, at, run.flags, reply)
+        if problem is not None:
+            _refuse_one(peer, at, problem, is_told)
+            is_told = True
+        elif run.flags & _ANSWER:
+            acknowledge(peer, at)
+        at += u32_at(data, at)
+
+
+def _publish_one(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | None:
+    service = peer.service
+    data = service.arena.data
+    if flags & _REQUEST and not is_own_inbox(peer, reply):
+        return UsageError("a request needs a reply subject in the inbox of whoever asks")
+    if peer.is_system_subject:
+        if peer.subject.startswith(_INBOX):
+            return take_reply(peer, at)
+        if flags & _REQUEST and peer.subject.startswith(_ASK):
+            return answer_ask(peer, peer.subject[len(_ASK) :], reply, at)
+        return Reserved(f"subject {peer.subject.decode()!r} belongs to the system")
+    if flags & _REQUEST:
+        return give_request(peer, at, reply)
+    stamp_frame(data, at, service.stamp)
+    is_not_back = flags & _NOT_BACK != 0
+    size = u32_at(data, at)
+    service.deliveries += peer.route.deliver(at, at + size, peer.outbox, is_not_back)
+    return None
+
+
+def _wrong_reply(peer: Peer, reply: bytes) -> WeftError | None:
+    """What is wrong with a reply subject: it must be one that its sender could use itself."""
+    if not is_subject(reply):
+        return BadSubject(f"a reply subject of {len(reply)} bytes is not legal")
+    if not is_reserved(reply) or reply.startswith(_LOCAL) or is_own_inbox(peer, reply):
+        return None
+    return NotYours("a reply subject must lie in the inbox of whoever sends it")

@@ -1,0 +1,37 @@
+cimport cython
+from libc.stdint cimport int64_t
+
+from weft.core.answers cimport error_frame
+from weft.core.frames cimport stamp_frame
+from weft.core.outbox cimport Outbox
+from weft.core.service cimport Awaited, Peer, Service
+from weft.core.words cimport u32_at
+
+cdef Py_ssize_t _INBOX_BYTES
+cdef int _CUT
+cdef int _REQUEST
+cdef int _NOT_BACK
+
+
+cpdef bint is_own_inbox(Peer peer, bytes subject) except -1
+
+@cython.locals(
+    service=Service,
+    data=bytearray,
+    asking=dict,
+    outbox=Outbox,
+    responder=Peer,
+    awaited=Awaited,
+)
+cpdef object give_request(Peer peer, Py_ssize_t at, bytes reply)
+
+@cython.locals(service=Service, owner=Peer, awaited=Awaited, data=bytearray)
+cpdef object take_reply(Peer peer, Py_ssize_t at)
+
+@cython.locals(reply=bytes, awaited=Awaited, requester=Peer)
+cpdef object forget_requests(Peer peer)
+
+@cython.locals(reply=bytes, awaited=Awaited)
+cpdef object expire_requests(Peer peer, int64_t oldest_ns)
+
+cdef object _settle(bytes reply, Awaited awaited)

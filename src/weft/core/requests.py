@@ -1,0 +1,101 @@
+"""Requests that wait for their answers: who asked, and who was given it.
+
+A request is given to one peer, and only that one can answer it. When either of the two leaves, the
+other side is put right: the requester is told, the responder is no longer counted as busy.
+"""
+
+from weft.core.answers import error_frame
+from weft.core.bounds import Policy
+from weft.core.frames import Flag, Kind, stamp_frame
+from weft.core.service import INBOX_BYTES, NO_REQUESTS, Awaited, Peer
+from weft.core.words import u32_at
+from weft.errors import NotKnown, NotYours, ResponderGone, TooMany, UsageError, WeftError
+
+_INBOX_BYTES = INBOX_BYTES + 1
+_CUT = int(Policy.CUT)
+_REQUEST = int(Flag.REQUEST)
+_REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
+_NOT_BACK = int(Flag.NOT_BACK)
+
+
+def is_own_inbox(peer: Peer, subject: bytes) -> bool:
+    """Say if a subject lies in the inbox of this peer."""
+    return subject.startswith(peer.inbox)
+
+
+def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
+    """Give the request at an offset of the arena to the least busy peer that serves its subject."""
+    service = peer.service
+    data = service.arena.data
+    asking = peer.asking
+    if reply in asking:
+        return UsageError("another request waits for an answer to the same reply subject")
+    if len(asking) >= service.limits.requests:
+        return TooMany(f"{len(asking)} requests wait for their answers, which is the limit")
+    outbox = peer.route.responder(peer.outbox, data[at + 5] & _NOT_BACK != 0, service.request_turn)
+    if outbox is None:
+        return NotKnown(f"nobody serves {peer.subject.decode()!r}")
+    service.request_turn += 1
+    responder: Peer = outbox.owner
+    awaited = Awaited(peer, responder, peer.subject, service.now_ns)
+    if asking is NO_REQUESTS:
+        asking = {}
+        peer.asking = asking
+    asking[reply] = awaited
+    if responder.serving is NO_REQUESTS:
+        responder.serving = {}
+    responder.serving[reply] = awaited
+    outbox.busy += 1
+    service.deliveries += 1
+    stamp_frame(data, at, service.stamp)
+    outbox.push(at, u32_at(data, at), _CUT)
+    return None
+
+
+def take_reply(peer: Peer, at: int) -> WeftError | None:
+    """Hand what lies at an offset of the arena to the owner of the inbox it is addressed to.
+
+    An answer to an owner that is gone is no error: whoever asked no longer waits.
+    """
+    service = peer.service
+    data = service.arena.data
+    owner: Peer | None = service.inboxes.get(peer.subject[:_INBOX_BYTES])
+    if owner is None:
+        if data[at + 5] & _REQUEST:
+            return NotKnown("the owner of this inbox is gone")
+        stamp_frame(data, at, service.stamp)
+        return None
+    awaited = owner.asking.get(peer.subject)
+    if awaited is not None:
+        if awaited.responder is not peer:
+            return NotYours("this request was given to another connection to answer")
+        _settle(peer.subject, awaited)
+    stamp_frame(data, at, service.stamp)
+    owner.outbox.push(at, u32_at(data, at), _CUT)
+    service.deliveries += 1
+    return None
+
+
+def forget_requests(peer: Peer) -> None:
+    """A peer leaves: tell those that wait for it, and wait for nobody on its behalf."""
+    for reply, awaited in list(peer.asking.items()):
+        _settle(reply, awaited)
+    for reply, awaited in list(peer.serving.items()):
+        _settle(reply, awaited)
+        gone = ResponderGone(f"{peer.name or 'the responder'} left before it answered")
+        requester = awaited.requester
+        requester.owe(error_frame(requester, awaited.subject, reply, _REFUSED, gone))
+
+
+def expire_requests(peer: Peer, oldest_ns: int) -> None:
+    """Stop waiting for answers to what a peer asked before a time."""
+    for reply, awaited in list(peer.asking.items()):
+        if awaited.time_ns >= oldest_ns:
+            return
+        _settle(reply, awaited)
+
+
+def _settle(reply: bytes, awaited: Awaited) -> None:
+    del awaited.requester.asking[reply]
+    del awaited.responder.serving[reply]
+    awaited.responder.outbox.busy -= 1

@@ -1,0 +1,102 @@
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
+
+from weft.core.arena cimport Arena
+from weft.core.bounds cimport Bounds
+from weft.core.frames cimport Run, Stamp
+from weft.core.meter cimport Flow, Meter
+from weft.core.outbox cimport Outbox
+from weft.core.router cimport Router
+from weft.core.routes cimport Route
+from weft.core.writer cimport Writer
+
+cdef int _CUT
+
+
+@cython.final
+cdef class Awaited:
+    cdef readonly Peer requester
+    cdef readonly Peer responder
+    cdef readonly bytes subject
+    cdef readonly int64_t time_ns
+
+
+@cython.final
+cdef class Peer:
+    cdef readonly Service service
+    cdef readonly Outbox outbox
+    cdef public object door
+    cdef readonly uint64_t number
+    cdef readonly bytes inbox
+    cdef public str name
+    cdef public str address
+    cdef public str client
+    cdef public bint is_greeted
+    cdef readonly bint is_over
+    cdef readonly object error
+    cdef readonly int64_t joined_ns
+    cdef readonly int64_t since_ns
+    cdef public int64_t heard_ns
+    cdef public int64_t pinged_ns
+    cdef readonly int64_t over_ns
+    cdef public bytes rest
+    cdef public int64_t rest_ns
+    cdef public bytearray large
+    cdef public Py_ssize_t large_fill
+    cdef public Py_ssize_t large_size
+    cdef public Py_ssize_t weight
+    cdef public double control_credit
+    cdef public int64_t control_ns
+    cdef public Meter meter
+    cdef public bytes subject
+    cdef public bint is_system_subject
+    cdef public Route route
+    cdef public Flow flow
+    cdef public dict asking
+    cdef public dict serving
+    cdef public bint is_called_slow
+    cdef public Py_ssize_t dropped_said
+
+    @cython.locals(service=Service, start=Py_ssize_t)
+    cpdef object owe(self, bytes frames)
+
+    cpdef object end(self, error)
+
+
+@cython.final
+cdef class Service:
+    cdef readonly str name
+    cdef readonly str gateway
+    cdef readonly object limits
+    cdef readonly list dropped
+    cdef readonly Arena arena
+    cdef readonly Bounds bounds
+    cdef readonly Router router
+    cdef readonly Run run
+    cdef readonly Run greeting_run
+    cdef readonly Stamp stamp
+    cdef readonly Writer writer
+    cdef public int64_t wall_ns
+    cdef public int64_t now_ns
+    cdef public int64_t swept_ns
+    cdef readonly dict peers
+    cdef readonly dict inboxes
+    cdef readonly list ending
+    cdef public Py_ssize_t flow_count
+    cdef public Py_ssize_t unfinished_bytes
+    cdef public Py_ssize_t request_turn
+    cdef public uint64_t bytes_out
+    cdef public uint64_t deliveries
+    cdef readonly Flow total
+    cdef readonly dict refused
+    cdef readonly dict ended
+    cdef uint64_t _number
+
+    cpdef object set_limits(self, limits)
+
+    @cython.locals(number=uint64_t, peer=Peer)
+    cpdef Peer join(self, object token, door)
+
+    cpdef object count_refused(self, str name)
+
+    cpdef object count_ended(self, str name)

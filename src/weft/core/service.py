@@ -1,0 +1,192 @@
+"""One service as its connections share it, and what is known of each of them.
+
+State only: what comes in is dealt with by intake.py, what time brings by watch.py. Times are ns:
+`wall_ns` since the epoch for stamps, `now_ns` of a clock that only goes forward for ages. Whoever
+runs the service sets both before it hands anything in.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from weft.core.arena import ARENA_BYTES, Arena
+from weft.core.bounds import Bounds, Policy, Reason
+from weft.core.frames import HEADER_BYTES, NAME_MAX_BYTES, Run, Stamp
+from weft.core.limits import Limits
+from weft.core.meter import Flow, Meter
+from weft.core.outbox import Outbox
+from weft.core.router import Router
+from weft.core.routes import Route
+from weft.core.writer import Writer
+from weft.errors import WeftError
+
+# `_INBOX.`, eight digits for the gateway, a dot, and 24 for the connection.
+INBOX_BYTES = 40
+
+_NAMES_BYTES = HEADER_BYTES + 2 * NAME_MAX_BYTES
+_CUT = int(Policy.CUT)
+_NOTHING = bytearray()
+# What a peer has before its first message: looked up anew when it is found stale.
+NOWHERE = Route(b"", [])
+NOWHERE.is_stale = True
+# What most peers have at any moment, shared by all of them and never added to.
+NO_REQUESTS: dict[bytes, "Awaited"] = {}
+_NO_FLOW = Flow(0)
+Flow(0).fold(_NO_FLOW)
+_S = 1_000_000_000
+
+
+class Door(Protocol):
+    """What is asked of the way that a peer came in by."""
+
+    def fall_behind(self) -> None:
+        """There is a backlog to be sent, or the reader was given up."""
+
+    def look(self) -> None:
+        """See if more came, or if the connection is lost: the loop may not have said so."""
+
+    def finish(self) -> None:
+        """The peer is over: close once it has been sent what it is owed."""
+
+    def abort(self) -> None:
+        """Close at once, whatever is owed."""
+
+
+class Awaited:
+    """A request that waits for its answer."""
+
+    def __init__(self, requester: "Peer", responder: "Peer", subject: bytes, time_ns: int) -> None:
+        self.requester = requester
+        self.responder = responder
+        self.subject = subject
+        self.time_ns = time_ns
+
+
+class Peer:
+    """Whoever is at the other end of one connection.
+
+    It is greeted, then open, then over; `error` says why it is over, None if it left by itself.
+    `inbox` is what all its own reply subjects begin with, the last dot included.
+    """
+
+    def __init__(self, service: "Service", number: int, inbox: bytes, door: "Door") -> None:
+        self.service = service
+        self.outbox = Outbox(service.arena, service.bounds)
+        self.outbox.owner = self
+        self.door: Door | None = door
+        self.number = number
+        self.inbox = inbox
+        self.name = ""
+        self.address = ""
+        self.client = ""
+        self.is_greeted = False
+        self.is_over = False
+        self.error: WeftError | None = None
+        self.joined_ns = service.wall_ns
+        # Of the clock that only goes forward: the beginning, the last word, the last ping, the end.
+        self.since_ns = service.now_ns
+        self.heard_ns = service.now_ns
+        self.pinged_ns = 0
+        self.over_ns = 0
+        # The beginning of a frame whose rest has yet to come, and since when.
+        self.rest = b""
+        self.rest_ns = 0
+        self.large = _NOTHING
+        self.large_fill = 0
+        self.large_size = 0
+        self.weight = 0
+        self.control_credit = float(service.limits.control_burst)
+        self.control_ns = service.now_ns
+        self.meter: Meter | None = None
+        # Where its last message went: most publishers keep to a few subjects.
+        self.subject = b""
+        self.is_system_subject = False
+        self.route = NOWHERE
+        self.flow = _NO_FLOW
+        # Unanswered requests by reply subject: those it made, and those it was given.
+        self.asking = NO_REQUESTS
+        self.serving = NO_REQUESTS
+        # What was already said about its slow reading.
+        self.is_called_slow = False
+        self.dropped_said = 0
+
+    def owe(self, frames: bytes) -> None:
+        """Owe it whole frames that must not be dropped; one that is over has heard the last."""
+        if self.is_over:
+            return
+        service = self.service
+        start = service.arena.put(frames)
+        if start >= 0:
+            self.outbox.push(start, len(frames), _CUT)
+        else:
+            self.outbox.hold(frames, service.now_ns)
+
+    def end(self, error: WeftError | None) -> None:
+        """Take nothing more from it; its door sends what it is owed and closes."""
+        if not self.is_over:
+            self.is_over = True
+            self.error = error
+            self.over_ns = self.service.now_ns
+            self.service.ending.append(self)
+
+
+class Service:
+    """A namespace of its own: its subjects mix with those of no other service."""
+
+    def __init__(self, name: str, gateway: str, origin: int, limits: Limits) -> None:
+        self.name = name
+        self.gateway = gateway
+        largest = limits.body_bytes + _NAMES_BYTES
+        self.arena = Arena(max(ARENA_BYTES, 4 * largest))
+        # Messages dropped for want of room or time, by the number of the reason.
+        self.dropped = [0] * (len(Reason) + 1)
+        self.limits = limits
+        self.set_limits(limits)
+        self.router = Router()
+        self.run = Run(limits.body_bytes)
+        self.stamp = Stamp(origin, sequence=1)
+        self.writer = Writer()
+        self.wall_ns = 0
+        self.now_ns = 0
+        self.swept_ns = 0
+        self.peers: dict[int, Peer] = {}
+        self.inboxes: dict[bytes, Peer] = {}
+        # Those whose doors have yet to be told that they are over.
+        self.ending: list[Peer] = []
+        self.flow_count = 0
+        self.unfinished_bytes = 0
+        self.request_turn = 0
+        # Everything published, messages and bytes; what of it was handed to outboxes and sent.
+        self.total = Flow(0)
+        self.deliveries = 0
+        self.bytes_out = 0
+        self.refused: dict[str, int] = {}
+        self.ended: dict[str, int] = {}
+        self._number = 0
+
+    def set_limits(self, limits: Limits) -> None:
+        """Go by other limits; outboxes keep their bounds, and the largest body stays as it was."""
+        self.limits = msgspec.structs.replace(limits, body_bytes=self.limits.body_bytes)
+        age_ns = int(limits.outbox_age_s * _S)
+        self.bounds = Bounds(limits.outbox_bytes, age_ns, self.dropped)
+        self.greeting_run = Run(max(0, limits.greeting_bytes - _NAMES_BYTES))
+
+    def join(self, token: int, door: "Door") -> Peer:
+        """Make the peer for a connection; the token is what nobody can guess of its inbox."""
+        self._number += 1
+        number = self._number
+        name = (
+            f"_INBOX.{self.stamp.origin:08x}.{number & 0xFFFFFFFF:08x}{token & (1 << 64) - 1:016x}."
+        )
+        peer = Peer(self, number, name.encode(), door)
+        self.peers[number] = peer
+        self.inboxes[peer.inbox] = peer
+        return peer
+
+    def count_refused(self, name: str) -> None:
+        """Count a refusal by the name of its error."""
+        self.refused[name] = self.refused.get(name, 0) + 1
+
+    def count_ended(self, name: str) -> None:
+        """Count the end of a connection by the name of its error, or `left`."""
+        self.ended[name] = self.ended.get(name, 0) + 1

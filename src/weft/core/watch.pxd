@@ -1,0 +1,22 @@
+cimport cython
+from libc.stdint cimport int64_t
+
+from weft.core.answers cimport end_with
+from weft.core.outbox cimport Outbox
+from weft.core.requests cimport expire_requests
+from weft.core.service cimport Peer, Service
+
+cdef int64_t _LINGER_NS
+cdef int64_t _S
+
+
+@cython.locals(peer=Peer)
+cpdef list sweep(Service service)
+
+cdef bint _is_lost(Peer peer, door) except -1
+
+@cython.locals(service=Service, now_ns=int64_t, quiet_ns=int64_t)
+cdef object _check_lateness(Peer peer)
+
+@cython.locals(outbox=Outbox, is_behind=bint, dropped=Py_ssize_t)
+cdef object _check_pace(Peer peer)

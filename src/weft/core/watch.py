@@ -1,0 +1,87 @@
+"""What time brings: deadlines, pings, and news of those who read too slowly.
+
+Called about once a second. Everything that is too late is ended here, so nothing else in the core
+has to keep a timer.
+"""
+
+from weft.core.answers import end_with
+from weft.core.events import announce_peer
+from weft.core.frames import Kind, encode
+from weft.core.requests import expire_requests
+from weft.core.service import Door, Peer, Service
+from weft.errors import Silent, SlowReader, TooSlow
+
+# A connection that is over gets this long to take what it is owed.
+LINGER_NS = 2_000_000_000
+
+_PING = encode(Kind.PING)
+_LINGER_NS = LINGER_NS
+_S = 1_000_000_000
+
+
+def sweep(service: Service) -> list[Peer]:
+    """Look after every peer; return those whose doors must close at once."""
+    lost: list[Peer] = []
+    # What is announced may end others: go by a copy.
+    for peer in list(service.peers.values()):
+        if peer.is_over:
+            if service.now_ns - peer.over_ns > _LINGER_NS:
+                lost.append(peer)
+            continue
+        door = peer.door
+        if door is not None and peer.heard_ns >= service.swept_ns and _is_lost(peer, door):
+            continue
+        peer.outbox.expire(service.now_ns)
+        if peer.outbox.is_cut:
+            peer.end(SlowReader(f"{peer.name} did not read what it was sent"))
+            lost.append(peer)
+            continue
+        _check_lateness(peer)
+        _check_pace(peer)
+        if peer.asking:
+            expire_requests(peer, service.now_ns - int(service.limits.request_s * _S))
+    service.swept_ns = service.now_ns
+    return lost
+
+
+def _is_lost(peer: Peer, door: Door) -> bool:
+    """Have a door look again if its peer spoke lately; say if it is over by that.
+
+    A loop may tell of a broken socket only once, together with the last bytes that came.
+    """
+    door.look()
+    return peer.is_over
+
+
+def _check_lateness(peer: Peer) -> None:
+    service = peer.service
+    now_ns = service.now_ns
+    limits = service.limits
+    if not peer.is_greeted:
+        if now_ns - peer.since_ns > limits.greeting_s * _S:
+            end_with(peer, TooSlow(f"no greeting within {limits.greeting_s:g} s"))
+        return
+    if peer.rest_ns and now_ns - peer.rest_ns > limits.frame_s * _S:
+        end_with(peer, TooSlow(f"a frame was not complete within {limits.frame_s:g} s"))
+        return
+    quiet_ns = now_ns - peer.heard_ns
+    if quiet_ns <= limits.ping_s * _S:
+        return
+    if peer.pinged_ns <= peer.heard_ns:
+        peer.pinged_ns = now_ns
+        peer.owe(_PING)
+    elif now_ns - peer.pinged_ns > limits.ping_s * _S:
+        # By the ping and not by the last word: a gateway that stood still gives everyone time.
+        end_with(peer, Silent(f"no word for {quiet_ns / _S:.0f} s, not even an answer to a ping"))
+
+
+def _check_pace(peer: Peer) -> None:
+    outbox = peer.outbox
+    is_behind = outbox.is_behind()
+    if is_behind and not peer.is_called_slow:
+        announce_peer(peer, "slow_reader", owed=outbox.owed())
+    peer.is_called_slow = is_behind
+    dropped = outbox.dropped()
+    if dropped > peer.dropped_said:
+        announce_peer(peer, "gap", count=dropped - peer.dropped_said)
+        peer.dropped_said = dropped

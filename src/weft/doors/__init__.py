@@ -1,0 +1,1 @@
+"""The ways in: small adapters between sockets and the core."""

@@ -1,0 +1,52 @@
+cimport cython
+
+from weft.core.arena cimport Arena
+from weft.core.intake cimport drop_large, feed, took_large
+from weft.core.outbox cimport Outbox
+from weft.core.service cimport Peer, Service
+from weft.doors.kernel cimport receive, send
+
+cdef Py_ssize_t _READ
+cdef Py_ssize_t _NOT_NOW
+
+
+@cython.final
+cdef class Turn:
+    cdef readonly Service service
+    cdef object _call_soon
+    cdef bytearray _ignored
+    cdef bint _is_scheduled
+    cdef public object on_empty
+
+    @cython.locals(arena=Arena, start=Py_ssize_t, count=Py_ssize_t)
+    cpdef Py_ssize_t read(self, Peer peer, int fd) except -3
+
+    cpdef object wake(self)
+
+    cpdef object left(self)
+
+    @cython.locals(
+        service=Service,
+        arena=Arena,
+        waiting=list,
+        position=Py_ssize_t,
+        outbox=Outbox,
+        is_broken=bint,
+        peer=Peer,
+        ended=list,
+        over=Peer,
+    )
+    cpdef object flush(self)
+
+    @cython.locals(start=Py_ssize_t)
+    cdef object _took_large(self, Peer peer, Py_ssize_t count)
+
+    cdef bint _make_room(self, Peer peer, Py_ssize_t needed) except -1
+
+    cdef object _deal(self, Peer peer, Py_ssize_t start)
+
+    cdef object _tell_time(self)
+
+
+@cython.locals(data=bytearray, start=Py_ssize_t, count=Py_ssize_t)
+cdef bint _send(Outbox outbox, Service service) except -1

@@ -1,0 +1,130 @@
+"""One turn of the loop: everything that was read, then one flush of everything that is owed.
+
+Reads of a turn go into the arena one after the other. At its end each outbox that got something is
+gathered and sent once, straight to its socket; what a socket refuses is left to its door.
+"""
+
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from time import monotonic_ns, time_ns
+
+from weft.core.departure import withdraw_ended
+from weft.core.intake import READ_BYTES, drop_large, feed, took_large
+from weft.core.outbox import Outbox
+from weft.core.service import Peer, Service
+from weft.doors.kernel import NOT_NOW, receive, send
+
+_READ = READ_BYTES
+_NOT_NOW = NOT_NOW
+
+
+class Turn:
+    """The turns of one service."""
+
+    def __init__(self, service: Service, loop: AbstractEventLoop) -> None:
+        self.service = service
+        self._call_soon = loop.call_soon
+        self._ignored = bytearray(_READ)
+        self._is_scheduled = False
+        # Called when the last peer has left.
+        self.on_empty: Callable[[], None] | None = None
+
+    def read(self, peer: Peer, fd: int) -> int:
+        """Read once from a peer's socket and deal with it; return as kernel.receive() does."""
+        if peer.is_over:
+            # Read, so that the peer's end of the connection can hear why, and ignored.
+            return receive(fd, self._ignored, 0, _READ)
+        arena = self.service.arena
+        if peer.large_size > 0:
+            count = receive(fd, peer.large, peer.large_fill, len(peer.large) - peer.large_fill)
+            if count > 0:
+                self._took_large(peer, count)
+            return count
+        if not self._make_room(peer, _READ + len(peer.rest)):
+            return NOT_NOW
+        start = arena.put(peer.rest)
+        count = receive(fd, arena.data, arena.fill, _READ)
+        if count > 0:
+            arena.took(count)
+            self._deal(peer, start)
+        return count
+
+    def wake(self) -> None:
+        """Make sure that a flush follows in this turn of the loop."""
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._call_soon(self.flush)
+
+    def left(self) -> None:
+        """A peer has left: tell who wants to know."""
+        self.wake()
+        if self.on_empty is not None and not self.service.peers:
+            self.on_empty()
+
+    def flush(self) -> None:
+        """Send what is owed, and begin the next turn."""
+        service = self.service
+        arena = service.arena
+        self._is_scheduled = False
+        ended = withdraw_ended(service)
+        # A door that is told may give rise to more: the list can grow while it is gone through.
+        waiting = arena.waiting
+        position = 0
+        while position < len(waiting):
+            outbox = waiting[position]
+            position += 1
+            is_broken = outbox.fd >= 0 and not outbox.is_behind() and not _send(outbox, service)
+            outbox.settle(service.now_ns)
+            peer = outbox.owner
+            if peer is None:
+                continue
+            if is_broken:
+                peer.door.abort()
+            elif outbox.is_behind() or outbox.is_cut:
+                peer.door.fall_behind()
+        arena.reset()
+        for over in ended:
+            if over.door is not None:
+                over.door.finish()
+        if service.ending:
+            self.wake()
+
+    def _took_large(self, peer: Peer, count: int) -> None:
+        self._tell_time()
+        self.wake()
+        if not took_large(peer, count):
+            return
+        if self._make_room(peer, peer.large_size):
+            start = self.service.arena.put(peer.large)
+            drop_large(peer)
+            self._deal(peer, start)
+
+    def _make_room(self, peer: Peer, needed: int) -> bool:
+        """Flush if the arena is too full; False if that made the peer leave."""
+        if self.service.arena.room() < needed:
+            self.flush()
+        return not peer.is_over
+
+    def _deal(self, peer: Peer, start: int) -> None:
+        self._tell_time()
+        feed(peer, start, self.service.arena.fill)
+        self.wake()
+
+    def _tell_time(self) -> None:
+        self.service.now_ns = monotonic_ns()
+        self.service.wall_ns = time_ns()
+
+
+def _send(outbox: Outbox, service: Service) -> bool:
+    """Send what the socket takes; False if it is broken."""
+    data = service.arena.data
+    while outbox.pending > 0:
+        start = outbox.gather()
+        count = send(outbox.fd, data, start, outbox.gathered)
+        if count < 0:
+            return count == _NOT_NOW
+        outbox.sent(count)
+        service.bytes_out += count
+        if count < outbox.gathered:
+            break
+    return True

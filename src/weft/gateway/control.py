@@ -1,0 +1,140 @@
+"""What a front and its worker tell each other, as messages on a stream between them."""
+
+import asyncio
+import socket
+import struct
+from typing import Generic, TypeVar
+
+import msgspec
+
+from weft.core.limits import Limits
+from weft.errors import FrameTooBig, Overloaded
+from weft.gateway.settings import Log
+from weft.gateway.status import ServiceStatus
+
+_SIZE = struct.Struct("<I")
+_MESSAGE_MAX_BYTES = 1 << 20
+# A worker that reads nothing must not make its front keep what it is told.
+_UNSENT_MAX_BYTES = 1 << 20
+
+
+class Start(msgspec.Struct, frozen=True, tag=True):
+    """Front to worker, first of all: what to be."""
+
+    service: str
+    gateway: str
+    limits: Limits
+    log: Log
+    drain_s: float
+
+
+class Change(msgspec.Struct, frozen=True, tag=True):
+    """Front to worker: what is different from now on."""
+
+    limits: Limits
+    log: Log
+    drain_s: float
+
+
+class Ask(msgspec.Struct, frozen=True, tag=True):
+    """Front to worker: how are you? The answer has the same number."""
+
+    number: int
+
+
+class Announce(msgspec.Struct, frozen=True, tag=True):
+    """Front to worker: publish this event, once anyone is there to hear it."""
+
+    event: str
+    body: bytes
+
+
+class Drain(msgspec.Struct, frozen=True, tag=True):
+    """Front to worker: say goodbye to everyone and end."""
+
+    within_s: float
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """Worker to front: sockets are welcome."""
+
+
+class Answer(msgspec.Struct, frozen=True, tag=True):
+    """Worker to front: the service in numbers."""
+
+    number: int
+    status: ServiceStatus
+
+
+class Count(msgspec.Struct, frozen=True, tag=True):
+    """Worker to front: sockets received since its start, and connections it has of them now."""
+
+    received: int
+    connections: int
+
+
+Order = Start | Change | Ask | Announce | Drain
+News = Ready | Answer | Count
+
+Sent = TypeVar("Sent")
+Received = TypeVar("Received")
+
+
+class Channel(Generic[Sent, Received]):
+    """One end of the stream."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        decoder: "msgspec.msgpack.Decoder[Received]",
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._decoder = decoder
+
+    def send(self, message: Sent) -> None:
+        """Send a message; it never waits.
+
+        Raises:
+            Overloaded: the other side has not read for long.
+        """
+        if self._writer.transport.get_write_buffer_size() > _UNSENT_MAX_BYTES:
+            raise Overloaded("the other process does not read what it is told")
+        body = msgspec.msgpack.encode(message)
+        self._writer.write(_SIZE.pack(len(body)) + body)
+
+    async def receive(self) -> Received | None:
+        """The next message; None if the other side is gone.
+
+        Raises:
+            FrameTooBig: it sent what neither side ever sends.
+        """
+        try:
+            (size,) = _SIZE.unpack(await self._reader.readexactly(_SIZE.size))
+            if size > _MESSAGE_MAX_BYTES:
+                raise FrameTooBig(f"message of {size} bytes is over {_MESSAGE_MAX_BYTES}")
+            return self._decoder.decode(await self._reader.readexactly(size))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+
+    async def close(self) -> None:
+        """Close this end; what was not sent yet is lost."""
+        self._writer.transport.abort()
+        try:
+            await self._writer.wait_closed()
+        except ConnectionError:
+            # The other side was faster, which comes to the same.
+            return
+
+
+async def channel_to_worker(sock: socket.socket) -> Channel[Order, News]:
+    """The front's end."""
+    decoder: msgspec.msgpack.Decoder[News] = msgspec.msgpack.Decoder(News)
+    return Channel(*await asyncio.open_unix_connection(sock=sock), decoder)
+
+
+async def channel_to_front(sock: socket.socket) -> Channel[News, Order]:
+    """The worker's end."""
+    decoder: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
+    return Channel(*await asyncio.open_unix_connection(sock=sock), decoder)

@@ -1,0 +1,195 @@
+"""Accepts, finds out what each connection wants, and passes it on untouched.
+
+Nothing here waits for one connection while another is there: looking, refusing and handing over are
+single steps. HTTP and TLS, which take time, are tasks of their own elsewhere.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Protocol
+
+from weft.errors import (
+    BadGreeting,
+    Draining,
+    Overloaded,
+    ProtocolError,
+    TooSlow,
+    UsageError,
+    WeftError,
+)
+from weft.gateway.descriptors import Room
+from weft.gateway.listener import Accepted, Listener
+from weft.gateway.lobby import Lobby, Visitor
+from weft.gateway.peek import FIRST_BYTES, Greeting, Handshake, More, Request, Verdict, look
+from weft.gateway.refusals import Refusals
+from weft.gateway.services import Services
+from weft.gateway.settings import Address, Settings
+
+
+class Web(Protocol):
+    """Whoever answers HTTP."""
+
+    def take(self, sock: socket.socket, peer: str) -> None:
+        """Own a connection that has sent the beginning of a request."""
+
+
+class Encryption(Protocol):
+    """Whoever speaks TLS."""
+
+    def take(
+        self, sock: socket.socket, peer: str, enter: Callable[[socket.socket, str], None]
+    ) -> None:
+        """Own a connection that has sent the beginning of a handshake; `enter` what is in it."""
+
+
+class Front:
+    """One listening port, and what becomes of those who come to it."""
+
+    def __init__(
+        self, services: Services, refusals: Refusals, web: Web, encryption: Encryption | None
+    ) -> None:
+        self._services = services
+        self._refusals = refusals
+        self._web = web
+        self._encryption = encryption
+        self._loop = asyncio.get_running_loop()
+        self._lobby = Lobby(self._look, self._give_up)
+
+    def open(self, settings: Settings, room: Room) -> None:
+        """Begin to listen.
+
+        Raises:
+            UsageError: the address cannot be listened on.
+        """
+        self.change(settings, room)
+        try:
+            self._listener = Listener(settings.address, self._take)
+        except UsageError:
+            self._lobby.close()
+            raise
+
+    def change(self, settings: Settings, room: Room) -> None:
+        """Go by these settings from now on."""
+        self._limits = settings.limits
+        self._room = room
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens."""
+        return self._listener.address
+
+    @property
+    def is_open(self) -> bool:
+        """Say if newcomers are let in."""
+        return self._listener.is_open
+
+    @property
+    def accepted(self) -> int:
+        """How many connections came."""
+        return self._listener.accepted
+
+    @property
+    def pauses(self) -> int:
+        """How often accepting had to pause."""
+        return self._listener.pauses
+
+    @property
+    def pending(self) -> int:
+        """How many have not said yet what they want."""
+        return len(self._lobby)
+
+    def enter(self, sock: socket.socket, peer: str) -> None:
+        """Take in a connection whose bytes can be read as they are."""
+        deadline = self._loop.time() + self._limits.greeting_s
+        self._look(Visitor(sock, peer, deadline, is_encrypted=False), False)
+
+    def close(self) -> None:
+        """Let nobody in any more, and turn away who is waiting."""
+        if not self.is_open:
+            return
+        self._listener.close()
+        for visitor in self._lobby.empty():
+            self._refuse(visitor, Draining("the gateway is closing down"))
+        self._lobby.close()
+
+    def _take(self, accepted: list[Accepted]) -> None:
+        deadline = self._loop.time() + self._limits.greeting_s
+        is_encrypted = self._encryption is not None
+        for sock, peer in accepted:
+            self._look(Visitor(sock, peer, deadline, is_encrypted=is_encrypted), False)
+
+    def _look(self, visitor: Visitor, is_all: bool) -> None:
+        """See what a visitor has sent; `is_all` says that nothing further will come."""
+        limit = self._limits.greeting_bytes
+        try:
+            data = visitor.sock.recv(limit, socket.MSG_PEEK)
+        except BlockingIOError:
+            self._wait(visitor, FIRST_BYTES)
+            return
+        except OSError:
+            # It was reset, which is one way to leave.
+            data = b""
+        if not data:
+            self._leave(visitor)
+            return
+        try:
+            verdict = look(data, limit)
+            if is_all and isinstance(verdict, More):
+                raise BadGreeting(f"the greeting ended after {len(data)} of {verdict.needed} bytes")
+        except ProtocolError as error:
+            self._refuse(visitor, error)
+        else:
+            self._follow(visitor, verdict)
+
+    def _follow(self, visitor: Visitor, verdict: Verdict) -> None:
+        """Pass a visitor on to whoever it came for."""
+        match verdict:
+            case More(needed):
+                self._wait(visitor, needed)
+            case Greeting(service) if not visitor.is_encrypted:
+                self._hand_over(visitor, service)
+            case Request() if not visitor.is_encrypted:
+                self._lobby.forget(visitor)
+                self._web.take(visitor.sock, visitor.peer)
+            case Handshake() if visitor.is_encrypted and self._encryption is not None:
+                self._lobby.forget(visitor)
+                self._encryption.take(visitor.sock, visitor.peer, self.enter)
+            case Handshake():
+                self._refuse(visitor, BadGreeting("this port does not speak TLS"))
+            case _:
+                self._refuse(visitor, BadGreeting("this port speaks TLS only"))
+
+    def _wait(self, visitor: Visitor, needed: int) -> None:
+        if not self.is_open:
+            self._refuse(visitor, Draining("the gateway is closing down"))
+            return
+        if visitor not in self._lobby and len(self._lobby) >= self._room.pending:
+            # Silent connections must not keep out those that speak.
+            crowd = f"more than {self._room.pending} connections wait to be greeted"
+            self._refuse(self._lobby.oldest, Overloaded(crowd))
+        self._lobby.keep(visitor, needed)
+
+    def _hand_over(self, visitor: Visitor, service: str) -> None:
+        self._lobby.forget(visitor)
+        try:
+            if not self.is_open:
+                raise Draining("the gateway is closing down")
+            if self._services.connections >= self._room.connections:
+                raise Overloaded(f"{self._room.connections} connections are the limit")
+            self._services.give(service, visitor.sock)
+        except WeftError as error:
+            self._refuse(visitor, error)
+
+    def _refuse(self, visitor: Visitor, error: WeftError) -> None:
+        self._lobby.forget(visitor)
+        self._refusals.refuse(visitor.sock, error, visitor.peer)
+
+    def _leave(self, visitor: Visitor) -> None:
+        self._lobby.forget(visitor)
+        self._refusals.left(visitor.sock)
+
+    def _give_up(self, visitor: Visitor) -> None:
+        """Turn away whoever took too long."""
+        limit_s = self._limits.greeting_s
+        self._refuse(visitor, TooSlow(f"the greeting was not complete after {limit_s} s"))

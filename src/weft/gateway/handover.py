@@ -1,0 +1,134 @@
+"""Connected sockets, passed from the front to a worker in batches.
+
+They travel over a pair of Unix sockets that keeps messages apart. The front holds both ends for as
+long as the service exists: what a worker did not receive outlives it and waits for the next one.
+"""
+
+import array
+import asyncio
+import errno
+import itertools
+import socket
+from collections import deque
+
+from weft.errors import Overloaded
+
+# Few enough that receiving them does not hold up the worker's other connections.
+BATCH_MAX = 64
+# How many may wait in the front, beyond what the kernel holds.
+WAITING_MAX = 1024
+
+# Room for some dozens of batches: more would only hide a worker that does not keep up.
+_SEND_BUFFER_BYTES = 16 << 10
+_RETRY_S = 0.05
+_ATTACHED_BYTES = socket.CMSG_SPACE(BATCH_MAX * array.array("i").itemsize)
+
+
+class Outgoing:
+    """The front's side: what is to go to one worker."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        self._near.setblocking(False)
+        self.far.setblocking(False)
+        self._waiting: deque[socket.socket] = deque()
+        self._flush_at: asyncio.Handle | None = None
+        self._is_full = False
+        # How many were sent to the worker that is running, or about to.
+        self.sent = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, sock: socket.socket) -> None:
+        """Send a socket, with whatever else comes in this turn of the loop; it is ours from now on.
+
+        Raises:
+            Overloaded: as many as allowed are waiting; the socket stays the caller's.
+        """
+        if len(self._waiting) >= WAITING_MAX:
+            raise Overloaded(f"{WAITING_MAX} connections wait for the service's worker already")
+        self._waiting.append(sock)
+        if self._flush_at is None and not self._is_full:
+            self._flush_at = self._loop.call_soon(self._flush)
+
+    def take_back(self) -> None:
+        """Put what the last worker did not receive back in front of what waits."""
+        unreceived: list[socket.socket] = []
+        try:
+            while True:
+                batch, _ = receive(self.far)
+                unreceived += batch
+        except BlockingIOError:
+            self._waiting.extendleft(reversed(unreceived))
+        self.sent = 0
+        if self._waiting and self._flush_at is None and not self._is_full:
+            self._flush_at = self._loop.call_soon(self._flush)
+
+    def take_all(self) -> list[socket.socket]:
+        """Everything that waits, no longer ours."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        return waiting
+
+    def close(self) -> None:
+        """Close both ends and everything that waits."""
+        if self._flush_at is not None:
+            self._flush_at.cancel()
+        if self._is_full:
+            self._loop.remove_writer(self._near)
+        for sock in self.take_all():
+            sock.close()
+        self._near.close()
+        self.far.close()
+
+    def _flush(self) -> None:
+        self._flush_at = None
+        while self._waiting:
+            batch = list(itertools.islice(self._waiting, BATCH_MAX))
+            families = bytes(sock.family for sock in batch)
+            try:
+                socket.send_fds(self._near, [families], [sock.fileno() for sock in batch])
+            except BlockingIOError:
+                self._wait_for_room()
+                return
+            except OSError as error:
+                if error.errno != errno.ETOOMANYREFS:
+                    raise
+                # Too many descriptors of this user are on their way; nothing tells when fewer are.
+                self._flush_at = self._loop.call_later(_RETRY_S, self._flush)
+                return
+            self.sent += len(batch)
+            for sock in batch:
+                self._waiting.popleft()
+                sock.close()
+        if self._is_full:
+            self._is_full = False
+            self._loop.remove_writer(self._near)
+
+    def _wait_for_room(self) -> None:
+        if not self._is_full:
+            self._is_full = True
+            self._loop.add_writer(self._near, self._flush)
+
+
+def receive(sock: socket.socket) -> tuple[list[socket.socket], int]:
+    """One batch of non-blocking sockets, and how many of it were lost for want of descriptors.
+
+    Raises:
+        BlockingIOError: nothing is there at the moment.
+        EOFError: the other end is closed.
+    """
+    # Not socket.recv_fds: it takes no heed of its flags, and programs we start would inherit these.
+    families, attached, _, _ = sock.recvmsg(BATCH_MAX, _ATTACHED_BYTES, socket.MSG_CMSG_CLOEXEC)
+    if not families:
+        raise EOFError("no more sockets will come")
+    descriptors = array.array("i", b"".join(data for _, _, data in attached))
+    batch = []
+    for family, descriptor in zip(families, descriptors, strict=False):
+        received = socket.socket(family, socket.SOCK_STREAM, 0, descriptor)
+        received.setblocking(False)
+        batch.append(received)
+    return batch, len(families) - len(batch)

@@ -1,0 +1,108 @@
+"""One service on the running loop: takes over connected sockets and runs its turns."""
+
+import asyncio
+import contextlib
+import secrets
+import socket
+from time import monotonic_ns, time_ns
+
+from weft.core.answers import end_with, told
+from weft.core.ask import status_facts
+from weft.core.events import announce
+from weft.core.frames import Kind
+from weft.core.limits import Limits
+from weft.core.messages import Message
+from weft.core.service import Peer, Service
+from weft.core.watch import sweep
+from weft.doors.tcp import TcpDoor
+from weft.doors.turn import Turn
+from weft.errors import Draining
+from weft.gateway.status import ServiceStatus
+
+SWEEP_S = 1.0
+
+
+class Host:
+    """A service and the doors of its connections."""
+
+    def __init__(self, service: str, gateway: str, limits: Limits) -> None:
+        self._loop = asyncio.get_running_loop()
+        # A number of its own each time it starts: sequences begin anew.
+        origin = secrets.randbits(32) or 1
+        self._service = Service(service, gateway, origin, limits)
+        self._tick()
+        self._started_ns = monotonic_ns()
+        self._turn = Turn(self._service, self._loop)
+        self._emptied = asyncio.Event()
+        self._turn.on_empty = self._emptied.set
+        self._is_closed = False
+        self._timer = self._loop.call_later(SWEEP_S, self._sweep)
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are, greeted or not."""
+        return len(self._service.peers)
+
+    def adopt(self, sock: socket.socket) -> None:
+        """Take over a connected, non-blocking socket of which nothing was read."""
+        self._tick()
+        TcpDoor(self._turn, self._loop, sock.detach()).open(secrets.randbits(64))
+
+    def status(self) -> ServiceStatus:
+        """The service in numbers."""
+        self._tick()
+        uptime_s = (monotonic_ns() - self._started_ns) / 1e9
+        return ServiceStatus(**status_facts(self._service), uptime_s=uptime_s)
+
+    def announce(self, event: str, message: Message) -> None:
+        """Publish an event of the gateway."""
+        self._tick()
+        announce(self._service, event, message)
+        self._turn.wake()
+
+    def set_limits(self, limits: Limits) -> None:
+        """Go by other limits from now on, but for the largest body."""
+        self._service.set_limits(limits)
+
+    async def drain(self, within_s: float) -> None:
+        """Ask everyone to go elsewhere, and wait for it; bounded in time."""
+        self._tick()
+        goodbye = Message(reason="draining", text="this gateway is closing down")
+        for peer in self._peers():
+            if peer.is_greeted:
+                peer.owe(told(peer, Kind.GOODBYE, b"", b"", goodbye))
+            else:
+                end_with(peer, Draining("this gateway is closing down"))
+        self._turn.wake()
+        self._emptied.clear()
+        if self._service.peers:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._emptied.wait(), within_s)
+
+    async def close(self) -> None:
+        """End what is left, at once."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._timer.cancel()
+        self._turn.flush()
+        for peer in self._peers():
+            self._abort(peer)
+
+    def _tick(self) -> None:
+        self._service.now_ns = monotonic_ns()
+        self._service.wall_ns = time_ns()
+
+    def _sweep(self) -> None:
+        self._timer = self._loop.call_later(SWEEP_S, self._sweep)
+        self._tick()
+        for peer in sweep(self._service):
+            self._abort(peer)
+        self._turn.wake()
+
+    def _abort(self, peer: Peer) -> None:
+        if peer.door is not None:
+            peer.door.abort()
+
+    def _peers(self) -> list[Peer]:
+        return list(self._service.peers.values())

@@ -1,0 +1,82 @@
+"""Every service on the loop of the front, without processes: for tests and inside programs."""
+
+import asyncio
+import os
+import socket
+
+from weft.gateway.host import Host
+from weft.gateway.report import ServiceReport
+from weft.gateway.services import admit
+from weft.gateway.settings import Settings
+
+
+class Inline:
+    """The services of one gateway, all on the running loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._hosts: dict[str, Host] = {}
+        self._handed_over: dict[str, int] = {}
+        self._is_ending = False
+
+    @property
+    def connections(self) -> int:
+        """How many connections they have."""
+        return sum([host.connections for host in self._hosts.values()])
+
+    @property
+    def not_up(self) -> list[str]:
+        """None ever: a service is up as soon as it is there."""
+        return []
+
+    async def start(self) -> None:
+        """Start the services that the settings name."""
+        for service in self._settings.services:
+            self._host(service)
+
+    def give(self, service: str, sock: socket.socket) -> None:
+        """Pass a connection of which nothing was read to its service.
+
+        Raises:
+            NoSuchService: this gateway does not run it.
+        """
+        self._host(service).adopt(sock)
+        self._handed_over[service] += 1
+
+    def change(self, settings: Settings) -> None:
+        """Go by these settings from now on."""
+        self._settings = settings
+        for host in self._hosts.values():
+            host.set_limits(settings.limits)
+        for service in settings.services:
+            self._host(service)
+
+    async def report(self) -> dict[str, ServiceReport]:
+        """Every service in numbers."""
+        return {
+            service: ServiceReport(
+                state="draining" if self._is_ending else "up",
+                pid=os.getpid(),
+                restarts=0,
+                handed_over=self._handed_over[service],
+                status=host.status(),
+            )
+            for service, host in self._hosts.items()
+        }
+
+    async def drain(self, within_s: float) -> None:
+        """Ask everyone to go elsewhere and send what they are owed; bounded in time."""
+        self._is_ending = True
+        await asyncio.gather(*(host.drain(within_s) for host in self._hosts.values()))
+
+    async def close(self) -> None:
+        """End what is left, at once."""
+        await asyncio.gather(*(host.close() for host in self._hosts.values()))
+
+    def _host(self, service: str) -> Host:
+        admit(service, self._hosts, self._settings)
+        if service not in self._hosts:
+            settings = self._settings
+            self._hosts[service] = Host(service, settings.name, settings.limits)
+            self._handed_over[service] = 0
+        return self._hosts[service]

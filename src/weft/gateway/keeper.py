@@ -1,0 +1,270 @@
+"""Keeps the worker process of one service running, and knows how it is.
+
+A worker that ends unasked is started again: at once, or after a growing pause if it keeps ending.
+Sockets on their way to it wait for the next one, unless that cannot even start.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+from weft.core.messages import Message
+from weft.errors import Draining, InternalError, Overloaded, WeftError
+from weft.gateway.control import (
+    Announce,
+    Answer,
+    Ask,
+    Change,
+    Channel,
+    Count,
+    Drain,
+    News,
+    Order,
+    Ready,
+    Start,
+    channel_to_worker,
+)
+from weft.gateway.handover import Outgoing
+from weft.gateway.report import ServiceReport, State
+from weft.gateway.status import ServiceStatus
+
+_log = logging.getLogger(__name__)
+
+START_S = 10.0
+ANSWER_S = 1.0
+# Whoever lived this long did not fail at once: the next pause is the first again.
+STABLE_S = 10.0
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+# How long a worker may take to end after it has hung up, or beyond the time it was given.
+_GRACE_S = 1.0
+
+
+class Keeper:
+    """One service's worker, as its front sees it."""
+
+    def __init__(self, start: Start, refuse: Callable[[socket.socket, WeftError], None]) -> None:
+        self._start = start
+        self._refuse = refuse
+        self._outgoing = Outgoing()
+        self._channel: Channel[Order, News] | None = None
+        self._answers: dict[int, asyncio.Future[ServiceStatus | None]] = {}
+        self._asked = 0
+        self._count = Count(received=0, connections=0)
+        self._is_ending = False
+        self._is_closed = False
+        self._last_exit = 0
+        self._about = {"gateway": start.gateway, "service": start.service}
+        self.up = asyncio.Event()
+        self.pid: int | None = None
+        self.restarts = 0
+        self.handed_over = 0
+        self._task = asyncio.get_running_loop().create_task(self._keep())
+
+    @property
+    def connections(self) -> int:
+        """How many connections the worker has, those on their way to it included."""
+        outgoing = self._outgoing
+        on_their_way = len(outgoing) + outgoing.sent - self._count.received
+        return on_their_way + self._count.connections
+
+    def give(self, sock: socket.socket) -> None:
+        """Pass a socket to the worker, or to the next one.
+
+        Raises:
+            Overloaded: too many are on their way already.
+        """
+        self._outgoing.put(sock)
+        self.handed_over += 1
+
+    def change(self, change: Change) -> None:
+        """Tell the worker, and every later one, what is different from now on."""
+        start = self._start
+        self._start = Start(start.service, start.gateway, change.limits, change.log, change.drain_s)
+        self._tell(change)
+
+    async def report(self) -> ServiceReport:
+        """How the worker is; it has a second to answer."""
+        status = await self._ask() if self.up.is_set() else None
+        return ServiceReport(
+            state=self._state(status),
+            pid=self.pid,
+            restarts=self.restarts,
+            handed_over=self.handed_over,
+            status=status,
+        )
+
+    async def drain(self, within_s: float) -> None:
+        """Let the worker say goodbye to everyone and end; bounded in time."""
+        self._is_ending = True
+        self._tell(Drain(within_s))
+        if not self.up.is_set():
+            self._task.cancel()
+        await asyncio.wait([self._task], timeout=within_s + _GRACE_S)
+
+    async def close(self) -> None:
+        """End the worker at once, if it is still there."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._is_ending = True
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        self._outgoing.take_back()
+        self._turn_away(Draining("the gateway is closing down"))
+        self._outgoing.close()
+
+    def _state(self, status: ServiceStatus | None) -> State:
+        if self._is_ending:
+            return "draining"
+        if not self.up.is_set():
+            return "starting"
+        return "silent" if status is None else "up"
+
+    async def _keep(self) -> None:
+        loop = asyncio.get_running_loop()
+        pause_s = 0.0
+        while True:
+            began = loop.time()
+            status = await self._live()
+            was_up = self.up.is_set()
+            if not self._is_ending:
+                self._say_ended(status)
+            self._forget()
+            if self._is_ending:
+                return
+            if not was_up:
+                # The next one will hardly start either; nobody should wait to see.
+                service = self._start.service
+                self._turn_away(InternalError(f"service {service!r} cannot be started"))
+            self.restarts += 1
+            if loop.time() - began > STABLE_S:
+                pause_s = 0.0
+            await asyncio.sleep(pause_s)
+            pause_s = min(max(2 * pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+
+    async def _live(self) -> int | None:
+        """Run one worker until it ends; its exit status, None if there was none to run."""
+        try:
+            return await self._run()
+        except Exception:
+            # Whatever it was, the service must come back: it is treated like a crash.
+            _log.exception("the worker cannot be run", extra=self._about)
+            return None
+
+    async def _run(self) -> int:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                process = await self._spawned(theirs)
+            except BaseException:
+                ours.close()
+                raise
+        self.pid = process.pid
+        try:
+            await self._talk(ours)
+            await asyncio.wait_for(process.wait(), _GRACE_S)
+        except TimeoutError:
+            _log.warning("worker %s did not end and is killed", process.pid, extra=self._about)
+        finally:
+            if process.returncode is None:
+                process.kill()
+            status = await process.wait()
+        return status
+
+    async def _spawned(self, theirs: socket.socket) -> asyncio.subprocess.Process:
+        descriptors = (theirs.fileno(), self._outgoing.far.fileno())
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            # Not from the folder that the gateway happens to be started in.
+            "-P",
+            *("-m", "weft.gateway.worker", *map(str, descriptors)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            pass_fds=descriptors,
+            # Signals of the terminal are for the front, which then tells its workers.
+            start_new_session=True,
+        )
+
+    async def _talk(self, ours: socket.socket) -> None:
+        """Start the worker, then listen to it until it hangs up."""
+        channel = await channel_to_worker(ours)
+        try:
+            channel.send(self._start)
+            async with asyncio.timeout(START_S):
+                first = await channel.receive()
+            if not isinstance(first, Ready):
+                return
+            self._channel = channel
+            self._say_up()
+            while (news := await channel.receive()) is not None:
+                self._hear(news)
+        finally:
+            await channel.close()
+
+    def _hear(self, news: News) -> None:
+        match news:
+            case Count():
+                self._count = news
+            case Answer(number, status):
+                answer = self._answers.pop(number, None)
+                if answer is not None and not answer.done():
+                    answer.set_result(status)
+            case Ready():
+                pass
+
+    async def _ask(self) -> ServiceStatus | None:
+        self._asked += 1
+        number = self._asked
+        answer = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        try:
+            self._tell(Ask(number))
+            return await asyncio.wait_for(answer, ANSWER_S)
+        except TimeoutError:
+            return None
+        finally:
+            self._answers.pop(number, None)
+
+    def _tell(self, order: Order) -> None:
+        if self._channel is not None:
+            try:
+                self._channel.send(order)
+            except Overloaded as error:
+                _log.warning("cannot be told: %s", error, extra=self._about)
+
+    def _forget(self) -> None:
+        """Begin anew: nothing that is known of the last worker holds for the next."""
+        self.up.clear()
+        self.pid = None
+        self._channel = None
+        self._count = Count(received=0, connections=0)
+        self._outgoing.take_back()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_result(None)
+
+    def _turn_away(self, error: WeftError) -> None:
+        """Refuse everyone who waits."""
+        for sock in self._outgoing.take_all():
+            self._refuse(sock, error)
+
+    def _say_up(self) -> None:
+        self.up.set()
+        _log.info("worker %s is up", self.pid, extra=self._about)
+        if self.restarts:
+            body = Message(
+                service=self._start.service, exit=self._last_exit, restarts=self.restarts
+            )
+            self._tell(Announce("worker_restarted", body.encode()))
+
+    def _say_ended(self, status: int | None) -> None:
+        self._last_exit = -1 if status is None else status
+        if status is not None and status < 0:
+            how = f"was ended by {signal.Signals(-status).name}"
+        else:
+            how = f"ended with status {status}"
+        _log.warning("worker %s %s; starting another", self.pid, how, extra=self._about)

@@ -1,0 +1,117 @@
+"""Where connections wait until their first bytes say where they belong.
+
+Nothing is read: the bytes stay in the socket for whoever gets it. Waiting costs no processor: each
+socket wakes us when enough has come, when the peer is done, or when its time is over. One timer
+serves them all, and one epoll of our own, which is several times cheaper than a reader of the loop
+for each connection.
+"""
+
+import asyncio
+import select
+import socket
+from collections.abc import Callable
+
+# Edges, because a Unix socket does not heed the low-water mark and would wake us for ever.
+_EVENTS = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
+_GONE = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+_SWEEP_S = 0.25
+# So many are looked at in one turn of the loop.
+_POLL_MAX = 128
+
+
+class Visitor:
+    """A connection that nobody has taken in yet."""
+
+    __slots__ = ("deadline", "is_encrypted", "low_water", "peer", "sock")
+
+    def __init__(
+        self, sock: socket.socket, peer: str, deadline: float, *, is_encrypted: bool
+    ) -> None:
+        self.sock = sock
+        self.peer = peer
+        self.deadline = deadline
+        # Its bytes are those of TLS: what is in them shows only after the handshake.
+        self.is_encrypted = is_encrypted
+        self.low_water = 1
+
+
+class Lobby:
+    """Visitors by descriptor, oldest first.
+
+    `look` is called when a visitor has sent more, with True if nothing further will come: it may
+    keep or forget it. `late` is called when its time is over, and must forget it.
+    """
+
+    def __init__(
+        self, look: Callable[[Visitor, bool], None], late: Callable[[Visitor], None]
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._look = look
+        self._late = late
+        self._visitors: dict[int, Visitor] = {}
+        self._sweep: asyncio.TimerHandle | None = None
+        self._epoll = select.epoll()
+        self._loop.add_reader(self._epoll.fileno(), self._wake)
+
+    def __len__(self) -> int:
+        return len(self._visitors)
+
+    def __contains__(self, visitor: Visitor) -> bool:
+        return visitor.sock.fileno() in self._visitors
+
+    @property
+    def oldest(self) -> Visitor:
+        """Whoever has waited longest."""
+        return next(iter(self._visitors.values()))
+
+    def keep(self, visitor: Visitor, needed: int) -> None:
+        """Wait until so many bytes have come in all."""
+        sock = visitor.sock
+        if needed != visitor.low_water and sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, needed)
+            visitor.low_water = needed
+        descriptor = sock.fileno()
+        if descriptor not in self._visitors:
+            self._visitors[descriptor] = visitor
+            self._epoll.register(descriptor, _EVENTS)
+        if self._sweep is None:
+            self._sweep = self._loop.call_later(_SWEEP_S, self._sweep_out)
+
+    def forget(self, visitor: Visitor) -> None:
+        """Stop waiting; the socket is as it came and the caller's."""
+        descriptor = visitor.sock.fileno()
+        if self._visitors.pop(descriptor, None) is not None:
+            # By hand: closing ours would not do it while a worker has the socket, too.
+            self._epoll.unregister(descriptor)
+        if visitor.low_water != 1:
+            visitor.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+            visitor.low_water = 1
+
+    def empty(self) -> list[Visitor]:
+        """Forget everyone; whoever was waiting."""
+        visitors = list(self._visitors.values())
+        for visitor in visitors:
+            self.forget(visitor)
+        return visitors
+
+    def close(self) -> None:
+        """Stop watching; the lobby must be empty."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        self._loop.remove_reader(self._epoll.fileno())
+        self._epoll.close()
+
+    def _wake(self) -> None:
+        for descriptor, events in self._epoll.poll(0, _POLL_MAX):
+            # An earlier one of this batch may have pushed it out.
+            visitor = self._visitors.get(descriptor)
+            if visitor is not None:
+                self._look(visitor, bool(events & _GONE))
+
+    def _sweep_out(self) -> None:
+        self._sweep = None
+        now = self._loop.time()
+        while self._visitors and self.oldest.deadline <= now:
+            self._late(self.oldest)
+        if self._visitors:
+            self._sweep = self._loop.call_later(_SWEEP_S, self._sweep_out)

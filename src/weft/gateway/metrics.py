@@ -1,0 +1,105 @@
+"""A gateway's numbers in the form that Prometheus reads.
+
+The labels are services and reasons, both few: a subject or a name of a peer is never one.
+"""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from weft.gateway.report import FrontReport, GatewayReport, ServiceReport
+
+# Name, whether it only ever grows, what it says; the field of a ServiceStatus it comes from.
+_OF_SERVICE = (
+    ("weft_connections", False, "Connections", "connections"),
+    ("weft_subscriptions", False, "Subscriptions", "subscriptions"),
+    ("weft_slow_readers", False, "Connections that are behind", "slow_readers"),
+    ("weft_backlog_bytes", False, "What slow readers are owed", "backlog_bytes"),
+    ("weft_arena_bytes", False, "Bytes set aside for reading", "arena_bytes"),
+    ("weft_service_uptime_seconds", False, "Since the worker started", "uptime_s"),
+    ("weft_messages_in", True, "Messages published", "messages_in"),
+    ("weft_bytes_in", True, "Bytes of the messages published", "bytes_in"),
+    ("weft_deliveries", True, "Messages handed to readers", "deliveries"),
+    ("weft_bytes_out", True, "Bytes sent", "bytes_out"),
+)
+_BY_REASON = (
+    ("weft_dropped", "Messages dropped", "dropped"),
+    ("weft_refused", "Frames refused", "refused"),
+    ("weft_ended", "Connections ended", "ended"),
+)
+_OF_FRONT = (
+    ("weft_front_accepted", True, "Connections accepted", "accepted"),
+    ("weft_front_pauses", True, "Pauses for want of descriptors", "pauses"),
+    ("weft_front_http", True, "HTTP requests answered", "http"),
+    ("weft_front_pending", False, "Connections not greeted yet", "pending"),
+    ("weft_front_encrypted", False, "Connections that speak TLS", "encrypted"),
+)
+
+
+def metrics(report: GatewayReport) -> bytes:
+    """The report as Prometheus text."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Once(report))
+    return generate_latest(registry)
+
+
+class _Once(Collector):
+    """One report, as the library wants to be told it."""
+
+    def __init__(self, report: GatewayReport) -> None:
+        self._report = report
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric there is."""
+        yield from _of_services(self._report.services)
+        yield from _of_workers(self._report.services)
+        yield from _of_front(self._report.front)
+        yield GaugeMetricFamily(
+            "weft_uptime_seconds", "Since the gateway started", value=self._report.uptime_s
+        )
+
+
+def _of_services(services: dict[str, ServiceReport]) -> Iterator[Metric]:
+    told = {name: each.status for name, each in services.items() if each.status is not None}
+    for name, is_counter, text, field in _OF_SERVICE:
+        family = _family(name, is_counter, text, ["service"])
+        for service, status in told.items():
+            family.add_metric([service], getattr(status, field))
+        yield family
+    for name, text, field in _BY_REASON:
+        family = _family(name, True, text, ["service", "reason"])
+        for service, status in told.items():
+            for reason, count in getattr(status, field).items():
+                family.add_metric([service, reason], count)
+        yield family
+
+
+def _of_workers(services: dict[str, ServiceReport]) -> Iterator[Metric]:
+    up = _family("weft_worker_up", False, "Whether the worker takes part", ["service"])
+    restarts = _family("weft_worker_restarts", True, "Times it was started again", ["service"])
+    handed_over = _family("weft_handed_over", True, "Connections passed to it", ["service"])
+    for service, report in services.items():
+        up.add_metric([service], report.state == "up")
+        restarts.add_metric([service], report.restarts)
+        handed_over.add_metric([service], report.handed_over)
+    yield from (up, restarts, handed_over)
+
+
+def _of_front(front: FrontReport) -> Iterator[Metric]:
+    for name, is_counter, text, field in _OF_FRONT:
+        family = _family(name, is_counter, text, [])
+        family.add_metric([], getattr(front, field))
+        yield family
+    refused = _family("weft_front_refused", True, "Connections turned away", ["reason"])
+    for reason, count in front.refused.items():
+        refused.add_metric([reason], count)
+    yield refused
+
+
+def _family(
+    name: str, is_counter: bool, text: str, labels: list[str]
+) -> CounterMetricFamily | GaugeMetricFamily:
+    family = CounterMetricFamily if is_counter else GaugeMetricFamily
+    return family(name, text, labels=labels)

@@ -1,0 +1,157 @@
+"""The parts of a running gateway, put together on the running loop."""
+
+import importlib.metadata
+import logging
+import time
+
+import msgspec
+
+from weft.gateway import descriptors
+from weft.gateway.descriptors import Room
+from weft.gateway.front import Front
+from weft.gateway.inline import Inline
+from weft.gateway.pages import Pages
+from weft.gateway.pool import Pool
+from weft.gateway.refusals import Refusals
+from weft.gateway.report import FrontReport, GatewayReport
+from weft.gateway.services import Services
+from weft.gateway.settings import Address, Settings
+from weft.gateway.tls import Encryption
+from weft.gateway.web import Web
+
+_log = logging.getLogger(__name__)
+
+# Everything that cannot change while connections are there.
+FIXED = ("name", "listen", "data")
+
+
+class Node:
+    """Front, services, HTTP and TLS, from start to end."""
+
+    def __init__(self, settings: Settings, *, is_inline: bool) -> None:
+        """Begin to listen; nobody is served before start().
+
+        Raises:
+            BadOption: the certificate or its key cannot be used.
+            UsageError: the address cannot be listened on.
+        """
+        self._settings = settings
+        self._is_inline = is_inline
+        self._started = time.monotonic()
+        self._is_draining = False
+        self._room = self._room_for(settings)
+        self._refusals = Refusals(settings.name)
+        limits = settings.limits
+        self._encryption: Encryption | None = None
+        if settings.tls.is_on:
+            self._encryption = Encryption(settings.tls, self._refusals)
+            self._encryption.change(limits.greeting_s, self._room.pending)
+        self._services: Services = Inline(settings) if is_inline else Pool(settings, self._refusals)
+        self._web = Web(Pages(self).page, self._refusals, settings.address.host)
+        self._web.change(limits.greeting_bytes, limits.greeting_s)
+        self._front = Front(self._services, self._refusals, self._web, self._encryption)
+        self._front.open(settings, self._room)
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens."""
+        return self._front.address
+
+    @property
+    def unready(self) -> str:
+        """Why it is not ready; empty if it is."""
+        if self._is_draining:
+            return "draining"
+        not_up = self._services.not_up
+        return f"not up: {', '.join(sorted(not_up))}" if not_up else ""
+
+    async def start(self) -> None:
+        """Start the services that the settings name, and wait for them."""
+        self._say("listening on %s", self.address)
+        await self._services.start()
+
+    def change(self, settings: Settings) -> list[str]:
+        """Go by other settings from now on; the keys that wait for a restart.
+
+        Raises:
+            BadOption: the certificate or its key cannot be used; nothing is changed.
+        """
+        settings, waiting = self._without_fixed(settings)
+        limits = settings.limits
+        if self._encryption is not None:
+            self._encryption.load(settings.tls)
+        self._settings = settings
+        self._room = self._room_for(settings)
+        if self._encryption is not None:
+            self._encryption.change(limits.greeting_s, self._room.pending)
+        self._web.change(limits.greeting_bytes, limits.greeting_s)
+        self._front.change(settings, self._room)
+        self._services.change(settings)
+        return waiting
+
+    async def report(self) -> GatewayReport:
+        """Everything it tells about itself; bounded in time."""
+        services = await self._services.report()
+        front = self._front
+        return GatewayReport(
+            gateway=self._settings.name,
+            address=str(self.address),
+            version=importlib.metadata.version("weft"),
+            uptime_s=time.monotonic() - self._started,
+            state="draining" if self._is_draining else "starting" if self.unready else "ready",
+            connections=self._services.connections,
+            connections_max=self._room.connections,
+            front=FrontReport(
+                accepted=front.accepted,
+                pending=front.pending,
+                pending_max=self._room.pending,
+                pauses=front.pauses,
+                http=self._web.answered,
+                encrypted=0 if self._encryption is None else len(self._encryption),
+                refused=dict(self._refusals.counts),
+            ),
+            services=services,
+        )
+
+    async def drain(self, within_s: float) -> None:
+        """Let nobody in, ask everyone to go elsewhere, send what they are owed; bounded in time."""
+        if self._is_draining:
+            return
+        self._is_draining = True
+        self._say("draining, at most %s s", within_s)
+        began = time.monotonic()
+        self._front.close()
+        await self._services.drain(within_s)
+        if self._encryption is not None:
+            await self._encryption.drain(max(0.0, within_s - (time.monotonic() - began)))
+
+    async def close(self) -> None:
+        """End what is left, at once."""
+        self._is_draining = True
+        self._front.close()
+        await self._web.close()
+        await self._services.close()
+        if self._encryption is not None:
+            await self._encryption.close()
+        self._say("closed")
+
+    def _without_fixed(self, settings: Settings) -> tuple[Settings, list[str]]:
+        """The settings but for what cannot change now, and the keys of that."""
+        now = self._settings
+        waiting = [key for key in FIXED if getattr(settings, key) != getattr(now, key)]
+        if settings.tls.is_on != now.tls.is_on:
+            waiting.append("tls")
+        kept = {key: getattr(now, key) for key in waiting}
+        return msgspec.structs.replace(settings, **kept), waiting
+
+    def _room_for(self, settings: Settings) -> Room:
+        worker = None if self._is_inline else descriptors.limit_of_worker()
+        room = descriptors.room(settings, descriptors.limit_here(), worker)
+        for key, allowed in zip(Room._fields, room, strict=True):
+            if allowed < getattr(settings, key):
+                text = "%s is lowered to %s by the limit on open files"
+                _log.info(text, key, allowed, extra={"gateway": settings.name})
+        return room
+
+    def _say(self, text: str, *values: object) -> None:
+        _log.info(text, *values, extra={"gateway": self._settings.name})

@@ -1,0 +1,68 @@
+"""The pages that a gateway shows to people, probes and Prometheus."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from weft.gateway.metrics import metrics
+from weft.gateway.report import GatewayReport
+from weft.gateway.web import Page
+
+_INDEX = """\
+A Weft gateway.
+
+/healthz   ok while it runs
+/readyz    whether it takes connections and every worker is up
+/status    the gateway and its services, JSON
+/metrics   the same for Prometheus
+"""
+
+
+class Shown(Protocol):
+    """The gateway that the pages are about."""
+
+    @property
+    def unready(self) -> str:
+        """Why it is not ready; empty if it is."""
+
+    async def report(self) -> GatewayReport:
+        """Everything it tells about itself."""
+
+
+class Pages:
+    """The pages by their path."""
+
+    def __init__(self, gateway: Shown) -> None:
+        self._gateway = gateway
+        self._pages: dict[str, Callable[[], Awaitable[Page]]] = {
+            "/": self._index,
+            "/healthz": self._health,
+            "/readyz": self._readiness,
+            "/status": self._status,
+            "/metrics": self._metrics,
+        }
+
+    async def page(self, path: str) -> Page | None:
+        """The page at a path; None if there is none."""
+        make = self._pages.get(path)
+        return None if make is None else await make()
+
+    async def _index(self) -> Page:
+        return Page(200, _INDEX)
+
+    async def _health(self) -> Page:
+        return Page(200, "ok\n")
+
+    async def _readiness(self) -> Page:
+        reason = self._gateway.unready
+        return Page(503, f"{reason}\n") if reason else Page(200, "ready\n")
+
+    async def _status(self) -> Page:
+        body = msgspec.json.encode(await self._gateway.report())
+        return Page(200, body.decode() + "\n", "application/json")
+
+    async def _metrics(self) -> Page:
+        body = metrics(await self._gateway.report())
+        return Page(200, body.decode(), CONTENT_TYPE_LATEST)

@@ -1,0 +1,84 @@
+"""A worker process for each service, started when first asked for."""
+
+import asyncio
+import socket
+
+from weft.errors import WeftError
+from weft.gateway.control import Change, Start
+from weft.gateway.keeper import START_S, Keeper
+from weft.gateway.refusals import Refusals
+from weft.gateway.report import ServiceReport
+from weft.gateway.services import admit
+from weft.gateway.settings import Settings
+
+
+class Pool:
+    """The services of one gateway, each in a process of its own."""
+
+    def __init__(self, settings: Settings, refusals: Refusals) -> None:
+        self._settings = settings
+        self._refusals = refusals
+        self._keepers: dict[str, Keeper] = {}
+
+    @property
+    def connections(self) -> int:
+        """How many connections they have, those on their way included."""
+        return sum([keeper.connections for keeper in self._keepers.values()])
+
+    @property
+    def not_up(self) -> list[str]:
+        """The services whose worker is starting, or starting again."""
+        return [name for name, keeper in self._keepers.items() if not keeper.up.is_set()]
+
+    async def start(self) -> None:
+        """Start the services that the settings name; those that take too long go on trying."""
+        starting = [self._keeper(service).up.wait() for service in self._settings.services]
+        if starting:
+            tasks = [asyncio.ensure_future(each) for each in starting]
+            _, late = await asyncio.wait(tasks, timeout=START_S)
+            for task in late:
+                task.cancel()
+
+    def give(self, service: str, sock: socket.socket) -> None:
+        """Pass a connection of which nothing was read to its service.
+
+        Raises:
+            NoSuchService: this gateway does not run it.
+            Overloaded: it does not keep up with newcomers.
+        """
+        self._keeper(service).give(sock)
+
+    def change(self, settings: Settings) -> None:
+        """Go by these settings from now on."""
+        self._settings = settings
+        change = Change(settings.limits, settings.log, settings.drain_s)
+        for keeper in self._keepers.values():
+            keeper.change(change)
+        for service in settings.services:
+            self._keeper(service)
+
+    async def report(self) -> dict[str, ServiceReport]:
+        """Every service in numbers; bounded in time."""
+        keepers = dict(self._keepers)
+        reports = await asyncio.gather(*(keeper.report() for keeper in keepers.values()))
+        return dict(zip(keepers, reports, strict=True))
+
+    async def drain(self, within_s: float) -> None:
+        """Ask everyone to go elsewhere, send what they are owed, and end; bounded in time."""
+        await asyncio.gather(*(keeper.drain(within_s) for keeper in self._keepers.values()))
+
+    async def close(self) -> None:
+        """End what is left, at once."""
+        await asyncio.gather(*(keeper.close() for keeper in self._keepers.values()))
+
+    def _keeper(self, service: str) -> Keeper:
+        settings = self._settings
+        admit(service, self._keepers, settings)
+        keeper = self._keepers.get(service)
+        if keeper is None:
+            start = Start(service, settings.name, settings.limits, settings.log, settings.drain_s)
+            keeper = self._keepers[service] = Keeper(start, self._turn_away)
+        return keeper
+
+    def _turn_away(self, sock: socket.socket, error: WeftError) -> None:
+        self._refusals.refuse(sock, error, "")

@@ -1,0 +1,82 @@
+"""Connections that are turned away: counted by reason, told why, closed, and logged sparingly."""
+
+import logging
+import socket
+import time
+from collections import Counter
+
+from weft.core.frames import Kind, encode
+from weft.core.messages import Message
+from weft.errors import WeftError
+
+_log = logging.getLogger(__name__)
+
+# A flood of refusals is a line a second for each reason, not a line each.
+_LOG_EVERY_S = 1.0
+# What was looked at but never read is thrown away up to here: closing with bytes unread would
+# reset the connection, and the peer would not see the answer.
+_DISCARD_BYTES = 64 << 10
+
+
+class Refusals:
+    """Turns connections away and remembers how many, and why."""
+
+    def __init__(self, gateway: str) -> None:
+        self.counts: Counter[str] = Counter()
+        self._gateway = gateway
+        self._quiet_until: dict[str, float] = {}
+        self._unsaid: Counter[str] = Counter()
+
+    def refuse(self, sock: socket.socket, error: WeftError, peer: str) -> None:
+        """Count, tell the peer if that needs no waiting, and close."""
+        self.count(error, peer)
+        answer = error_frame(error)
+        try:
+            _discard(sock)
+            sock.send(answer, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            sock.shutdown(socket.SHUT_WR)
+        except OSError as failure:
+            _log.debug("could not be told: %s", failure, extra=self._about(peer))
+        finally:
+            sock.close()
+
+    def count(self, error: WeftError, peer: str) -> None:
+        """Count a refusal that is answered elsewhere."""
+        reason = type(error).__name__
+        self.counts[reason] += 1
+        now = time.monotonic()
+        if now < self._quiet_until.get(reason, 0.0):
+            self._unsaid[reason] += 1
+            return
+        self._quiet_until[reason] = now + _LOG_EVERY_S
+        others = self._unsaid.pop(reason, 0)
+        more = f" ({others} others since the last such line)" if others else ""
+        _log.info("refused, %s: %s%s", reason, error, more, extra=self._about(peer))
+
+    def left(self, sock: socket.socket) -> None:
+        """Count and close a connection that went away before it said what it wanted."""
+        self.counts["left"] += 1
+        sock.close()
+
+    def _about(self, peer: str) -> dict[str, str]:
+        return {"gateway": self._gateway, "peer": peer}
+
+
+def error_frame(error: WeftError) -> bytes:
+    """The frame that tells a peer why its greeting was refused."""
+    body = Message(
+        number=error.number, name=type(error).__name__, text=str(error), kind=int(Kind.CONNECT)
+    )
+    return encode(Kind.ERROR, body=body.encode())
+
+
+def _discard(sock: socket.socket) -> None:
+    left = _DISCARD_BYTES
+    try:
+        while left > 0:
+            data = sock.recv(left, socket.MSG_DONTWAIT)
+            if not data:
+                return
+            left -= len(data)
+    except BlockingIOError:
+        return

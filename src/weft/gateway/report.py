@@ -1,0 +1,48 @@
+"""A gateway in numbers, as /status and `Gateway.status()` show it."""
+
+from typing import Literal
+
+import msgspec
+
+from weft.gateway.status import ServiceStatus
+
+State = Literal["up", "starting", "silent", "draining"]
+
+
+class FrontReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What came to the port since the start, and what waits there now."""
+
+    accepted: int
+    pending: int
+    pending_max: int
+    # How often accepting had to pause because descriptors ran out.
+    pauses: int
+    # Requests answered, and connections that speak TLS now.
+    http: int
+    encrypted: int
+    # By the error's name, or "left".
+    refused: dict[str, int]
+
+
+class ServiceReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One service and its worker; `status` is what the worker says, None if it does not."""
+
+    state: State
+    pid: int | None
+    restarts: int
+    handed_over: int
+    status: ServiceStatus | None
+
+
+class GatewayReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a gateway tells about itself."""
+
+    gateway: str
+    address: str
+    version: str
+    uptime_s: float
+    state: Literal["ready", "starting", "draining"]
+    connections: int
+    connections_max: int
+    front: FrontReport
+    services: dict[str, ServiceReport]

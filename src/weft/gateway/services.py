@@ -1,0 +1,58 @@
+"""What a front needs of whoever runs the services, in processes of their own or inline."""
+
+import socket
+from collections.abc import Collection
+from typing import Protocol
+
+from weft.errors import NoSuchService
+from weft.gateway.report import ServiceReport
+from weft.gateway.settings import Settings
+
+
+class Services(Protocol):
+    """The services of one gateway."""
+
+    @property
+    def connections(self) -> int:
+        """How many connections they have, those on their way included."""
+
+    @property
+    def not_up(self) -> list[str]:
+        """The services that cannot take part at the moment."""
+
+    async def start(self) -> None:
+        """Start the services that the settings name."""
+
+    def give(self, service: str, sock: socket.socket) -> None:
+        """Pass a connection of which nothing was read to its service.
+
+        Raises:
+            NoSuchService: this gateway does not run it.
+            Overloaded: it does not keep up with newcomers.
+        """
+
+    def change(self, settings: Settings) -> None:
+        """Go by these settings from now on."""
+
+    async def report(self) -> dict[str, ServiceReport]:
+        """Every service in numbers; bounded in time."""
+
+    async def drain(self, within_s: float) -> None:
+        """Ask everyone to go elsewhere, send what they are owed, and end; bounded in time."""
+
+    async def close(self) -> None:
+        """End what is left, at once."""
+
+
+def admit(service: str, running: Collection[str], settings: Settings) -> None:
+    """Make sure that newcomers to a service may be let in, and that it may be started if need be.
+
+    Raises:
+        NoSuchService: the settings do not allow it.
+    """
+    if settings.services and service not in settings.services:
+        raise NoSuchService(f"this gateway does not run a service {service!r}")
+    if service not in running and len(running) >= settings.services_max:
+        raise NoSuchService(
+            f"this gateway runs {len(running)} services already and will not start {service!r}"
+        )

@@ -1,0 +1,160 @@
+"""What an operator can set: one frozen value, checked when it is made.
+
+Sizes are in bytes, times in seconds, as the names say; docs/operations.md explains every key.
+"""
+
+import ipaddress
+import re
+import socket
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from weft.core.frames import BODY_LIMIT_MAX_BYTES, HEADER_BYTES, NAME_MAX_BYTES
+from weft.core.greeting import SERVICE_NAME
+from weft.core.limits import Limits
+from weft.errors import BadOption, shortened
+
+LISTEN = "127.0.0.1:7411"
+# Room for the header and both names; and what the kernel holds back for us while we only look.
+GREETING_MIN_BYTES = HEADER_BYTES + 2 * NAME_MAX_BYTES
+GREETING_MAX_BYTES = 32 << 10
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,63}\Z")
+
+
+class Address(NamedTuple):
+    """A host, as an IP address, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def family(self) -> socket.AddressFamily:
+        """The kind of socket that reaches it."""
+        return socket.AF_INET6 if ":" in self.host else socket.AF_INET
+
+
+class Tls(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Files of the certificate and its key; both or neither."""
+
+    cert: str = ""
+    key: str = ""
+
+    @property
+    def is_on(self) -> bool:
+        """Say if the port speaks TLS."""
+        return self.cert != ""
+
+
+class Log(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How much is logged, and in which form."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["text", "json"] = "text"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything a gateway is told at its start.
+
+    Raises:
+        BadOption: a value that cannot be; the text names the key.
+    """
+
+    name: str = msgspec.field(default_factory=lambda: host_name(socket.gethostname()))
+    listen: str = LISTEN
+    data: str = ""
+    # Empty means any legal name, each started when it is first asked for.
+    services: tuple[str, ...] = ()
+    services_max: int = 16
+    connections: int = 20_000
+    pending: int = 4096
+    drain_s: float = 10.0
+    tls: Tls = msgspec.field(default_factory=Tls)
+    log: Log = msgspec.field(default_factory=Log)
+    limits: Limits = msgspec.field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not _NAME.match(self.name):
+            raise BadOption(
+                f"name {shortened(self.name)} is not 1 to 63 letters, digits, '-', '_' and '.'"
+            )
+        _check_loopback(parse_address(self.listen))
+        for service in self.services:
+            if not is_service(service):
+                raise BadOption(f"services: {shortened(service)} cannot be the name of a service")
+        if len(self.services) > self.services_max:
+            raise BadOption(
+                f"services has {len(self.services)} names, services_max allows {self.services_max}"
+            )
+        if (self.tls.cert == "") != (self.tls.key == ""):
+            raise BadOption("tls.cert and tls.key belong together: one of them is missing")
+        _check_ranges(self, "")
+        _check_ranges(self.limits, "limits.")
+        _check_greeting(self.limits)
+
+    @property
+    def address(self) -> Address:
+        """Where to listen."""
+        return parse_address(self.listen)
+
+
+def is_service(name: str) -> bool:
+    """Say if a service can have this name."""
+    return SERVICE_NAME.fullmatch(name.encode(errors="surrogatepass")) is not None
+
+
+def parse_address(text: str) -> Address:
+    """An address as people write it: `127.0.0.1:7411`, `[::1]:7411`, `localhost:7411`.
+
+    Raises:
+        BadOption: it is not an address and a port.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or not port.isascii() or int(port) > 65_535:
+        raise BadOption(f"listen {shortened(text)} is not HOST:PORT")
+    if host == "localhost":
+        host = "127.0.0.1"
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    try:
+        address = ipaddress.ip_address(host[1:-1] if is_bracketed else host)
+    except ValueError as error:
+        raise BadOption(f"listen {shortened(text)} has no IP address before the port") from error
+    if (address.version == 6) != is_bracketed:
+        raise BadOption(f"listen {shortened(text)}: an IPv6 address, and only that, is in brackets")
+    return Address(str(address), int(port))
+
+
+def host_name(host: str) -> str:
+    """A gateway's name made from a host's, which may hold other characters or be too long."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", host)[:63] or "gateway"
+
+
+def _check_loopback(address: Address) -> None:
+    if not ipaddress.ip_address(address.host).is_loopback:
+        raise BadOption(
+            f"listen {address} is not a loopback address: without keys a gateway trusts whoever"
+            " reaches it, so it listens on loopback only"
+        )
+
+
+def _check_ranges(settings: msgspec.Struct, prefix: str) -> None:
+    for name in settings.__struct_fields__:
+        value = getattr(settings, name)
+        # The comparison is false for what is no number, too.
+        if isinstance(value, int | float) and not 0 < value <= BODY_LIMIT_MAX_BYTES:
+            raise BadOption(
+                f"{prefix}{name} is {value}; it must be more than 0 and at most"
+                f" {BODY_LIMIT_MAX_BYTES}"
+            )
+
+
+def _check_greeting(limits: Limits) -> None:
+    if not GREETING_MIN_BYTES <= limits.greeting_bytes <= GREETING_MAX_BYTES:
+        raise BadOption(
+            f"limits.greeting_bytes is {limits.greeting_bytes}; it must be"
+            f" {GREETING_MIN_BYTES} … {GREETING_MAX_BYTES}"
+        )

@@ -1,0 +1,26 @@
+"""A service in numbers, as a worker tells its front."""
+
+import msgspec
+
+
+class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What a service did since it started, and what it holds now."""
+
+    service: str
+    connections: int
+    subscriptions: int
+    messages_in: int
+    bytes_in: int
+    deliveries: int
+    bytes_out: int
+    # Published lately, each second.
+    message_rate: float
+    byte_rate: float
+    # Messages dropped by reason; frames refused and connections ended by the error's name.
+    dropped: dict[str, int]
+    refused: dict[str, int]
+    ended: dict[str, int]
+    slow_readers: int
+    backlog_bytes: int
+    arena_bytes: int
+    uptime_s: float

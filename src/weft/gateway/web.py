@@ -1,0 +1,195 @@
+"""Answers HTTP requests on the gateway's own port: one request, one page, and the end.
+
+Everything is bounded: the request's head, the time for it and for its answer, and how many are
+answered at once. What a page says comes from elsewhere.
+"""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import h11
+
+from weft.errors import Overloaded, TooSlow
+from weft.gateway.refusals import Refusals
+
+_log = logging.getLogger(__name__)
+
+REQUESTS_MAX = 64
+TARGET_MAX_BYTES = 2048
+_READ_BYTES = 4096
+# A body that nobody asked for is read up to here: to hang up earlier would cut off the answer.
+_LINGER_BYTES = 64 << 10
+_LINGER_S = 1.0
+_METHODS = {b"GET", b"HEAD"}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is answered."""
+
+    status: int
+    body: str
+    kind: str = "text/plain; charset=utf-8"
+
+
+# Gives the page of a path, or None if there is none.
+Pages = Callable[[str], Awaitable[Page | None]]
+
+
+class Web:
+    """The HTTP requests of one gateway; a task each."""
+
+    def __init__(self, pages: Pages, refusals: Refusals, host: str) -> None:
+        self._pages = pages
+        self._refusals = refusals
+        self._host = host
+        self._loop = asyncio.get_running_loop()
+        # With the socket of each: a task that is cancelled before its first step closes nothing.
+        self._tasks: dict[asyncio.Task[None], socket.socket] = {}
+        self.answered = 0
+        self.change(4096, 5.0)
+
+    def change(self, limit_bytes: int, limit_s: float) -> None:
+        """Hold requests to these limits from now on."""
+        self._limit_bytes = limit_bytes
+        self._limit_s = limit_s
+
+    def take(self, sock: socket.socket, peer: str) -> None:
+        """Own a connection that has sent the beginning of a request."""
+        if len(self._tasks) >= REQUESTS_MAX:
+            self._refusals.count(Overloaded(f"{REQUESTS_MAX} HTTP requests are the limit"), peer)
+            sock.close()
+            return
+        task = self._loop.create_task(self._serve(sock, peer))
+        self._tasks[task] = sock
+        task.add_done_callback(self._done)
+
+    async def close(self) -> None:
+        """Let the requests that are being answered end, for a moment; then end them."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_LINGER_S)
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _serve(self, sock: socket.socket, peer: str) -> None:
+        exchange = Exchange(sock, self._limit_bytes)
+        try:
+            async with asyncio.timeout(2 * self._limit_s):
+                page = await self._answer(exchange, peer)
+                if page is not None:
+                    await exchange.send(page)
+                    self.answered += 1
+            async with asyncio.timeout(_LINGER_S):
+                await exchange.linger()
+        except (OSError, TimeoutError) as error:
+            _log.debug("HTTP request ended: %s", error, extra={"peer": peer})
+
+    async def _answer(self, exchange: "Exchange", peer: str) -> Page | None:
+        """Read the request and find its page; None if there is nobody to answer."""
+        try:
+            async with asyncio.timeout(self._limit_s):
+                request = await exchange.request()
+        except TimeoutError:
+            self._refusals.count(TooSlow(f"no whole request after {self._limit_s} s"), peer)
+            return Page(408, "the request took too long\n")
+        except h11.RemoteProtocolError as error:
+            return Page(exchange.status_of(error), f"{error}\n")
+        if request is None:
+            return None
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        path = request.target.partition(b"?")[0].decode("latin-1")
+        return await self._pages(path) or Page(404, "there is no such page; see /\n")
+
+    def _refusal(self, request: h11.Request) -> Page | None:
+        """The page that says what is wrong with a request; None if nothing is."""
+        if request.method not in _METHODS:
+            return Page(405, "only GET and HEAD\n")
+        if len(request.target) > TARGET_MAX_BYTES:
+            return Page(414, f"a target has at most {TARGET_MAX_BYTES} bytes\n")
+        hosts = [value.decode("latin-1") for name, value in request.headers if name == b"host"]
+        # Browsers always name the host; what does not is no browser that was lured here.
+        if hosts and not _is_here(hosts[0], self._host):
+            return Page(421, "this gateway does not go by that name\n")
+        if not request.target.startswith(b"/"):
+            return Page(400, "a target starts with '/'\n")
+        return None
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task).close()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("an HTTP request failed", exc_info=error)
+
+
+class Exchange:
+    """One request and its answer on one connection."""
+
+    def __init__(self, sock: socket.socket, limit_bytes: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sock = sock
+        self._http = h11.Connection(h11.SERVER, limit_bytes)
+        self._is_head = False
+
+    async def request(self) -> h11.Request | None:
+        """The head of the request; None if the peer left before it was complete.
+
+        Raises:
+            h11.RemoteProtocolError: it is not HTTP, or too long.
+        """
+        while True:
+            event = self._http.next_event()
+            if isinstance(event, h11.Request):
+                self._is_head = event.method == b"HEAD"
+                return event
+            if event is not h11.NEED_DATA:
+                return None
+            self._http.receive_data(await self._loop.sock_recv(self._sock, _READ_BYTES))
+
+    def status_of(self, error: h11.RemoteProtocolError) -> int:
+        """The status that says what is wrong with what came."""
+        # h11 says 431 for a head that is too long, even if it is all one target.
+        is_target = b"\n" not in self._http.trailing_data[0]
+        return 414 if error.error_status_hint == 431 and is_target else error.error_status_hint
+
+    async def send(self, page: Page) -> None:
+        """Answer."""
+        body = page.body.encode()
+        headers = [
+            ("Content-Type", page.kind),
+            ("Content-Length", str(len(body))),
+            ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Connection", "close"),
+        ]
+        if page.status == 405:
+            headers.append(("Allow", "GET, HEAD"))
+        reason = HTTPStatus(page.status).phrase
+        response = h11.Response(status_code=page.status, headers=headers, reason=reason)
+        head = self._http.send(response) or b""
+        await self._loop.sock_sendall(self._sock, head if self._is_head else head + body)
+
+    async def linger(self) -> None:
+        """Wait for the peer to hang up first; whoever calls bounds the time."""
+        self._sock.shutdown(socket.SHUT_WR)
+        left = _LINGER_BYTES
+        while left > 0 and (data := await self._loop.sock_recv(self._sock, _READ_BYTES)):
+            left -= len(data)
+
+
+def _is_here(host: str, listen_host: str) -> bool:
+    """Say if a Host header names this gateway, and not a name that a stranger gave it."""
+    name = host.partition("]")[0][1:] if host.startswith("[") else host.partition(":")[0]
+    if name.lower() == "localhost" or name == listen_host:
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

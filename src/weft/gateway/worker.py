@@ -1,0 +1,172 @@
+"""The process of one service: takes the sockets that its front sends, and does as it is told.
+
+It ends when it is told to, on SIGTERM, and when its front is gone; each time it says goodbye to its
+connections first.
+"""
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+
+import uvloop
+
+from weft.core.messages import Message
+from weft.gateway import logs
+from weft.gateway.control import (
+    Announce,
+    Answer,
+    Ask,
+    Change,
+    Channel,
+    Count,
+    Drain,
+    News,
+    Order,
+    Ready,
+    Start,
+    channel_to_front,
+)
+from weft.gateway.descriptors import raise_limit
+from weft.gateway.handover import receive
+from weft.gateway.host import Host
+from weft.gateway.settings import Log
+
+_log = logging.getLogger(__name__)
+
+_START_S = 10.0
+# How late the front may learn that connections have left.
+_COUNT_S = 0.25
+# News of a restart waits this long for someone to hear it: everyone was cut off, and comes back.
+_HOLD_S = 5.0
+# Most of what a worker makes lives as long as a connection: looking for cycles often finds nothing.
+_GC_THRESHOLDS = (50_000, 20, 100)
+
+
+class Worker:
+    """One service in a process of its own."""
+
+    def __init__(self, start: Start, channel: Channel[News, Order], sockets: socket.socket) -> None:
+        self._start = start
+        self._channel = channel
+        self._sockets = sockets
+        self._loop = asyncio.get_running_loop()
+        self._host = Host(start.service, start.gateway, start.limits)
+        self._received = 0
+        self._told = Count(received=0, connections=0)
+        self._held: list[tuple[float, Announce]] = []
+        self._drain_s = start.drain_s
+        self._is_ending = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until it is time to end."""
+        self._loop.add_reader(self._sockets, self._adopt)
+        self._loop.add_signal_handler(signal.SIGTERM, self._is_ending.set)
+        self._channel.send(Ready())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                obeying = tasks.create_task(self._obey())
+                counting = tasks.create_task(self._keep_counting())
+                await self._is_ending.wait()
+                # Whoever is on the way waits for the next worker, if there is to be one.
+                self._loop.remove_reader(self._sockets)
+                await self._host.drain(self._drain_s)
+                obeying.cancel()
+                counting.cancel()
+        finally:
+            await self._host.close()
+
+    def _adopt(self) -> None:
+        """Take over one batch of sockets; the loop calls again if there is another."""
+        try:
+            batch, lost = receive(self._sockets)
+        except BlockingIOError:
+            return
+        except EOFError:
+            self._loop.remove_reader(self._sockets)
+            return
+        self._received += len(batch) + lost
+        if lost:
+            _log.error("%s connections were lost: no descriptors are left", lost)
+        for sock in batch:
+            self._host.adopt(sock)
+
+    async def _obey(self) -> None:
+        while (order := await self._channel.receive()) is not None:
+            match order:
+                case Ask(number):
+                    self._channel.send(Answer(number, self._host.status()))
+                case Change(limits, log, drain_s):
+                    self._host.set_limits(limits)
+                    self._drain_s = drain_s
+                    self._log_by(log)
+                case Announce():
+                    self._held.append((self._loop.time() + _HOLD_S, order))
+                case Drain(within_s):
+                    self._drain_s = within_s
+                    self._is_ending.set()
+        if not self._is_ending.is_set():
+            _log.warning("the front is gone; ending")
+            self._is_ending.set()
+
+    async def _keep_counting(self) -> None:
+        """Tell the front how many connections there are, whenever that has changed."""
+        while True:
+            await asyncio.sleep(_COUNT_S)
+            count = Count(self._received, self._host.connections)
+            if count != self._told:
+                self._channel.send(count)
+                self._told = count
+            if self._held:
+                self._announce()
+
+    def _announce(self) -> None:
+        is_heard = self._host.status().subscriptions > 0
+        now = self._loop.time()
+        for until, news in list(self._held):
+            if is_heard or until <= now:
+                self._held.remove((until, news))
+                self._host.announce(news.event, Message.from_body(news.body))
+
+    def _log_by(self, log: Log) -> None:
+        logs.configure(log, gateway=self._start.gateway, service=self._start.service)
+
+
+async def serve(control: socket.socket, sockets: socket.socket) -> None:
+    """Do what the front at the other end of `control` says, until it says no more."""
+    channel = await channel_to_front(control)
+    try:
+        async with asyncio.timeout(_START_S):
+            start = await channel.receive()
+        if not isinstance(start, Start):
+            return
+        logs.configure(start.log, gateway=start.gateway, service=start.service)
+        worker = Worker(start, channel, sockets)
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_GC_THRESHOLDS)
+        await worker.run()
+    finally:
+        await channel.close()
+
+
+def main(arguments: list[str]) -> int:
+    """Run one worker on the two descriptors that its front names; its exit status."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    raise_limit()
+    control, sockets = (socket.socket(fileno=int(each)) for each in arguments)
+    sockets.setblocking(False)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve(control, sockets))
+    except Exception:
+        _log.exception("the worker failed")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,92 @@
+import asyncio
+import os
+import socket
+
+import pytest
+
+from weft.core.frames import Decoder, Kind, encode
+from weft.core.limits import Limits
+from weft.core.messages import Message
+from weft.errors import NoSuchService
+from weft.gateway.inline import Inline
+from weft.gateway.settings import Settings
+
+CONNECT = encode(Kind.CONNECT, b"weather", reply=b"me.1")
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    return ours, theirs
+
+
+async def answer(sock: socket.socket) -> Message:
+    decoder = Decoder()
+    while (frame := decoder.next_frame()) is None:
+        data = await asyncio.get_running_loop().sock_recv(sock, 4096)
+        assert data
+        decoder.feed(data)
+    return Message.from_frame(frame)
+
+
+async def test_a_connection_is_served_on_this_loop() -> None:
+    inline = Inline(Settings(name="london"))
+    ours, theirs = pair()
+    ours.send(CONNECT)
+    inline.give("weather", theirs)
+    assert (await answer(ours)).get_string("gateway") == "london"
+    assert inline.connections == 1
+    assert inline.not_up == []
+    report = (await inline.report())["weather"]
+    assert (report.state, report.pid, report.handed_over) == ("up", os.getpid(), 1)
+    assert report.status is not None
+    assert report.status.connections == 1
+    ours.close()
+    await inline.close()
+
+
+async def test_named_services_are_there_from_the_start() -> None:
+    inline = Inline(Settings(services=("a", "b")))
+    await inline.start()
+    assert set(await inline.report()) == {"a", "b"}
+    await inline.close()
+
+
+async def test_a_service_that_is_not_allowed_is_refused() -> None:
+    inline = Inline(Settings(services=("a",)))
+    ours, theirs = pair()
+    with pytest.raises(NoSuchService):
+        inline.give("b", theirs)
+    ours.close()
+    theirs.close()
+    await inline.close()
+
+
+async def test_new_settings_hold_for_who_comes_next() -> None:
+    inline = Inline(Settings(services=("weather",)))
+    await inline.start()
+    limits = Limits(ping_s=7.0)
+    inline.change(Settings(services=("weather", "orders"), limits=limits))
+    assert set(await inline.report()) == {"weather", "orders"}
+    ours, theirs = pair()
+    ours.send(CONNECT)
+    inline.give("weather", theirs)
+    assert (await answer(ours))["ping_s"] == 7.0
+    ours.close()
+    await inline.close()
+
+
+async def test_draining_says_goodbye_and_waits_for_who_leaves() -> None:
+    inline = Inline(Settings())
+    ours, theirs = pair()
+    ours.send(CONNECT)
+    inline.give("weather", theirs)
+    await answer(ours)
+    draining = asyncio.create_task(inline.drain(60.0))
+    assert (await answer(ours)).get_string("reason") == "draining"
+    assert (await inline.report())["weather"].state == "draining"
+    ours.close()
+    await draining
+    assert inline.connections == 0
+    await inline.close()

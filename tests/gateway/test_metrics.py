@@ -1,0 +1,88 @@
+from prometheus_client.parser import text_string_to_metric_families
+
+from weft.gateway.metrics import metrics
+from weft.gateway.report import FrontReport, GatewayReport, ServiceReport
+from weft.gateway.status import ServiceStatus
+
+STATUS = ServiceStatus(
+    service="weather",
+    connections=1,
+    subscriptions=2,
+    messages_in=3,
+    bytes_in=4,
+    deliveries=5,
+    bytes_out=6,
+    message_rate=7.0,
+    byte_rate=8.0,
+    dropped={"slow": 9},
+    refused={"BadFrame": 10},
+    ended={"left": 11},
+    slow_readers=12,
+    backlog_bytes=13,
+    arena_bytes=14,
+    uptime_s=15.0,
+)
+REPORT = GatewayReport(
+    gateway="london",
+    address="127.0.0.1:7411",
+    version="1",
+    uptime_s=100.0,
+    state="ready",
+    connections=1,
+    connections_max=100,
+    front=FrontReport(
+        accepted=20,
+        pending=1,
+        pending_max=100,
+        pauses=2,
+        http=3,
+        encrypted=4,
+        refused={"TooSlow": 5},
+    ),
+    services={
+        "weather": ServiceReport(state="up", pid=1, restarts=2, handed_over=3, status=STATUS),
+        "orders": ServiceReport(state="starting", pid=None, restarts=1, handed_over=0, status=None),
+    },
+)
+
+
+def test_every_number_is_told_with_its_labels() -> None:
+    samples = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(metrics(REPORT).decode())
+        for sample in family.samples
+    }
+    assert samples == {
+        ("weft_connections", "weather"): 1,
+        ("weft_subscriptions", "weather"): 2,
+        ("weft_messages_in_total", "weather"): 3,
+        ("weft_bytes_in_total", "weather"): 4,
+        ("weft_deliveries_total", "weather"): 5,
+        ("weft_bytes_out_total", "weather"): 6,
+        ("weft_dropped_total", "slow", "weather"): 9,
+        ("weft_refused_total", "BadFrame", "weather"): 10,
+        ("weft_ended_total", "left", "weather"): 11,
+        ("weft_slow_readers", "weather"): 12,
+        ("weft_backlog_bytes", "weather"): 13,
+        ("weft_arena_bytes", "weather"): 14,
+        ("weft_service_uptime_seconds", "weather"): 15,
+        ("weft_worker_up", "weather"): 1,
+        ("weft_worker_up", "orders"): 0,
+        ("weft_worker_restarts_total", "weather"): 2,
+        ("weft_worker_restarts_total", "orders"): 1,
+        ("weft_handed_over_total", "weather"): 3,
+        ("weft_handed_over_total", "orders"): 0,
+        ("weft_front_accepted_total",): 20,
+        ("weft_front_pending",): 1,
+        ("weft_front_pauses_total",): 2,
+        ("weft_front_http_total",): 3,
+        ("weft_front_encrypted",): 4,
+        ("weft_front_refused_total", "TooSlow"): 5,
+        ("weft_uptime_seconds",): 100,
+    }
+
+
+def test_labels_are_only_services_and_reasons() -> None:
+    families = text_string_to_metric_families(metrics(REPORT).decode())
+    labels = {name for family in families for each in family.samples for name in each.labels}
+    assert labels == {"service", "reason"}

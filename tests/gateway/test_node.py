@@ -1,0 +1,117 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from weft.core.frames import Kind, encode
+from weft.core.limits import Limits
+from weft.errors import BadOption, UsageError
+from weft.gateway.node import Node
+from weft.gateway.settings import Settings, Tls
+
+SETTINGS = Settings(name="london", listen="127.0.0.1:0")
+
+
+@asynccontextmanager
+async def running(settings: Settings = SETTINGS) -> AsyncIterator[Node]:
+    node = Node(settings, is_inline=True)
+    try:
+        await node.start()
+        yield node
+    finally:
+        await node.close()
+
+
+async def fetched(node: Node, path: str) -> tuple[int, str]:
+    reader, writer = await asyncio.open_connection(*node.address)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    await writer.wait_closed()
+    return int(head.split()[1]), body.decode()
+
+
+async def test_pages_and_services_share_one_port() -> None:
+    async with running() as node:
+        reader, writer = await asyncio.open_connection(*node.address)
+        writer.write(encode(Kind.CONNECT, b"weather"))
+        assert (await reader.readexactly(5))[4] == Kind.WELCOME
+        status, body = await fetched(node, "/status")
+        assert status == 200
+        report = json.loads(body)
+        assert report["gateway"] == "london"
+        assert report["address"] == str(node.address)
+        assert report["state"] == "ready"
+        assert report["connections"] == 1
+        assert report["front"]["accepted"] == 2
+        assert report["services"]["weather"]["status"]["connections"] == 1
+        assert await fetched(node, "/readyz") == (200, "ready\n")
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_an_address_in_use_leaves_nothing_behind() -> None:
+    async with running() as node:
+        settings = msgspec.structs.replace(SETTINGS, listen=str(node.address))
+        with pytest.raises(UsageError, match="Address already in use"):
+            Node(settings, is_inline=True)
+
+
+async def test_a_certificate_that_cannot_be_used_is_refused_at_the_start(tls: Tls) -> None:
+    settings = msgspec.structs.replace(SETTINGS, tls=Tls(cert=tls.key, key=tls.key))
+    with pytest.raises(BadOption, match=r"tls\.cert"):
+        Node(settings, is_inline=True)
+
+
+async def test_what_can_change_does_and_the_rest_is_named(tls: Tls) -> None:
+    async with running() as node:
+        address = node.address
+        changed = Settings(
+            name="paris", listen="127.0.0.1:1", data="x", tls=tls, connections=7, pending=3
+        )
+        assert node.change(changed) == ["name", "listen", "data", "tls"]
+        report = await node.report()
+        assert report.gateway == "london"
+        assert node.address == address
+        assert report.connections_max == 7
+        assert report.front.pending_max == 3
+
+
+async def test_new_settings_hold_for_who_comes_next() -> None:
+    async with running() as node:
+        limits = Limits(greeting_s=0.01)
+        settings = msgspec.structs.replace(SETTINGS, services=("orders",), limits=limits)
+        assert node.change(settings) == []
+        silent_reader, silent_writer = await asyncio.open_connection(*node.address)
+        assert (await silent_reader.readexactly(5))[4] == Kind.ERROR
+        reader, writer = await asyncio.open_connection(*node.address)
+        writer.write(encode(Kind.CONNECT, b"weather"))
+        assert b"NoSuchService" in await reader.read()
+        assert set((await node.report()).services) == {"orders"}
+        for each in (silent_writer, writer):
+            each.close()
+            await each.wait_closed()
+
+
+async def test_a_bad_certificate_changes_nothing_at_all(tls: Tls, other_tls: Tls) -> None:
+    settings = msgspec.structs.replace(SETTINGS, tls=tls)
+    async with running(settings) as node:
+        before = (await node.report()).connections_max
+        bad = Tls(cert=tls.cert, key=other_tls.key)
+        with pytest.raises(BadOption):
+            node.change(msgspec.structs.replace(settings, tls=bad, connections=1))
+        assert (await node.report()).connections_max == before
+        assert node.change(msgspec.structs.replace(settings, tls=other_tls)) == []
+
+
+async def test_the_port_is_closed_while_it_drains() -> None:
+    async with running() as node:
+        await node.drain(30.0)
+        assert node.unready == "draining"
+        assert (await node.report()).state == "draining"
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(*node.address)
+        await node.drain(30.0)

@@ -1,0 +1,72 @@
+import msgspec
+import pytest
+
+from weft.gateway.pages import Pages
+from weft.gateway.report import FrontReport, GatewayReport
+
+REPORT = GatewayReport(
+    gateway="london",
+    address="127.0.0.1:7411",
+    version="1",
+    uptime_s=100.0,
+    state="ready",
+    connections=1,
+    connections_max=100,
+    front=FrontReport(
+        accepted=20, pending=1, pending_max=100, pauses=2, http=3, encrypted=4, refused={}
+    ),
+    services={},
+)
+
+
+class Shown:
+    def __init__(self, unready: str = "") -> None:
+        self.unready = unready
+
+    async def report(self) -> GatewayReport:
+        return REPORT
+
+
+async def test_the_index_names_every_page() -> None:
+    pages = Pages(Shown())
+    index = await pages.page("/")
+    assert index is not None
+    named = [line.split()[0] for line in index.body.splitlines() if line.startswith("/")]
+    assert named == ["/healthz", "/readyz", "/status", "/metrics"]
+    for path in named:
+        assert await pages.page(path) is not None
+
+
+@pytest.mark.parametrize("path", ["/none", "/status/", "", "//"])
+async def test_there_are_no_other_pages(path: str) -> None:
+    assert await Pages(Shown()).page(path) is None
+
+
+async def test_health_is_ok_whatever_happens() -> None:
+    page = await Pages(Shown("draining")).page("/healthz")
+    assert page is not None
+    assert (page.status, page.body) == (200, "ok\n")
+
+
+@pytest.mark.parametrize(
+    ("unready", "status", "body"),
+    [("", 200, "ready\n"), ("not up: weather", 503, "not up: weather\n")],
+)
+async def test_readiness_says_why_not(unready: str, status: int, body: str) -> None:
+    page = await Pages(Shown(unready)).page("/readyz")
+    assert page is not None
+    assert (page.status, page.body) == (status, body)
+
+
+async def test_the_status_is_the_report_as_json() -> None:
+    page = await Pages(Shown()).page("/status")
+    assert page is not None
+    assert page.kind == "application/json"
+    assert msgspec.json.decode(page.body, type=GatewayReport) == REPORT
+
+
+async def test_metrics_say_what_form_they_have() -> None:
+    page = await Pages(Shown()).page("/metrics")
+    assert page is not None
+    assert page.kind.startswith("text/plain; version=")
+    assert "weft_front_accepted_total 20.0" in page.body

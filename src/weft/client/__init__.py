@@ -1,0 +1,1 @@
+"""The Python client: one engine, an asyncio face (`aio`) and a blocking one (`sync`)."""

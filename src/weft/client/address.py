@@ -1,0 +1,62 @@
+"""Where gateways are: `host:port`, `tcp://host:port` or `tls://host:port`, one or several."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from weft.errors import BadOption, shortened
+
+DEFAULT_ADDRESS = "127.0.0.1:7411"
+DEFAULT_PORT = 7411
+
+_SCHEMES = ("tcp", "tls")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One gateway, and whether it is spoken to through TLS."""
+
+    host: str
+    port: int
+    is_tls: bool
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'tls' if self.is_tls else 'tcp'}://{host}:{self.port}"
+
+
+def addresses_from(given: str | Iterable[str]) -> tuple[Address, ...]:
+    """The addresses that a person gave, as one text separated by commas or as several.
+
+    Raises:
+        BadOption: one of them is not an address, or there is none.
+    """
+    texts = given.split(",") if isinstance(given, str) else list(given)
+    addresses = tuple(_address(text.strip()) for text in texts)
+    if not addresses:
+        raise BadOption("no address of a gateway is given")
+    return addresses
+
+
+def _address(text: str) -> Address:
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        scheme, rest = "tcp", text
+    if scheme not in _SCHEMES:
+        raise BadOption(f"address {shortened(text)} is neither tcp:// nor tls://")
+    host, port = _host_and_port(rest)
+    if not host or "/" in rest or "@" in rest:
+        raise BadOption(f"address {shortened(text)} is not host:port")
+    if not port.isascii() or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise BadOption(f"address {shortened(text)} has no port in 1 … 65535")
+    return Address(host, int(port), scheme == "tls")
+
+
+def _host_and_port(text: str) -> tuple[str, str]:
+    if text.startswith("["):
+        host, _, after = text[1:].partition("]")
+        return host, after.removeprefix(":") if after else str(DEFAULT_PORT)
+    host, separator, port = text.rpartition(":")
+    if not separator:
+        return text, str(DEFAULT_PORT)
+    # A bare IPv6 address has colons of its own; only brackets tell where its port begins.
+    return ("", port) if ":" in host else (host, port)

@@ -1,0 +1,256 @@
+"""The client for asyncio: `async with weft.connect("127.0.0.1:7411") as c: …`."""
+
+import asyncio
+from collections.abc import Coroutine, Generator, Iterable
+from types import TracebackType
+from typing import Literal, Self, Unpack, overload
+
+from weft.client.address import DEFAULT_ADDRESS, Address, addresses_from
+from weft.client.aio_subscription import (
+    AsyncReceived,
+    AsyncSubscription,
+    Handler,
+    Home,
+    stop,
+)
+from weft.client.calls import Calls, Draft, Identity
+from weft.client.content import Body, message_frame
+from weft.client.engine import Engine
+from weft.client.keeper import Keeper
+from weft.client.options import (
+    ConnectOptions,
+    Gathering,
+    GatherOptions,
+    Options,
+    SubscribeOptions,
+    Wish,
+    made,
+)
+from weft.client.status import Reporter, Statistics
+from weft.core.frames import Flag
+from weft.errors import UsageError
+
+__all__ = ["AsyncConnection", "AsyncReceived", "AsyncSubscription", "Connecting", "connect"]
+
+
+def connect(
+    address: str | Iterable[str] = DEFAULT_ADDRESS, **options: Unpack[ConnectOptions]
+) -> "Connecting":
+    """Reach a gateway; to be awaited, or entered with `async with`.
+
+    Several addresses, or one text with commas, are tried in turn. `Options` says what the options
+    mean.
+
+    Raises:
+        BadOption: an address or an option cannot be.
+        Unreachable: no gateway answers, unless `wait=True`.
+        Refused: a gateway answers and will not have this client, likewise.
+    """
+    return Connecting(addresses_from(address), made(Options, options))
+
+
+class Connecting:
+    """A connection that is opened when it is awaited or entered."""
+
+    def __init__(self, addresses: tuple[Address, ...], options: Options) -> None:
+        self._addresses = addresses
+        self._options = options
+        self._connection: AsyncConnection | None = None
+
+    def __await__(self) -> Generator[object, None, "AsyncConnection"]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> "AsyncConnection":
+        self._connection = await self._open()
+        return self._connection
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _open(self) -> "AsyncConnection":
+        reporter = Reporter(
+            self._options.logger, self._options.name or "weft client", self._options.on_status
+        )
+        engine = Engine(self._options, reporter, asyncio.get_running_loop().call_soon)
+        keeper = Keeper(engine, self._addresses)
+        await keeper.open()
+        return AsyncConnection(engine, keeper)
+
+
+class AsyncConnection:
+    """A connection to a gateway that comes back by itself; made by connect()."""
+
+    def __init__(self, engine: Engine, keeper: Keeper) -> None:
+        self._engine = engine
+        self._keeper = keeper
+        self._calls = Calls(engine)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._home = Home(self, engine, self._calls, self._own)
+
+    @property
+    def name(self) -> str:
+        """The name that the gateway knows this connection by."""
+        return self._engine.session.name
+
+    @property
+    def gateway(self) -> str:
+        """The name of the gateway, the present one or the last."""
+        return self._engine.session.gateway
+
+    @property
+    def is_connected(self) -> bool:
+        """Say if there is a connection at the moment."""
+        return self._engine.session.is_open
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the connection has done so far."""
+        return self._engine.counted()
+
+    def subscribe(
+        self,
+        patterns: str | Iterable[str],
+        handler: Handler | None = None,
+        **options: Unpack[SubscribeOptions],
+    ) -> AsyncSubscription:
+        """Hear what is published to a pattern, or to several; see AsyncSubscription.
+
+        It returns at once: `await subscription.ready()` waits for the gateway's word. A refusal is
+        also raised by iteration, and reported as a status. `Wish` says what the options mean.
+
+        Raises:
+            BadSubject: a pattern or the group is not legal.
+            BadOption: an option cannot be, or disagrees with another subscription.
+            NotOpen: the connection is closed.
+            Overloaded: there are too many subscriptions.
+        """
+        return AsyncSubscription(self._home, patterns, made(Wish, options), handler)
+
+    @overload
+    async def publish(
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        acknowledge: Literal[True],
+    ) -> Identity: ...
+    @overload
+    async def publish(
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        acknowledge: Literal[False] = False,
+    ) -> None: ...
+    async def publish(
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        acknowledge: bool = False,
+    ) -> Identity | None:
+        """Publish a message; `not_back` keeps it from this connection's own subscriptions.
+
+        It returns once the message is buffered, or, with `acknowledge`, once the gateway has taken
+        it: then with the identity that it was given.
+
+        Raises:
+            BadSubject: the subject or the reply is not one that can be published to.
+            BadField: the body cannot be published, or is too large.
+            Overloaded: the buffer is full; see the option `when_full`.
+            NotOpen: the connection is closed.
+            WeftError: with `acknowledge`, what the gateway said instead.
+        """
+        flags = int(Flag.NOT_BACK) if not_back else 0
+        if acknowledge:
+            return await self._calls.acknowledged(Draft(subject, body, reply, flags))
+        frame = message_frame(subject, body, reply, flags)
+        if not self._engine.outgoing.offer(frame):
+            await self._calls.wait_for_room(frame)
+        return None
+
+    async def send_request(
+        self, subject: str, body: Body, timeout: float | None = None, *, resend: bool = False
+    ) -> AsyncReceived:
+        """Ask whoever serves a subject, and wait for the one answer.
+
+        If the connection is lost meanwhile nobody knows how far the request came: it fails, unless
+        `resend` says that it may be asked twice.
+
+        Raises:
+            NotKnown: nobody serves the subject.
+            ResponderGone: whoever had the request left before answering it.
+            TimedOut: no answer came in time.
+            ConnectionLost: the connection was lost, and `resend` was not set.
+        """
+        draft = Draft(subject, body)
+        return AsyncReceived(await self._calls.request(draft, timeout, resend=resend), self)
+
+    async def gather(
+        self, subject: str, body: Body, **ending: Unpack[GatherOptions]
+    ) -> list[AsyncReceived]:
+        """Ask everybody who hears a subject; the answers until `Gathering` says that it ends.
+
+        Raises:
+            ConnectionLost: the connection was lost meanwhile.
+            Overloaded: the answers are more than `queue_bytes`.
+        """
+        frames = await self._calls.gather(Draft(subject, body), made(Gathering, ending))
+        return [AsyncReceived(frame, self) for frame in frames]
+
+    async def flush(self, timeout: float | None = None) -> None:
+        """Wait until the gateway has dealt with everything that was published before.
+
+        Raises:
+            TimedOut: it did not say so in time.
+            ConnectionLost: the connection was lost meanwhile.
+        """
+        await self._calls.flush(timeout)
+
+    async def drain(self, timeout: float | None = None) -> None:
+        """Ask for nothing more, let handlers and loops finish what came, and close.
+
+        Raises:
+            TimedOut: it could not all be done in time; the connection is closed all the same.
+            UsageError: a handler waits for itself to finish.
+        """
+        if asyncio.current_task() in self._tasks:
+            raise UsageError("a handler cannot wait until it has finished: drain elsewhere")
+        try:
+            await self._calls.drain(timeout)
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Send what is buffered, leave the gateway and stop; harmless if done before."""
+        await self._keeper.close()
+        await stop(self._tasks)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def _own(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

@@ -1,0 +1,92 @@
+"""What an asyncio subscription has received and not yet taken: messages and gaps, in order."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from weft.client.options import Wish
+from weft.client.reading import Reading
+from weft.client.status import Gap
+
+
+class AsyncQueue:
+    """A bounded queue; the sink of a subscription.
+
+    `on_news` is called when something is put into it, for whoever does not wait for it.
+    """
+
+    def __init__(self, reading: Reading, wish: Wish, on_news: Callable[[], object]) -> None:
+        self.is_ended = False
+        self._reading = reading
+        self._intake = reading.intake(wish.queue_bytes)
+        self._on_gap = wish.on_gap
+        self._on_news = on_news
+        self._refused = 0
+        self._items: deque[bytes | Gap] = deque()
+        self._news = asyncio.Event()
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def put(self, frame: bytes) -> None:
+        """A message came."""
+        if self.is_ended:
+            return
+        if not self._intake.admit(len(frame)):
+            self._refused += 1
+            self._reading.overflowed(self._refused)
+            return
+        if self._refused:
+            self._items.append(self._intake.gap(self._refused))
+            self._refused = 0
+        self._items.append(frame)
+        self._tell()
+
+    def missed(self, gap: Gap) -> None:
+        """Messages did not come."""
+        if self._on_gap is None or self.is_ended or not self._intake.admit(0):
+            return
+        self._items.append(gap)
+        self._tell()
+
+    def ended(self) -> None:
+        """Nothing more comes; what is here may still be taken."""
+        self.is_ended = True
+        self._tell()
+
+    def clear(self) -> None:
+        """Throw away what is here; whoever closes does."""
+        self._items.clear()
+        self._reading.leave(self._intake)
+
+    def take(self) -> bytes | None:
+        """The next message, if there is one; release() it when it is dealt with.
+
+        A gap before it is told to whoever wants to know, who may raise.
+        """
+        while self._items:
+            item = self._items.popleft()
+            if type(item) is bytes:
+                return item
+            self._intake.release(0)
+            if self._on_gap is not None and isinstance(item, Gap):
+                self._on_gap(item)
+        return None
+
+    def release(self, frame: bytes) -> None:
+        """A message that was taken is dealt with."""
+        self._intake.release(len(frame))
+
+    async def wait(self) -> bool:
+        """Wait until there is something to take; False if nothing more comes."""
+        while not self._items:
+            if self.is_ended:
+                return False
+            self._news.clear()
+            await self._news.wait()
+        return True
+
+    def _tell(self) -> None:
+        if not self._news.is_set():
+            self._news.set()
+        self._on_news()

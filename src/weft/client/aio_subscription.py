@@ -1,0 +1,191 @@
+"""A subscription of the asyncio face, and the messages it receives."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from weft.client.aio_queue import AsyncQueue
+from weft.client.calls import Calls
+from weft.client.content import Body
+from weft.client.engine import Engine
+from weft.client.interests import Listening
+from weft.client.options import Wish
+from weft.client.received import Received
+from weft.core.messages import Message
+from weft.errors import NotOpen, TimedOut, UsageError
+
+# How long a handler that is told to stop may take to do so.
+STOP_S = 2.0
+
+
+class Publisher(Protocol):
+    """What a received message is answered through."""
+
+    async def publish(self, subject: str, body: Body) -> None:
+        """Publish a message."""
+
+
+class AsyncReceived(Received):
+    """A message received by an asyncio connection."""
+
+    __slots__ = ("_publisher",)
+
+    def __init__(self, frame: bytes, publisher: Publisher) -> None:
+        # Not by way of super(): this runs for every message.
+        self.message = Message.from_frame(frame)
+        self._publisher = publisher
+
+    async def respond(self, body: Body) -> None:
+        """Answer this message.
+
+        Raises:
+            UsageError: nobody awaits an answer to it.
+        """
+        await self._publisher.publish(self._awaited_at(), body)
+
+
+Handler = Callable[[AsyncReceived], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The connection that a subscription is of; `own` keeps a task until it ends."""
+
+    connection: Publisher
+    engine: Engine
+    calls: Calls
+    own: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
+
+
+class AsyncSubscription:
+    """What a connection was asked to hear; close it to hear no more.
+
+    With a handler, a plain or an async function, its messages are handled one after the other by a
+    task that runs while there are any. Without one: `async for message in subscription`. A queue
+    that nobody empties stops the whole connection from reading once it is full.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        patterns: str | Iterable[str],
+        wish: Wish,
+        handler: Handler | None,
+    ) -> None:
+        self._home = home
+        self._handler = handler
+        self._queue = AsyncQueue(home.engine.reading, wish, self._start)
+        self._task: asyncio.Task[None] | None = None
+        try:
+            self._listening = Listening(patterns, wish, self._queue)
+            home.engine.listen(self._listening)
+        except BaseException:
+            self._queue.clear()
+            raise
+
+    @property
+    def patterns(self) -> list[str]:
+        """What it hears."""
+        return [pattern.decode() for pattern in self._listening.patterns]
+
+    @property
+    def is_open(self) -> bool:
+        """Say if messages may still come."""
+        return self._listening.is_open
+
+    async def ready(self, timeout: float | None = None) -> None:
+        """Wait until the gateway has confirmed the subscription.
+
+        Raises:
+            WeftError: what the gateway said instead.
+            TimedOut: it said nothing in time.
+        """
+        await self._home.calls.ready(self._listening, timeout)
+
+    async def next(self, timeout: float | None = None) -> AsyncReceived:
+        """The next message; without a timeout, however long it takes.
+
+        Raises:
+            TimedOut: none came in time.
+            NotOpen: none will come, because the subscription was closed.
+            WeftError: none will come, because the gateway refused the subscription.
+        """
+        self._check_iterable()
+        try:
+            async with asyncio.timeout(timeout):
+                return await anext(self)
+        except StopAsyncIteration:
+            raise NotOpen(f"the subscription to {', '.join(self.patterns)} is closed") from None
+        except TimeoutError as error:
+            raise TimedOut(f"no message to {', '.join(self.patterns)} in {timeout} s") from error
+
+    async def close(self) -> None:
+        """Hear nothing more; what was not taken yet is thrown away."""
+        self._home.engine.unlisten(self._listening)
+        self._queue.clear()
+        await stop(() if self._task is None else {self._task})
+
+    def __aiter__(self) -> AsyncIterator[AsyncReceived]:
+        self._check_iterable()
+        return self
+
+    async def __anext__(self) -> AsyncReceived:
+        queue = self._queue
+        while True:
+            frame = queue.take()
+            if frame is not None:
+                queue.release(frame)
+                return AsyncReceived(frame, self._home.connection)
+            if not await queue.wait():
+                if self._listening.error is not None:
+                    raise self._listening.error
+                raise StopAsyncIteration
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def _check_iterable(self) -> None:
+        if self._handler is not None:
+            raise UsageError("a subscription with a handler is not iterated over")
+
+    def _start(self) -> None:
+        if self._task is None and self._handler is not None and self._queue:
+            self._task = self._home.own(self._handle(self._handler))
+
+    async def _handle(self, handler: Handler) -> None:
+        queue = self._queue
+        while queue:
+            frame = None
+            try:
+                frame = queue.take()
+                if frame is not None:
+                    result = handler(AsyncReceived(frame, self._home.connection))
+                    if result is not None and inspect.isawaitable(result):
+                        await result
+            except Exception as error:
+                reporter = self._home.engine.reporter
+                reporter.handler_failed(", ".join(self.patterns), error)
+            finally:
+                if frame is not None:
+                    queue.release(frame)
+        self._task = None
+
+
+async def stop(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """End handlers, except one that asks for it itself."""
+    others = set(tasks) - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=STOP_S)

@@ -1,0 +1,191 @@
+"""What a client asks for and waits on: requests, gatherings, acknowledgements, round trips.
+
+A call that finds no connection waits for one, within its time. A connection that is lost fails
+whatever was sent over it, because nobody can know whether it arrived; a request that says it may be
+repeated is sent again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from weft.client.content import Body, message_frame
+from weft.client.engine import Engine
+from weft.client.interests import Listening
+from weft.client.options import Gathering
+from weft.client.waiters import Several, Single
+from weft.client.waiting import Waiter
+from weft.core import frames
+from weft.core.frames import Flag
+from weft.errors import ConnectionLost, NotOpen, TimedOut
+
+_REPLY_MAX_BYTES = 64
+
+
+class Identity(NamedTuple):
+    """What a gateway made of a message that it took."""
+
+    origin: int
+    publisher: int
+    sequence: int
+    time: int
+
+
+class Draft(NamedTuple):
+    """A message that is to be sent, and with which flags."""
+
+    subject: str
+    body: Body
+    reply: str = ""
+    flags: int = 0
+
+
+class Calls:
+    """The verbs that await an answer, for both faces; on the loop's thread."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._session = engine.session
+        self._timeout_s = engine.options.timeout_s
+
+    async def wait_for_room(self, frame: bytes) -> None:
+        """Buffer a frame once there is room.
+
+        Raises:
+            Overloaded: there was none in time.
+        """
+        outgoing = self._engine.outgoing
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                while not outgoing.offer(frame):
+                    await self._engine.room()
+        except TimeoutError as error:
+            raise outgoing.is_full(self._timeout_s) from error
+
+    async def acknowledged(self, draft: Draft) -> Identity:
+        """Publish a message and wait until the gateway has taken it."""
+        frame = message_frame(draft.subject, draft.body, draft.reply, draft.flags | Flag.ANSWER)
+        parts = frames.parse(frame)
+        waiter = Single()
+        async with self._limited(None, f"no acknowledgement of {draft.subject!r}"):
+            try:
+                await self._ready_for(len(frame))
+                self._session.question(waiter, parts.subject, parts.reply)
+                self._send(frame)
+                answer = frames.parse(await waiter.answer())
+            finally:
+                self._forget(waiter)
+        return Identity(answer.origin, answer.publisher, answer.sequence, answer.time_ns)
+
+    async def request(self, draft: Draft, timeout: float | None, *, resend: bool) -> bytes:
+        """Ask one responder; the frame that answers."""
+        async with self._limited(timeout, f"no answer from {draft.subject!r}"):
+            while True:
+                waiter = Single()
+                try:
+                    await self._ask(waiter, draft, Flag.REQUEST)
+                    return await waiter.answer()
+                except ConnectionLost:
+                    if not (resend and waiter.is_lost):
+                        raise
+                finally:
+                    self._forget(waiter)
+
+    async def gather(self, draft: Draft, ending: Gathering) -> list[bytes]:
+        """Ask everybody; the frames that answer until the gathering ends."""
+        limit_s = ending.deadline_s or self._timeout_s
+        deadline = self._engine.loop.time() + limit_s
+        answers = Several(self._engine.options.queue_bytes)
+        try:
+            async with self._limited(limit_s, f"no connection to ask {draft.subject!r}"):
+                await self._ask(answers, draft, Flag.NONE)
+            await self._collect(answers, ending, deadline)
+        finally:
+            self._forget(answers)
+        return answers.frames[: ending.count]
+
+    async def flush(self, timeout: float | None) -> None:
+        """Wait until the gateway has dealt with everything that was published before."""
+        waiter = Single()
+        async with self._limited(timeout, "no answer to a ping"):
+            try:
+                await self._engine.until_open()
+                self._engine.outgoing.put_control(self._session.ping(waiter))
+                self._engine.reading.steer()
+                await waiter.answer()
+            finally:
+                self._forget(waiter)
+
+    async def drain(self, timeout: float | None) -> None:
+        """Ask for nothing more, and wait until everything was delivered and sent."""
+        engine = self._engine
+        async with self._limited(timeout, "not everything was delivered"):
+            engine.withdraw()
+            await self.flush(timeout)
+            for listening in engine.interests:
+                listening.end()
+            await engine.reading.until_taken()
+            # What the handlers said last.
+            await self.flush(timeout)
+
+    async def ready(self, listening: Listening, timeout: float | None) -> None:
+        """Wait until the gateway has confirmed a subscription, or raise what it said instead."""
+        about = f"no confirmation of {listening.patterns[0].decode()!r}"
+        async with self._limited(timeout, about):
+            await listening.settled.wait()
+        if listening.error is not None:
+            raise listening.error
+        if not listening.is_open:
+            raise NotOpen("the subscription is closed")
+
+    async def _collect(self, answers: Several, ending: Gathering, deadline: float) -> None:
+        until = deadline
+        while ending.count is None or len(answers.frames) < ending.count:
+            try:
+                async with asyncio.timeout_at(until):
+                    await answers.more()
+            except TimeoutError as error:
+                if isinstance(error, TimedOut):
+                    raise
+                return
+            if ending.quiet_s is not None:
+                until = min(deadline, self._engine.loop.time() + ending.quiet_s)
+
+    async def _ask(self, waiter: Waiter, draft: Draft, flags: Flag) -> None:
+        # The length of the reply is not known yet: an inbox belongs to a connection.
+        size = len(message_frame(draft.subject, draft.body)) + _REPLY_MAX_BYTES
+        await self._ready_for(size)
+        reply = self._session.request(waiter).decode()
+        self._send(message_frame(draft.subject, draft.body, reply, flags))
+
+    async def _ready_for(self, size: int) -> None:
+        """Wait for a connection and for room; nothing comes between this and what is sent next."""
+        while True:
+            await self._engine.until_open()
+            if self._engine.outgoing.has_room(size):
+                return
+            if self._engine.options.when_full != "block":
+                raise self._engine.outgoing.is_full()
+            await self._engine.room()
+
+    def _send(self, frame: bytes) -> None:
+        # Another thread may have taken the room meanwhile.
+        if not self._engine.outgoing.put(frame):
+            raise self._engine.outgoing.is_full()
+        self._engine.reading.steer()
+
+    def _forget(self, waiter: Waiter) -> None:
+        self._session.forget(waiter)
+        self._engine.reading.steer()
+
+    @asynccontextmanager
+    async def _limited(self, timeout: float | None, about: str) -> AsyncIterator[None]:
+        limit_s = self._timeout_s if timeout is None else timeout
+        try:
+            async with asyncio.timeout(limit_s):
+                yield
+        except TimeoutError as error:
+            if isinstance(error, TimedOut):
+                raise
+            raise TimedOut(f"{about} after {limit_s} s") from error

@@ -1,0 +1,96 @@
+"""From a received frame to the subscriptions that want it, worked out once a subject.
+
+Plain subscriptions all get a message; of those of one group, and of those that could answer a
+request, one does, each in turn.
+"""
+
+from collections.abc import Callable
+
+from weft.client.interests import Interests, Listening
+from weft.client.status import Statistics
+from weft.core.frames import HEADER_BYTES, Flag
+from weft.core.subjects import is_subject
+from weft.errors import BadFrame
+
+CACHED_SUBJECTS_MAX = 8192
+
+_SUBJECT = HEADER_BYTES
+_REQUEST = int(Flag.REQUEST)
+
+Put = Callable[[bytes], None]
+
+
+class Turns:
+    """Several of whom one gets each frame."""
+
+    def __init__(self, puts: list[Put]) -> None:
+        self._puts = puts
+        self._next = 0
+
+    def put(self, frame: bytes) -> None:
+        """Give a frame to whoever's turn it is."""
+        position = self._next % len(self._puts)
+        self._next = position + 1
+        self._puts[position](frame)
+
+
+class Route:
+    """Who gets the messages of one subject, and who its requests."""
+
+    __slots__ = ("messages", "requests")
+
+    def __init__(self, messages: list[Put], requests: list[Put]) -> None:
+        self.messages = messages
+        self.requests = requests
+
+
+class Dispatch:
+    """The subscriptions of one connection, ready for frames."""
+
+    def __init__(self, interests: Interests, statistics: Statistics) -> None:
+        self._interests = interests
+        self._statistics = statistics
+        self._routes: dict[bytes, Route] = {}
+
+    def forget(self) -> None:
+        """A subscription came or went: work every route out anew."""
+        self._routes.clear()
+
+    def deliver(self, frame: bytes) -> None:
+        """Hand a MESSAGE frame to whoever wants it.
+
+        Raises:
+            BadFrame: what it was sent to is not a subject.
+        """
+        subject = frame[_SUBJECT : _SUBJECT + frame[6]]
+        route = self._routes.get(subject)
+        if route is None:
+            route = self._find(subject)
+        for put in route.requests if frame[5] & _REQUEST else route.messages:
+            put(frame)
+
+    def _find(self, subject: bytes) -> Route:
+        if not is_subject(subject):
+            raise BadFrame(f"a message to {len(subject)} bytes that are not a subject")
+        found = self._interests.find(subject)
+        responders = [each for each in found if not each.wish.listen_only]
+        is_shared = bool(found) and bool(found[0].group)
+        route = Route(
+            self._one_of(found) if is_shared else self._all_of(found),
+            self._one_of(responders),
+        )
+        # Forgetting all is crude, but a program that hears more subjects than this repeats few.
+        if len(self._routes) >= CACHED_SUBJECTS_MAX:
+            self._routes.clear()
+        self._routes[subject] = route
+        return route
+
+    def _all_of(self, found: list[Listening]) -> list[Put]:
+        return [each.sink.put for each in found] or [self._unwanted]
+
+    def _one_of(self, found: list[Listening]) -> list[Put]:
+        puts = self._all_of(found)
+        return puts if len(puts) == 1 else [Turns(puts).put]
+
+    def _unwanted(self, frame: bytes) -> None:  # noqa: ARG002  # it is only counted
+        self._statistics.unwanted += 1

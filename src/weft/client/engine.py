@@ -1,0 +1,369 @@
+"""What both faces stand on: the session, the buffer and the subscriptions, driven by a line.
+
+Everything here runs on the loop's thread, except what says otherwise. The keeper gives it one line
+after the other; between two lines it keeps what is published and knows what to ask for again.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from weft.client import session as talk
+from weft.client.dispatch import Dispatch
+from weft.client.interests import Interests, Listening
+from weft.client.line import Line
+from weft.client.options import Options
+from weft.client.outgoing import Outgoing
+from weft.client.reading import Defer, Reading
+from weft.client.session import Greeting, Session, goodbye_frame, unsubscribe_frame
+from weft.client.status import Gap, Reporter, Statistics, Status, What
+from weft.errors import (
+    ConnectionLost,
+    Draining,
+    NotOpen,
+    Overloaded,
+    ProtocolError,
+    Silent,
+    SlowReader,
+    WeftError,
+)
+
+LIBRARY = "weft-python"
+# How long a gateway that said goodbye may take to send what it owes.
+PARTING_S = 2.0
+
+
+class Engine:
+    """One client's traffic; see keeper.py for its lines and calls.py for what awaits answers."""
+
+    def __init__(self, options: Options, reporter: Reporter, defer: Defer) -> None:
+        self.options = options
+        self.reporter = reporter
+        self.statistics = reporter.statistics
+        self.defer = defer
+        self.loop = asyncio.get_running_loop()
+        self.interests = Interests()
+        self.session = Session(
+            Greeting(options.service, options.name, options.reachable_at, LIBRARY),
+            options.waiting_max,
+        )
+        self.outgoing = Outgoing(
+            options.buffer_bytes, options.when_full, self._wake, self._began_to_drop
+        )
+        self.line: Line | None = None
+        self.opened = asyncio.Event()
+        self.is_closed = False
+        self.is_parting = False
+        # Between a welcome and a goodbye.
+        self._is_sending = False
+        self._is_withdrawn = False
+        self.reading = Reading(self.session, reporter, options.queue_bytes, defer)
+        self._dispatch = Dispatch(self.interests, self.statistics)
+        self._cause: WeftError | None = None
+        self._room: list[asyncio.Future[None]] = []
+        self._on: dict[type[Any], Callable[[Any], None]] = {
+            talk.Welcomed: self._welcomed,
+            talk.Answered: self._answered,
+            talk.Failed: self._failed,
+            talk.News: self._told,
+            talk.Missed: self._missed,
+            talk.Pinged: self._pinged,
+            talk.Parting: self._parts,
+            talk.Late: self._late,
+            talk.Ended: self._broken,
+        }
+
+    # What the line calls.
+
+    def received(self, data: bytes) -> None:
+        """Bytes arrived."""
+        self.statistics.received_bytes += len(data)
+        deliver = self._dispatch.deliver
+        try:
+            for event in self.session.receive(data, self.loop.time()):
+                if type(event) is bytes:
+                    deliver(event)
+                else:
+                    self._on[type(event)](event)
+        except WeftError as error:
+            self.fail(error)
+        self.reading.steer()
+
+    def writable(self) -> None:
+        """The socket takes bytes again."""
+        self._made_room()
+        self.flush()
+
+    def ended(self, line: Line, error: Exception | None) -> None:
+        """The line is gone: tell whoever awaited something, and keep what the next can carry."""
+        if line is not self.line:
+            return
+        self.line = None
+        self.reading.line = None
+        was_open = self.session.is_open
+        cause = self._cause_of(line, error)
+        self._stop_sending()
+        waiters = self.session.end()
+        self.outgoing.lost(self.session.inbox)
+        for waiter in waiters:
+            waiter.lost(cause)
+        self._made_room()
+        if was_open and not self.is_closed:
+            self.reporter.report(Status(What.DISCONNECTED, f"{line.address} was lost", cause))
+
+    # What the keeper calls.
+
+    def begin(self, line: Line) -> None:
+        """Greet over a new line."""
+        self.line = line
+        self.reading.line = line
+        self.is_parting = False
+        self._cause = None
+        line.write(self.session.begin(self.loop.time()))
+
+    def cause(self, line: Line) -> WeftError:
+        """Why a line ended, or did not begin."""
+        return self._cause_of(line, None)
+
+    def keep_alive(self) -> float:
+        """Ping a gateway that is silent, give up one that stays so; when to look again, in s."""
+        now = self.loop.time()
+        if self.line is not None and self.line.is_resting:
+            self.session.not_listening(now)
+        try:
+            ping = self.session.keep_alive(now)
+            if ping:
+                self.outgoing.put_control(ping)
+        except (Silent, Overloaded) as error:
+            self.fail(error)
+        return max(self.session.keep_alive_at() - now, 0.0)
+
+    def fail(self, error: WeftError) -> None:
+        """End the line, for a reason that whoever waits will be told."""
+        self._cause = self._cause or error
+        self._stop_sending()
+        if self.line is not None:
+            self.line.abort()
+
+    def say_goodbye(self) -> bool:
+        """Send all that is buffered, whether the socket likes it or not, and then a goodbye.
+
+        False if there is nobody to say it to, or it was said before.
+        """
+        line = self.line
+        if line is None or not self._is_sending:
+            return False
+        while data := self.outgoing.take():
+            self.statistics.sent_bytes += len(data)
+            line.write(data)
+        line.write(goodbye_frame())
+        self._stop_sending()
+        return True
+
+    def refuse(self) -> None:
+        """Take nothing more; what is buffered may still leave."""
+        self.is_closed = True
+        self.reading.is_closing = True
+        self._cause = self._cause or ConnectionLost("the connection was closed")
+        self.outgoing.close()
+
+    def close(self) -> int:
+        """End every subscription; how many bytes were never sent."""
+        self.refuse()
+        for listening in self.interests:
+            self.interests.remove(listening)
+            listening.end()
+        self._dispatch.forget()
+        unsent = self.outgoing.held_bytes
+        self._made_room()
+        # Whoever waits for a connection finds that there will be none.
+        self.opened.set()
+        return unsent
+
+    def withdraw(self) -> None:
+        """Ask the gateway for nothing more; what is on its way is still delivered."""
+        self._is_withdrawn = True
+        if self._is_sending:
+            for listening in self.interests:
+                frame = unsubscribe_frame(listening.patterns, listening.group)
+                self.outgoing.put_control(frame)
+
+    # What the faces call.
+
+    def counted(self) -> Statistics:
+        """What was done so far, as it is now."""
+        return replace(self.statistics, dropped=self.outgoing.dropped)
+
+    def listen(self, listening: Listening) -> None:
+        """Begin a subscription; `listening.settled` is set once the gateway has answered.
+
+        Raises:
+            BadOption: it disagrees with one that is there.
+            NotOpen: the connection is closed.
+            Overloaded: too many answers are awaited, or the gateway does not read.
+        """
+        if self.is_closed or self._is_withdrawn:
+            raise NotOpen("the connection is closed")
+        # Each is asked for again, and awaits an answer, when the connection comes back.
+        if len(self.interests) >= self.options.waiting_max:
+            raise Overloaded(f"{self.options.waiting_max} subscriptions are all there may be")
+        self.interests.add(listening)
+        self._dispatch.forget()
+        try:
+            if self._is_sending:
+                self.outgoing.put_control(self._subscribe_frame(listening))
+                self.reading.steer()
+        except Overloaded:
+            self.unlisten(listening)
+            raise
+
+    def unlisten(self, listening: Listening) -> None:
+        """End a subscription; nothing more comes of it."""
+        self.session.forget(listening)
+        gone = self.interests.remove(listening)
+        self._dispatch.forget()
+        listening.end()
+        if gone and self._is_sending:
+            try:
+                self.outgoing.put_control(unsubscribe_frame(gone, listening.group))
+            except Overloaded as error:
+                # The gateway would go on sending what nobody wants: a new line asks anew.
+                self.fail(error)
+
+    def flush(self) -> None:
+        """Send what is buffered, as far as the socket takes it."""
+        line = self.line
+        while line is not None and self._is_sending and not line.is_blocked:
+            data = self.outgoing.take()
+            if not data:
+                return
+            self.statistics.sent_bytes += len(data)
+            line.write(data)
+            if not line.is_blocked:
+                self._made_room()
+
+    async def until_open(self) -> None:
+        """Wait for a connection.
+
+        Raises:
+            NotOpen: there will be none, because it is closed.
+        """
+        if not self.is_closed:
+            await self.opened.wait()
+        if self.is_closed:
+            raise NotOpen("the connection is closed")
+
+    async def room(self) -> None:
+        """Wait until there may be room in the buffer."""
+        waiter = self.loop.create_future()
+        self._room.append(waiter)
+        try:
+            await waiter
+        finally:
+            if waiter in self._room:
+                self._room.remove(waiter)
+
+    def _wake(self) -> None:
+        self.defer(self.flush)
+
+    def _began_to_drop(self) -> None:
+        self.reporter.report(
+            Status(What.DROPPED, "what is published is dropped", self.outgoing.is_full())
+        )
+
+    def _stop_sending(self) -> None:
+        self._is_sending = False
+        self.opened.clear()
+
+    def _made_room(self) -> None:
+        self.outgoing.sent()
+        waiters, self._room = self._room, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _subscribe_frame(self, listening: Listening) -> bytes:
+        return self.session.subscribe(
+            listening, listening.patterns, listening.group, listening.body()
+        )
+
+    def _cause_of(self, line: Line, error: Exception | None) -> WeftError:
+        if self._cause is None:
+            reason = f": {error}" if error is not None else " by the gateway"
+            self._cause = ConnectionLost(f"the connection to {line.address} was ended{reason}")
+        return self._cause
+
+    # What the session says.
+
+    def _welcomed(self, _: talk.Welcomed) -> None:
+        line = self.line
+        if line is None:
+            return
+        self.statistics.connects += 1
+        self.outgoing.body_limit_bytes = self.session.body_limit_bytes
+        # All in one write, and before what is buffered: who publishes to itself must hear it.
+        if not self._is_withdrawn:
+            line.write(b"".join(self._subscribe_frame(each) for each in self.interests))
+        self._is_sending = True
+        line.welcomed.set_result(None)
+        self.opened.set()
+        self.reporter.report(
+            Status(
+                What.CONNECTED,
+                f"connected to gateway {self.session.gateway} at {line.address}"
+                f" as {self.session.name}",
+            )
+        )
+        if self.statistics.connects > 1:
+            self._announce(Gap("reconnected"), "messages may have been missed while disconnected")
+        self.flush()
+
+    def _answered(self, event: talk.Answered) -> None:
+        event.waiter.answered(event.frame)
+
+    def _failed(self, event: talk.Failed) -> None:
+        event.waiter.failed(event.error)
+        if isinstance(event.waiter, Listening):
+            # It has no effect at the gateway, so there is nothing to take back.
+            self.interests.remove(event.waiter)
+            self._dispatch.forget()
+            names = b", ".join(event.waiter.patterns[:3]).decode()
+            self.reporter.report(
+                Status(What.REFUSED, f"the subscription to {names} is refused", event.error)
+            )
+
+    def _told(self, event: talk.News) -> None:
+        if isinstance(event.error, ProtocolError | SlowReader | Silent):
+            # The gateway ends the connection now, and this is why.
+            self._cause = event.error
+        about = f"a frame to {event.subject}" if event.subject else "a frame"
+        self.reporter.report(Status(What.REFUSED, f"{about} is refused", event.error))
+
+    def _missed(self, event: talk.Missed) -> None:
+        gap = event.gap
+        self._announce(gap, f"{gap.count} messages were missed: {gap.reason}")
+
+    def _announce(self, gap: Gap, detail: str) -> None:
+        self.reporter.report(Status(What.GAP, detail, gap=gap))
+        for listening in self.interests:
+            listening.sink.missed(gap)
+
+    def _pinged(self, event: talk.Pinged) -> None:
+        self.outgoing.put_control(event.pong)
+
+    def _parts(self, event: talk.Parting) -> None:
+        """Answer a goodbye with our own, so that what is owed both ways still arrives."""
+        self.is_parting = True
+        self._cause = Draining(f"the gateway says goodbye: {event.reason} {event.text}".rstrip())
+        self.say_goodbye()
+        line = self.line
+        if line is not None:
+            ending = self.loop.call_later(PARTING_S, line.abort)
+            line.ended.add_done_callback(lambda _: ending.cancel())
+
+    def _late(self, _: talk.Late) -> None:
+        self.statistics.late += 1
+
+    def _broken(self, event: talk.Ended) -> None:
+        self.fail(event.error)

@@ -1,0 +1,97 @@
+"""How much one reader was given and has not yet taken, and when the socket must rest for it.
+
+Frames arrive on the loop's thread and may be taken on another. Over its limit an intake asks the
+flow to stop reading, so that the gateway's own bound and policy apply. What was read already, or
+must be read because an answer is awaited behind it, is admitted up to a ceiling; beyond it an
+intake admits nothing, and its owner announces the loss.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from weft.client.status import Gap
+
+# What Python adds to the bytes of an item in a queue, rounded up.
+ITEM_COST_BYTES = 128
+
+
+class Flow(Protocol):
+    """Whoever reads the socket."""
+
+    def hold(self, intake: "Intake") -> None:
+        """An intake is full; called on the loop's thread."""
+
+    def ease(self, intake: "Intake") -> None:
+        """An intake has room again; called on any thread."""
+
+    def overshoot_bytes(self) -> int:
+        """How much may still come after hold(), because it was read already."""
+
+
+class Intake:
+    """The bound of one reader.
+
+    Only the loop's thread writes what arrived and only takers, under a lock, what was taken: so
+    neither has to wait for the other.
+    """
+
+    def __init__(self, limit_bytes: int, flow: Flow) -> None:
+        self.is_full = False
+        self._limit = limit_bytes
+        self._flow = flow
+        self._arrived = 0
+        self._taken = 0
+        self._lock = threading.Lock()
+        self._when_empty: Callable[[], object] | None = None
+
+    @property
+    def held_bytes(self) -> int:
+        """What arrived and was not taken."""
+        return self._arrived - self._taken
+
+    def admit(self, size: int) -> bool:
+        """Count an item of so many bytes in; False if it cannot stay."""
+        cost = size + ITEM_COST_BYTES
+        held = self._arrived - self._taken + cost
+        if held <= self._limit:
+            self._arrived += cost
+            return True
+        # One that is alone may stay, however large: nothing else would ever move.
+        if held > cost and held > 2 * self._limit + self._flow.overshoot_bytes():
+            return False
+        self._arrived += cost
+        if not self.is_full:
+            self.is_full = True
+            self._flow.hold(self)
+            # A taker that emptied the queue just before has not seen that it was full.
+            self._ease_if_low()
+        return True
+
+    def release(self, size: int) -> None:
+        """Count an item out; called by whoever took it."""
+        with self._lock:
+            self._taken += size + ITEM_COST_BYTES
+        if self.is_full:
+            self._ease_if_low()
+        if self._when_empty is not None and self.held_bytes == 0:
+            self._when_empty()
+
+    def gap(self, refused: int) -> Gap:
+        """The news that so many were refused, counted in as an item without a size."""
+        self._arrived += ITEM_COST_BYTES
+        return Gap("full", refused)
+
+    def when_empty(self, call: Callable[[], object] | None) -> None:
+        """Call this, on any thread, whenever everything was taken; None calls nothing more."""
+        self._when_empty = call
+        if call is not None and self.held_bytes == 0:
+            call()
+
+    def _ease_if_low(self) -> None:
+        if self.held_bytes <= self._limit // 2:
+            with self._lock:
+                was_full = self.is_full
+                self.is_full = False
+            if was_full:
+                self._flow.ease(self)

@@ -1,0 +1,172 @@
+"""What one connection is subscribed to, counted, so that the gateway is asked once and told once.
+
+Two subscriptions may ask for the same pattern in the same group: the gateway hears of the first and
+of the last. They must agree on the options, which it keeps once. Two that overlap must be of one
+group, or of none: a connection gets a message once, and nothing in it says on whose behalf.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from weft.client.options import Wish
+from weft.client.session import patterns_body
+from weft.client.status import Gap
+from weft.core.subjects import checked_pattern, checked_subject, is_literal, matches, overlaps
+from weft.errors import BadOption, WeftError
+
+
+class Sink(Protocol):
+    """Where a subscription's messages go; called on the loop's thread, and never waits."""
+
+    def put(self, frame: bytes) -> None:
+        """A message came, as a whole frame."""
+
+    def missed(self, gap: Gap) -> None:
+        """Messages did not come."""
+
+    def ended(self) -> None:
+        """Nothing more comes."""
+
+
+class Listening:
+    """One subscription as the engine knows it; a waiter for the gateway's confirmation."""
+
+    def __init__(self, patterns: Iterable[str], wish: Wish, sink: Sink) -> None:
+        """Check the patterns and the group.
+
+        Raises:
+            BadSubject: one of them is not legal.
+            BadOption: there is no pattern.
+        """
+        given = [patterns] if isinstance(patterns, str) else list(patterns)
+        # In order and without doubles: each counts once.
+        self.patterns = tuple(dict.fromkeys(checked_pattern(name) for name in given))
+        if not self.patterns:
+            raise BadOption("a subscription needs a pattern")
+        self.group = checked_subject(wish.group) if wish.group else b""
+        self.wish = wish
+        self.sink = sink
+        self.is_open = True
+        self.error: WeftError | None = None
+        self.settled = asyncio.Event()
+
+    def body(self) -> bytes:
+        """The options as SUBSCRIBE carries them."""
+        options: dict[str, object] = {}
+        if self.wish.policy != "cut":
+            options["policy"] = self.wish.policy
+        if self.wish.listen_only:
+            options["listen_only"] = True
+        return patterns_body(self.patterns[1:], options)
+
+    def answered(self, frame: bytes) -> None:  # noqa: ARG002  # that it came is what counts
+        """The gateway confirmed it."""
+        self.settled.set()
+
+    def failed(self, error: WeftError) -> None:
+        """The gateway refused it, for good."""
+        self.end(error)
+
+    def lost(self, error: WeftError) -> None:
+        """The connection ended first; the next one is asked anew."""
+
+    def end(self, error: WeftError | None = None) -> None:
+        """Hear nothing more."""
+        if self.is_open:
+            self.is_open = False
+            self.error = error
+            self.settled.set()
+            self.sink.ended()
+
+
+class Interests:
+    """The subscriptions of one connection."""
+
+    def __init__(self) -> None:
+        # Ordered sets: the first to come is the first to be asked for again.
+        self._all: dict[Listening, None] = {}
+        self._groups: dict[bytes, dict[bytes, dict[Listening, None]]] = {}
+        self._wild: dict[bytes, None] = {}
+
+    def __iter__(self) -> Iterator[Listening]:
+        return iter(list(self._all))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, listening: Listening) -> None:
+        """Count a subscription in.
+
+        Raises:
+            BadOption: it cannot be told apart from, or disagrees with, one that is there.
+        """
+        self._check_options(listening)
+        self._check_overlaps(listening)
+        self._all[listening] = None
+        patterns = self._groups.setdefault(listening.group, {})
+        for pattern in listening.patterns:
+            patterns.setdefault(pattern, {})[listening] = None
+            if not is_literal(pattern):
+                self._wild[pattern] = None
+
+    def remove(self, listening: Listening) -> list[bytes]:
+        """Count a subscription out; the patterns that nobody here asks for any more."""
+        gone: list[bytes] = []
+        if listening not in self._all:
+            return gone
+        del self._all[listening]
+        patterns = self._groups[listening.group]
+        for pattern in listening.patterns:
+            askers = patterns[pattern]
+            del askers[listening]
+            if not askers:
+                del patterns[pattern]
+                gone.append(pattern)
+        if not patterns:
+            del self._groups[listening.group]
+        for pattern in gone:
+            if pattern in self._wild and not self._asks(pattern):
+                del self._wild[pattern]
+        return gone
+
+    def find(self, subject: bytes) -> list[Listening]:
+        """Whoever asks for a subject, each once, in the order they came to it."""
+        found: dict[Listening, None] = {}
+        names = [subject, *(pattern for pattern in self._wild if matches(pattern, subject))]
+        for patterns in self._groups.values():
+            for name in names:
+                found.update(patterns.get(name, {}))
+        return list(found)
+
+    def _asks(self, pattern: bytes) -> bool:
+        return any(pattern in patterns for patterns in self._groups.values())
+
+    def _check_options(self, listening: Listening) -> None:
+        patterns = self._groups.get(listening.group, {})
+        wish = listening.wish
+        for pattern in listening.patterns:
+            for other in patterns.get(pattern, {}):
+                if (other.wish.policy, other.wish.listen_only) != (wish.policy, wish.listen_only):
+                    raise BadOption(
+                        f"{pattern.decode()!r} is subscribed to already, with policy"
+                        f" {other.wish.policy!r} and listen_only={other.wish.listen_only};"
+                        " both subscriptions must ask for the same"
+                    )
+
+    def _check_overlaps(self, listening: Listening) -> None:
+        for group, patterns in self._groups.items():
+            if group == listening.group:
+                continue
+            for other in patterns:
+                for pattern in listening.patterns:
+                    if overlaps(pattern, other):
+                        raise BadOption(
+                            f"{pattern.decode()!r} overlaps {other.decode()!r} of"
+                            f" {_named(group)}, and a connection gets a message once:"
+                            " use another connection"
+                        )
+
+
+def _named(group: bytes) -> str:
+    return f"the group {group.decode()!r}" if group else "no group"

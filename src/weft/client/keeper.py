@@ -1,0 +1,192 @@
+"""Keeps a connection: dials, greets, watches for silence, and after a loss dials again, for ever.
+
+Every attempt and every failure is reported. The addresses are tried in turn, without a pause within
+a round; before each further round there is one, which grows. A gateway that refuses the connection
+is asked again only after the longest pause.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from weft.client.address import Address
+from weft.client.backoff import Backoff
+from weft.client.engine import Engine
+from weft.client.line import Line, dial
+from weft.client.status import Status, What
+from weft.errors import ConnectionLost, InternalError, NotOpen, Unreachable, WeftError
+
+# How long a gateway may take to let us go.
+CLOSE_S = 2.0
+
+
+class Keeper:
+    """Gives an engine one line after the other."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        addresses: tuple[Address, ...],
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._engine = engine
+        self._options = engine.options
+        self._addresses = addresses
+        self._chance = chance
+        self._backoff = Backoff(self._options.backoff_first_s, self._options.backoff_cap_s)
+        self._at = 0
+        self._attempts = 0
+        self._task: asyncio.Task[None] | None = None
+        self._is_closing = False
+        self._closed = asyncio.Event()
+
+    async def open(self) -> None:
+        """Connect for the first time.
+
+        Raises:
+            Unreachable: no gateway answers, and waiting was not asked for.
+            Refused: a gateway answers and will not have this client; likewise.
+            NotOpen: it was opened or closed before.
+        """
+        if self._task is not None or self._is_closing:
+            raise NotOpen("a connection is opened once")
+        try:
+            line = None if self._options.wait else await self._first_line()
+            self._task = self._engine.loop.create_task(self._keep(line))
+            if line is None:
+                await self._engine.until_open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Send what is buffered, part from the gateway and stop; harmless if done before."""
+        if self._is_closing:
+            await self._closed.wait()
+            return
+        self._is_closing = True
+        try:
+            await self._part()
+        finally:
+            if self._task is not None:
+                self._task.cancel()
+                await asyncio.wait({self._task})
+            unsent = self._engine.close()
+            detail = f"closed, and {unsent} bytes were not sent" if unsent else "closed"
+            self._engine.reporter.report(Status(What.CLOSED, detail))
+            self._closed.set()
+
+    async def _first_line(self) -> Line:
+        errors: list[WeftError] = []
+        for address in self._addresses:
+            try:
+                return await self._attempt(address)
+            except WeftError as error:
+                errors.append(error)
+                self._turn_to_next()
+        # A gateway that says no has more to tell than one that is not there.
+        raise next((error for error in errors if not _is_passing(error)), errors[-1])
+
+    async def _keep(self, line: Line | None) -> None:
+        try:
+            while not self._is_closing:
+                if line is None:
+                    line = await self._reach()
+                await self._watch(line)
+                line = None
+        except Exception as error:
+            # Only a fault of our own comes here. It must not look like a long silence.
+            self._engine.reporter.report(
+                Status(What.CLOSED, "the client failed; the connection is given up", error)
+            )
+            self._engine.fail(InternalError(f"the client failed: {error!r}"))
+            self._engine.close()
+
+    async def _watch(self, line: Line) -> None:
+        """Wait until a line ends."""
+        loop = self._engine.loop
+        began = loop.time()
+        while not line.ended.done():
+            await asyncio.wait({line.ended}, timeout=self._engine.keep_alive())
+        if loop.time() - began >= self._options.backoff_cap_s:
+            # One that ends at once whenever it begins must not be begun without a pause.
+            self._backoff.reset()
+        if self._engine.is_parting:
+            self._turn_to_next()
+
+    async def _reach(self) -> Line:
+        """Try every address in turn until one answers, however long it takes."""
+        delay_s = self._backoff.next_delay_s(self._chance())
+        while True:
+            self._report_pause(delay_s)
+            await asyncio.sleep(delay_s)
+            is_refused = False
+            for _ in self._addresses:
+                try:
+                    return await self._attempt(self._addresses[self._at])
+                except WeftError as error:
+                    is_refused = is_refused or not _is_passing(error)
+                    self._turn_to_next()
+            delay_s = self._backoff.next_delay_s(self._chance())
+            if is_refused:
+                delay_s = self._options.backoff_cap_s
+
+    async def _attempt(self, address: Address) -> Line:
+        """Dial and greet one gateway."""
+        self._attempts += 1
+        limit_s = self._options.connect_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                line = await dial(address, self._options.tls, self._engine)
+                await self._greet(line)
+        except WeftError as error:
+            self._report_failure(error)
+            raise
+        except TimeoutError as error:
+            late = Unreachable(f"{address} did not answer within {limit_s} s")
+            self._report_failure(late)
+            raise late from error
+        self._attempts = 0
+        return line
+
+    async def _greet(self, line: Line) -> None:
+        self._engine.begin(line)
+        try:
+            await asyncio.wait({line.welcomed, line.ended}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not line.welcomed.done():
+                line.abort()
+        if not line.welcomed.done():
+            raise self._engine.cause(line)
+
+    async def _part(self) -> None:
+        engine = self._engine
+        line = engine.line
+        engine.refuse()
+        if line is None:
+            return
+        if engine.say_goodbye():
+            engine.reading.steer()
+            await asyncio.wait({line.ended}, timeout=CLOSE_S)
+        line.abort()
+        if not line.ended.done():
+            await asyncio.wait({line.ended}, timeout=CLOSE_S)
+
+    def _turn_to_next(self) -> None:
+        self._at = (self._at + 1) % len(self._addresses)
+
+    def _report_pause(self, delay_s: float) -> None:
+        names = ", ".join(str(address) for address in self._addresses)
+        detail = f"attempt {self._attempts + 1} to reach {names} in {delay_s:.3f} s"
+        self._engine.reporter.report(Status(What.RECONNECTING, detail))
+
+    def _report_failure(self, error: WeftError) -> None:
+        what = What.FAILED if _is_passing(error) else What.REFUSED
+        self._engine.reporter.report(
+            Status(what, f"attempt {self._attempts} to connect failed", error)
+        )
+
+
+def _is_passing(error: WeftError) -> bool:
+    """Say if trying again soon could help."""
+    return isinstance(error, ConnectionLost)

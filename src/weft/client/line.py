@@ -1,0 +1,101 @@
+"""One TCP or TLS connection to a gateway: bytes both ways, and how it ended."""
+
+import asyncio
+import ssl
+from typing import Protocol, cast
+
+from weft.client.address import Address
+from weft.errors import Unreachable
+
+# Beyond this the socket is considered full, and what follows waits in our own buffer.
+_HIGH_WATER_BYTES = 64 << 10
+
+
+class Owner(Protocol):
+    """Whoever speaks over a line."""
+
+    def received(self, data: bytes) -> None:
+        """Bytes arrived."""
+
+    def writable(self) -> None:
+        """The socket takes bytes again."""
+
+    def ended(self, line: "Line", error: Exception | None) -> None:
+        """Nothing more arrives or leaves."""
+
+
+class Line(asyncio.Protocol):
+    """The transport's view of its owner, and the owner's of the transport."""
+
+    def __init__(self, address: Address, owner: Owner) -> None:
+        self.address = address
+        self.is_blocked = False
+        self.is_resting = False
+        loop = asyncio.get_running_loop()
+        self.welcomed: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self._owner = owner
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport that was made."""
+        # uvloop's transports are such without being derived from it.
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=_HIGH_WATER_BYTES)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on what arrived."""
+        self._owner.received(data)
+
+    def pause_writing(self) -> None:
+        """The socket's buffer is full."""
+        self.is_blocked = True
+
+    def resume_writing(self) -> None:
+        """The socket's buffer has emptied."""
+        self.is_blocked = False
+        self._owner.writable()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The end, from whichever side."""
+        self._transport = None
+        if not self.ended.done():
+            self.ended.set_result(None)
+            self._owner.ended(self, error)
+
+    def write(self, data: bytes) -> None:
+        """Send bytes; after the end they go nowhere."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def rest(self, is_wanted: bool) -> None:
+        """Stop reading, or read again."""
+        if self._transport is None or self._transport.is_closing() or is_wanted == self.is_resting:
+            return
+        self.is_resting = is_wanted
+        if is_wanted:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """End it now; what is unsent is lost."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+async def dial(address: Address, tls: ssl.SSLContext | None, owner: Owner) -> Line:
+    """Connect to a gateway's address.
+
+    Raises:
+        Unreachable: nobody answers there, or not by the name that its certificate has.
+    """
+    context = (tls or ssl.create_default_context()) if address.is_tls else None
+    loop = asyncio.get_running_loop()
+    try:
+        _, line = await loop.create_connection(
+            lambda: Line(address, owner), address.host, address.port, ssl=context
+        )
+    except OSError as error:
+        raise Unreachable(f"no gateway answers at {address}: {error}") from error
+    return line

@@ -1,0 +1,94 @@
+"""Whether the socket is read: while every reader has room, or an answer is awaited.
+
+A handler may ask something and wait for the answer, which comes behind messages that its own full
+queue has no room for. To stop reading then would be to wait for ever.
+"""
+
+import asyncio
+import functools
+from collections.abc import Callable
+
+from weft.client.intake import Intake
+from weft.client.line import Line
+from weft.client.session import Session
+from weft.client.status import Reporter, Status, What
+
+# The most that one read of a socket brings.
+_READ_BYTES = 256 << 10
+
+# Runs a call on the loop soon: `call_soon`, or `call_soon_threadsafe` if other threads use it.
+Defer = Callable[..., object]
+
+
+class Reading:
+    """The flow into all the readers of one connection."""
+
+    def __init__(
+        self, session: Session, reporter: Reporter, queue_bytes: int, defer: Defer
+    ) -> None:
+        self.line: Line | None = None
+        self.is_closing = False
+        self._session = session
+        self._reporter = reporter
+        self._queue_bytes = queue_bytes
+        self._defer = defer
+        self._intakes: set[Intake] = set()
+        self._full: set[Intake] = set()
+
+    def intake(self, limit_bytes: int) -> Intake:
+        """The bound of a new reader; 0 stands for the connection's own."""
+        intake = Intake(limit_bytes or self._queue_bytes, self)
+        self._intakes.add(intake)
+        return intake
+
+    def leave(self, intake: Intake) -> None:
+        """A reader is gone, and with it its bound."""
+        self._intakes.discard(intake)
+        self._full.discard(intake)
+        self.steer()
+
+    def hold(self, intake: Intake) -> None:
+        """An intake is full."""
+        self._full.add(intake)
+        self.steer()
+
+    def ease(self, intake: Intake) -> None:
+        """An intake has room again; on any thread."""
+        self._defer(self._eased, intake)
+
+    def overshoot_bytes(self) -> int:
+        """How much may still come after reading has stopped."""
+        return _READ_BYTES + self._session.body_limit_bytes
+
+    def overflowed(self, refused: int) -> None:
+        """A reader could not be given a message; reported for the first of several."""
+        self._reporter.statistics.overflowed += 1
+        if refused == 1:
+            detail = "a subscription is full; what it misses will be announced to it"
+            self._reporter.report(Status(What.GAP, detail))
+
+    def steer(self) -> None:
+        """Read or rest, as it must now be."""
+        if self.line is not None:
+            self.line.rest(
+                bool(self._full)
+                and self._session.is_open
+                and not self._session.awaited
+                and not self.is_closing
+            )
+
+    async def until_taken(self) -> None:
+        """Wait until every reader has taken and dealt with what it was given."""
+        for intake in list(self._intakes):
+            taken = asyncio.Event()
+            intake.when_empty(functools.partial(self._defer, taken.set))
+            try:
+                await taken.wait()
+            finally:
+                intake.when_empty(None)
+
+    def _eased(self, intake: Intake) -> None:
+        # It may have filled up again since it said so; then it has asked to hold again.
+        if not intake.is_full:
+            self._full.discard(intake)
+            self.steer()

@@ -1,0 +1,368 @@
+"""The client's side of the conversation with a gateway: bytes in, events out; verbs in, bytes out.
+
+No I/O, no clock, no chance: time comes in as an argument. One session outlives its connections:
+begin() starts the next one, end() says who waited in vain. Any split of the bytes gives the same
+events, and whole frames before a bad one always count.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from weft.client.status import Gap
+from weft.client.waiting import Waiter, Waiting
+from weft.core import frames
+from weft.core.frames import BODY_LIMIT_MAX_BYTES, Decoder, Flag, Kind
+from weft.core.messages import Message
+from weft.errors import (
+    BadGreeting,
+    BadMessage,
+    ProtocolError,
+    Silent,
+    UnexpectedFrame,
+    UsageError,
+    WeftError,
+    error_from_wire,
+)
+
+VERSION = 1
+GREETING_LIMIT_BYTES = 4096
+
+_MESSAGE = int(Kind.MESSAGE)
+_SUBJECT = frames.HEADER_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """What a client says of itself."""
+
+    service: str
+    name: str
+    reachable_at: str
+    library: str
+
+
+@dataclass(frozen=True, slots=True)
+class Welcomed:
+    """The gateway took the connection; the facts are in the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer came for somebody: a whole MESSAGE, OK or PONG frame."""
+
+    waiter: Waiter
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The gateway refused what somebody asked for."""
+
+    waiter: Waiter
+    error: WeftError
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The gateway refused what nobody awaits an answer to, or says why it ends the connection."""
+
+    subject: str
+    error: WeftError
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Messages will not come."""
+
+    gap: Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Pinged:
+    """The gateway wants to know that we live; this is the frame that says so."""
+
+    pong: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """The gateway wants to part: what is still owed comes, then the end."""
+
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """An answer came after whoever awaited it had given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The conversation cannot go on; it is the last event of a connection."""
+
+    error: WeftError
+
+
+# A message is its own event, the whole frame: an object for each would cost more than the rest.
+Event = bytes | Welcomed | Answered | Failed | News | Missed | Pinged | Parting | Late | Ended
+
+
+class Session:
+    """One client's conversation, over one connection after the other."""
+
+    def __init__(self, greeting: Greeting, waiting_max: int) -> None:
+        self.name = greeting.name
+        self.gateway = ""
+        self.origin = 0
+        self.publisher = 0
+        self.inbox = b""
+        self.body_limit_bytes = frames.BODY_LIMIT_BYTES
+        self.ping_s = 0.0
+        self.is_open = False
+        self._greeting = greeting
+        self._waiting = Waiting(waiting_max)
+        self._decoder = Decoder(GREETING_LIMIT_BYTES)
+        self._first = bytearray()
+        self._is_ended = True
+        self._heard_at = 0.0
+        self._is_pinged = False
+        self._number = 0
+        self._on: dict[int, Callable[[bytes], Event | None]] = {
+            Kind.MESSAGE: self._reserved_message,
+            Kind.OK: self._ok,
+            Kind.ERROR: self._error,
+            Kind.PING: self._ping,
+            Kind.PONG: self._pong,
+            Kind.GAP: self._gap,
+            Kind.GOODBYE: self._goodbye,
+        }
+
+    @property
+    def awaited(self) -> int:
+        """How many answers are awaited."""
+        return len(self._waiting)
+
+    def begin(self, now: float) -> bytes:
+        """The greeting that a new connection begins with."""
+        self._decoder = Decoder(GREETING_LIMIT_BYTES)
+        self._first.clear()
+        self._is_ended = False
+        self._heard_at = now
+        self._is_pinged = False
+        told: dict[str, object] = {"version": VERSION, "client": self._greeting.library}
+        if self._greeting.reachable_at:
+            told["address"] = self._greeting.reachable_at
+        body = Message.from_dict(told).encode()
+        service = self._greeting.service.encode()
+        return frames.encode(Kind.CONNECT, service, body, self._greeting.name.encode())
+
+    def end(self) -> list[Waiter]:
+        """The connection is gone: whoever still awaits an answer over it."""
+        self.is_open = False
+        self._is_ended = True
+        return self._waiting.take_all()
+
+    def receive(self, data: bytes, now: float) -> list[Event]:
+        """What the bytes that arrived say, in order."""
+        events: list[Event] = []
+        if self._is_ended:
+            return events
+        self._heard_at = now
+        self._is_pinged = False
+        try:
+            if not self.is_open:
+                data = self._greeted(data, events)
+            self._decoder.feed(data)
+            next_frame = self._decoder.next_frame
+            while self.is_open and (frame := next_frame()) is not None:
+                # No wildcard stands for what begins with `_`: most messages are not for an inbox.
+                if frame[4] == _MESSAGE and frame[_SUBJECT : _SUBJECT + 1] != b"_":
+                    events.append(frame)
+                else:
+                    event = self._other(frame)
+                    if event is not None:
+                        events.append(event)
+        except WeftError as error:
+            self._is_ended = True
+            events.append(Ended(error))
+        return events
+
+    def keep_alive(self, now: float) -> bytes:
+        """The PING to send if nothing was heard for long; empty while there is no need.
+
+        Raises:
+            Silent: nothing was heard for twice as long.
+        """
+        silent_s = now - self._heard_at
+        if silent_s >= 2 * self.ping_s:
+            raise Silent(f"nothing was heard for {silent_s:.1f} s, and no ping answered")
+        if silent_s < self.ping_s or self._is_pinged:
+            return b""
+        self._is_pinged = True
+        return frames.encode(Kind.PING)
+
+    def keep_alive_at(self) -> float:
+        """When keep_alive() is due again."""
+        return self._heard_at + (2 * self.ping_s if self._is_pinged else self.ping_s)
+
+    def not_listening(self, now: float) -> None:
+        """Silence does not count while this side does not read."""
+        self._heard_at = now
+        self._is_pinged = False
+
+    def subscribe(self, waiter: Waiter, names: Sequence[bytes], group: bytes, body: bytes) -> bytes:
+        """The frame that asks for patterns; the body names all but the first, and the options."""
+        self._waiting.add_question(waiter, (False, names[0], group))
+        return frames.encode(Kind.SUBSCRIBE, names[0], body, group, Flag.ANSWER)
+
+    def request(self, waiter: Waiter) -> bytes:
+        """A new reply subject; what comes to it is for the waiter until forget() is called."""
+        self._number += 1
+        reply = b"%s.%x" % (self.inbox, self._number)
+        self._waiting.add_request(waiter, reply)
+        return reply
+
+    def question(self, waiter: Waiter, subject: bytes, reply: bytes) -> None:
+        """Await the OK or ERROR for a message that is sent now with the flag *answer*."""
+        self._waiting.add_question(waiter, (True, subject, reply))
+
+    def ping(self, waiter: Waiter) -> bytes:
+        """A PING whose PONG is for the waiter."""
+        self._number += 1
+        body = Message(number=self._number).encode()
+        self._waiting.add_ping(waiter, body)
+        return frames.encode(Kind.PING, body=body)
+
+    def forget(self, waiter: Waiter) -> None:
+        """Await nothing more for a waiter."""
+        self._waiting.forget(waiter)
+
+    def _greeted(self, data: bytes, events: list[Event]) -> bytes:
+        """Read the first frame; what follows it is returned, to be read under the real limit."""
+        self._first += data
+        self._decoder.feed(data)
+        frame = self._decoder.next_frame()
+        if frame is None:
+            return b""
+        if frame[4] == Kind.ERROR:
+            raise _error_in(frame)
+        if frame[4] != Kind.WELCOME:
+            raise BadGreeting(f"the gateway greets with a frame of kind {frame[4]}")
+        self._learn(frame)
+        events.append(Welcomed())
+        self._decoder = Decoder(self.body_limit_bytes)
+        rest = bytes(self._first[len(frame) :])
+        self._first.clear()
+        return rest
+
+    def _learn(self, frame: bytes) -> None:
+        facts = _readable(frame)
+        try:
+            version = facts.get_int64("version")
+            self.gateway = facts.get_string("gateway")
+            self.inbox = facts.get_string("inbox").encode()
+            self.body_limit_bytes = facts.get_int64("body_limit")
+            self.ping_s = facts.get_double("ping_s")
+        except UsageError as error:
+            raise BadGreeting(f"the gateway's welcome cannot be understood: {error}") from error
+        if version != VERSION:
+            raise BadGreeting(f"the gateway speaks version {version}, this client {VERSION}")
+        if not (self.inbox and self.ping_s > 0):
+            raise BadGreeting(f"an inbox {self.inbox!r} and pings after {self.ping_s} s cannot be")
+        if not 0 < self.body_limit_bytes <= BODY_LIMIT_MAX_BYTES:
+            raise BadGreeting(f"a body limit of {self.body_limit_bytes} bytes cannot be")
+        self.name = facts.reply
+        self.origin = facts.origin
+        self.publisher = facts.publisher
+        self.is_open = True
+
+    def _other(self, frame: bytes) -> Event | None:
+        handle = self._on.get(frame[4])
+        if handle is None:
+            raise UnexpectedFrame(f"a gateway does not send frames of kind {frame[4]}")
+        return handle(frame)
+
+    def _reserved_message(self, frame: bytes) -> Event:
+        subject = frame[_SUBJECT : _SUBJECT + frame[6]]
+        if not subject.startswith(self.inbox + b"."):
+            return frame
+        waiter = self._waiting.request(subject)
+        return Late() if waiter is None else Answered(waiter, frame)
+
+    def _ok(self, frame: bytes) -> Event | None:
+        parts = frames.parse(frame)
+        # Only a message is given a number; they start at 1.
+        question = (parts.sequence > 0, parts.subject, parts.reply)
+        waiter = self._waiting.take_question(question)
+        return None if waiter is None else Answered(waiter, frame)
+
+    def _error(self, frame: bytes) -> Event | None:
+        error = _error_in(frame)
+        parts = frames.parse(frame)
+        if parts.flags & Flag.REQUEST:
+            waiter = self._waiting.request(parts.reply)
+        elif parts.flags & Flag.ANSWER:
+            is_message = _readable(frame).get("kind") == _MESSAGE
+            waiter = self._waiting.take_question((is_message, parts.subject, parts.reply))
+        else:
+            return News(parts.subject.decode(errors="replace"), error)
+        return None if waiter is None else Failed(waiter, error)
+
+    def _ping(self, frame: bytes) -> Event:
+        body = frames.parse(frame).body
+        if len(body) > 64:
+            raise ProtocolError(f"a ping of {len(body)} bytes is over the limit of 64")
+        return Pinged(frames.encode(Kind.PONG, body=body))
+
+    def _pong(self, frame: bytes) -> Event | None:
+        waiter = self._waiting.take_ping(frames.parse(frame).body)
+        return None if waiter is None else Answered(waiter, frame)
+
+    def _gap(self, frame: bytes) -> Event:
+        facts = _readable(frame)
+        try:
+            gap = Gap(facts.get_string("reason"), facts.get_uint64("count"), facts.origin)
+        except UsageError as error:
+            raise BadMessage(f"a gap that cannot be understood: {error}") from error
+        return Missed(gap)
+
+    def _goodbye(self, frame: bytes) -> Event:
+        facts = _readable(frame)
+        return Parting(str(facts.get("reason", "")), str(facts.get("text", "")))
+
+
+def unsubscribe_frame(names: Sequence[bytes], group: bytes) -> bytes:
+    """The frame that takes patterns back."""
+    body = patterns_body(names[1:], {})
+    return frames.encode(Kind.UNSUBSCRIBE, names[0], body, group)
+
+
+def goodbye_frame() -> bytes:
+    """The frame that says that this client leaves."""
+    return frames.encode(Kind.GOODBYE, body=Message(reason="closed", text="").encode())
+
+
+def patterns_body(more: Sequence[bytes], options: dict[str, object]) -> bytes:
+    """The body of SUBSCRIBE and UNSUBSCRIBE: more patterns, and what is asked of them."""
+    told = dict(options)
+    if more:
+        told["patterns"] = [name.decode() for name in more]
+    return Message.from_dict(told).encode() if told else b""
+
+
+def _readable(frame: bytes) -> Message:
+    """The message in a frame of control, whose body may be left out."""
+    parts = frames.parse(frame)
+    return Message.from_frame(frame) if parts.body else _EMPTY_BODY
+
+
+def _error_in(frame: bytes) -> WeftError:
+    facts = _readable(frame)
+    try:
+        return error_from_wire(facts.get_int64("number"), facts.get_string("text"))
+    except UsageError as error:
+        raise BadMessage(f"an error that cannot be understood: {error}") from error
+
+
+_EMPTY_BODY = Message()

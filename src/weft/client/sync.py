@@ -1,0 +1,260 @@
+"""The blocking client: `with weft.Connection("127.0.0.1:7411") as c: …`.
+
+It is the asyncio engine on a loop in a thread of its own. Callbacks run on a second thread, so that
+they may block and call the connection, or wherever pump() is called.
+"""
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Literal, Self, Unpack, overload
+
+from weft.client.address import DEFAULT_ADDRESS, addresses_from
+from weft.client.background import Background
+from weft.client.callbacks import Callbacks
+from weft.client.calls import Calls, Draft, Identity
+from weft.client.content import Body, message_frame
+from weft.client.engine import Engine
+from weft.client.keeper import Keeper
+from weft.client.options import (
+    ConnectOptions,
+    Gathering,
+    GatherOptions,
+    Options,
+    SubscribeOptions,
+    Wish,
+    made,
+)
+from weft.client.status import Reporter, Statistics
+from weft.client.sync_subscription import BlockingReceived, Handler, Home, Subscription
+from weft.core.frames import Flag
+from weft.errors import BadOption, NotOpen, UsageError
+
+__all__ = ["BlockingReceived", "Connection", "Subscription"]
+
+
+class Connection:
+    """A connection to a gateway that comes back by itself; any thread may use it.
+
+    With `callbacks="pumped"` handlers and the status callback run only within pump().
+    """
+
+    def __init__(
+        self,
+        address: str | Iterable[str] = DEFAULT_ADDRESS,
+        *,
+        callbacks: Literal["thread", "pumped"] = "thread",
+        **options: Unpack[ConnectOptions],
+    ) -> None:
+        """Connect; several addresses, or one text with commas, are tried in turn.
+
+        Raises:
+            BadOption: an address or an option cannot be.
+            Unreachable: no gateway answers, unless `wait=True`.
+            Refused: a gateway answers and will not have this client, likewise.
+        """
+        if callbacks not in ("thread", "pumped"):
+            raise BadOption(f"callbacks is {callbacks!r}, neither 'thread' nor 'pumped'")
+        self._options = made(Options, options)
+        self._addresses = addresses_from(address)
+        label = self._options.name or "weft client"
+        self._background = Background(f"{label} loop")
+        self._background.run(self._prepare(label))
+        self._callbacks.start(None if callbacks == "pumped" else f"{label} callbacks")
+        try:
+            self._background.run(self._keeper.open())
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """The name that the gateway knows this connection by."""
+        return self._engine.session.name
+
+    @property
+    def gateway(self) -> str:
+        """The name of the gateway, the present one or the last."""
+        return self._engine.session.gateway
+
+    @property
+    def is_connected(self) -> bool:
+        """Say if there is a connection at the moment."""
+        return self._engine.session.is_open
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the connection has done so far."""
+        return self._engine.counted()
+
+    def subscribe(
+        self,
+        patterns: str | Iterable[str],
+        handler: Handler | None = None,
+        **options: Unpack[SubscribeOptions],
+    ) -> Subscription:
+        """Hear what is published to a pattern, or to several; see Subscription.
+
+        It returns when the gateway has confirmed it. `Wish` says what the options mean.
+
+        Raises:
+            BadSubject: a pattern or the group is not legal.
+            BadOption: an option cannot be, or disagrees with another subscription.
+            NotOpen: the connection is closed.
+            TimedOut: the gateway did not answer in `timeout_s`.
+            WeftError: what the gateway said instead.
+        """
+        return self._background.run(self._subscribe(patterns, handler, made(Wish, options)))
+
+    @overload
+    def publish(
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        acknowledge: Literal[True],
+    ) -> Identity: ...
+    @overload
+    def publish(
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        acknowledge: Literal[False] = False,
+    ) -> None: ...
+    def publish(
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        acknowledge: bool = False,
+    ) -> Identity | None:
+        """Publish a message; `not_back` keeps it from this connection's own subscriptions.
+
+        It returns once the message is buffered, or, with `acknowledge`, once the gateway has taken
+        it: then with the identity that it was given.
+
+        Raises:
+            BadSubject: the subject or the reply is not one that can be published to.
+            BadField: the body cannot be published, or is too large.
+            Overloaded: the buffer is full; see the option `when_full`.
+            NotOpen: the connection is closed.
+            WeftError: with `acknowledge`, what the gateway said instead.
+        """
+        flags = int(Flag.NOT_BACK) if not_back else 0
+        if acknowledge:
+            draft = Draft(subject, body, reply, flags)
+            return self._background.run(self._calls.acknowledged(draft))
+        frame = message_frame(subject, body, reply, flags)
+        # Not by way of the loop: it is woken only if it sleeps.
+        if not self._outgoing.offer(frame):
+            self._outgoing.put_waiting(frame, self._options.timeout_s)
+        return None
+
+    def send_request(
+        self, subject: str, body: Body, timeout: float | None = None, *, resend: bool = False
+    ) -> BlockingReceived:
+        """Ask whoever serves a subject, and wait for the one answer.
+
+        If the connection is lost meanwhile nobody knows how far the request came: it fails, unless
+        `resend` says that it may be asked twice.
+
+        Raises:
+            NotKnown: nobody serves the subject.
+            ResponderGone: whoever had the request left before answering it.
+            TimedOut: no answer came in time.
+            ConnectionLost: the connection was lost, and `resend` was not set.
+        """
+        request = self._calls.request(Draft(subject, body), timeout, resend=resend)
+        return BlockingReceived(self._background.run(request), self)
+
+    def gather(
+        self, subject: str, body: Body, **ending: Unpack[GatherOptions]
+    ) -> list[BlockingReceived]:
+        """Ask everybody who hears a subject; the answers until `Gathering` says that it ends.
+
+        Raises:
+            ConnectionLost: the connection was lost meanwhile.
+            Overloaded: the answers are more than `queue_bytes`.
+        """
+        gathering = self._calls.gather(Draft(subject, body), made(Gathering, ending))
+        return [BlockingReceived(frame, self) for frame in self._background.run(gathering)]
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until the gateway has dealt with everything that was published before.
+
+        Raises:
+            TimedOut: it did not say so in time.
+            ConnectionLost: the connection was lost meanwhile.
+        """
+        self._background.run(self._calls.flush(timeout))
+
+    def pump(self, timeout: float | None = 0.0) -> int:
+        """Run the callbacks that are due on this thread; how many were.
+
+        If none is, it waits for one: so many seconds, or with None however long it takes.
+
+        Raises:
+            UsageError: the connection was not made with `callbacks="pumped"`.
+        """
+        return self._callbacks.pump(timeout)
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Ask for nothing more, let callbacks and loops finish what came, and close.
+
+        Raises:
+            TimedOut: it could not all be done in time; the connection is closed all the same.
+            UsageError: a callback waits for itself to finish.
+        """
+        if self._callbacks.is_running_here():
+            raise UsageError("a callback cannot wait until it has finished: drain elsewhere")
+        try:
+            self._callbacks.run_until(self._background.submit(self._calls.drain(timeout)))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Send what is buffered, leave the gateway and stop; harmless if done before."""
+        self._callbacks.discard()
+        try:
+            self._background.run(self._keeper.close())
+        except NotOpen:
+            # It was closed before, or another thread was faster.
+            return
+        self._callbacks.stop()
+        self._background.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def _prepare(self, label: str) -> None:
+        """Make, on the loop, what lives there."""
+        reporter = Reporter(self._options.logger, label)
+        self._engine = Engine(self._options, reporter, self._background.defer)
+        self._outgoing = self._engine.outgoing
+        self._calls = Calls(self._engine)
+        self._keeper = Keeper(self._engine, self._addresses)
+        self._callbacks = Callbacks(self._engine.reading.intake(0), reporter)
+        self._home = Home(self, self._engine, self._calls, self._background, self._callbacks)
+        if self._options.on_status is not None:
+            reporter.tell = self._callbacks.teller(self._options.on_status)
+
+    async def _subscribe(
+        self, patterns: str | Iterable[str], handler: Handler | None, wish: Wish
+    ) -> Subscription:
+        subscription = Subscription(self._home, patterns, wish, handler)
+        await subscription.confirmed()
+        return subscription

@@ -1,0 +1,232 @@
+"""A subscription of the blocking face, and the messages it receives."""
+
+import functools
+import queue
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from weft.client.background import Background
+from weft.client.callbacks import Callbacks
+from weft.client.calls import Calls
+from weft.client.content import Body
+from weft.client.engine import Engine
+from weft.client.interests import Listening
+from weft.client.mailbox import Mailbox
+from weft.client.options import Wish
+from weft.client.received import Received
+from weft.client.status import Gap
+from weft.core.messages import Message
+from weft.errors import NotOpen, TimedOut, UsageError
+
+
+class Publisher(Protocol):
+    """What a received message is answered through."""
+
+    def publish(self, subject: str, body: Body) -> None:
+        """Publish a message."""
+
+
+class BlockingReceived(Received):
+    """A message received by a blocking connection."""
+
+    __slots__ = ("_publisher",)
+
+    def __init__(self, frame: bytes, publisher: Publisher) -> None:
+        # Not by way of super(): this runs for every message.
+        self.message = Message.from_frame(frame)
+        self._publisher = publisher
+
+    def respond(self, body: Body) -> None:
+        """Answer this message.
+
+        Raises:
+            UsageError: nobody awaits an answer to it.
+        """
+        self._publisher.publish(self._awaited_at(), body)
+
+
+Handler = Callable[[BlockingReceived], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The connection that a subscription is of."""
+
+    connection: Publisher
+    engine: Engine
+    calls: Calls
+    background: Background
+    callbacks: Callbacks
+
+
+class Subscription:
+    """What a connection was asked to hear; close it to hear no more.
+
+    With a handler its messages are handled where the connection's callbacks run. Without one:
+    `for message in subscription`, on any thread. A queue that nobody empties stops the whole
+    connection from reading once it is full.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        patterns: str | Iterable[str],
+        wish: Wish,
+        handler: Handler | None,
+    ) -> None:
+        """Begin; on the loop's thread."""
+        self._home = home
+        self._handler = handler
+        self._on_gap = wish.on_gap
+        self._is_discarding = False
+        self._refused = 0
+        self._listening = Listening(patterns, wish, self)
+        if handler is None:
+            self._mailbox = Mailbox(home.engine.reading.intake(wish.queue_bytes))
+            self._call: Callable[[bytes], object] = self._receive
+        else:
+            self._mailbox = home.callbacks.mailbox
+            self._call = functools.partial(self._handle, handler)
+        self._intake = self._mailbox.intake
+        try:
+            home.engine.listen(self._listening)
+        except BaseException:
+            self._leave()
+            raise
+
+    @property
+    def patterns(self) -> list[str]:
+        """What it hears."""
+        return [pattern.decode() for pattern in self._listening.patterns]
+
+    @property
+    def is_open(self) -> bool:
+        """Say if messages may still come."""
+        return self._listening.is_open
+
+    async def confirmed(self) -> None:
+        """Wait, on the loop's thread, for the gateway's word; without it, end."""
+        try:
+            await self._home.calls.ready(self._listening, None)
+        except BaseException:
+            self._leave()
+            raise
+
+    def next(self, timeout: float | None = None) -> BlockingReceived:
+        """The next message; without a timeout, however long it takes.
+
+        Raises:
+            TimedOut: none came in time.
+            NotOpen: none will come, because the subscription was closed.
+            WeftError: none will come, because the gateway refused the subscription.
+        """
+        self._check_iterable()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            try:
+                item = self._mailbox.take(left)
+            except queue.Empty:
+                names = ", ".join(self.patterns)
+                raise TimedOut(f"no message to {names} in {timeout} s") from None
+            if item is None:
+                raise self._listening.error or NotOpen(
+                    f"the subscription to {', '.join(self.patterns)} is closed"
+                )
+            call, argument = item
+            message = call(argument)
+            if isinstance(message, BlockingReceived):
+                return message
+
+    def close(self) -> None:
+        """Hear nothing more; what was not taken yet is thrown away."""
+        self._is_discarding = True
+        if self._listening.is_open:
+            self._home.background.run(self._close())
+
+    def __iter__(self) -> Iterator[BlockingReceived]:
+        self._check_iterable()
+        return self
+
+    def __next__(self) -> BlockingReceived:
+        try:
+            return self.next()
+        except NotOpen:
+            raise StopIteration from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # What the engine calls, on the loop's thread.
+
+    def put(self, frame: bytes) -> None:
+        """A message came."""
+        if not self._intake.admit(len(frame)):
+            self._refused += 1
+            self._home.engine.reading.overflowed(self._refused)
+            return
+        if self._refused:
+            self._mailbox.put(self._tell_gap, self._intake.gap(self._refused))
+            self._refused = 0
+        self._mailbox.put(self._call, frame)
+
+    def missed(self, gap: Gap) -> None:
+        """Messages did not come."""
+        if self._on_gap is not None and self._intake.admit(0):
+            self._mailbox.put(self._tell_gap, gap)
+
+    def ended(self) -> None:
+        """Nothing more comes; what is here may still be taken."""
+        if self._handler is None:
+            self._mailbox.end()
+
+    async def _close(self) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        self._home.engine.unlisten(self._listening)
+        if self._handler is None:
+            self._home.engine.reading.leave(self._intake)
+
+    # What is called where messages are taken.
+
+    def _receive(self, frame: bytes) -> BlockingReceived | None:
+        self._intake.release(len(frame))
+        if self._is_discarding:
+            return None
+        return BlockingReceived(frame, self._home.connection)
+
+    def _handle(self, handler: Handler, frame: bytes) -> None:
+        try:
+            if not (self._is_discarding or self._home.callbacks.is_discarding):
+                handler(BlockingReceived(frame, self._home.connection))
+        except Exception as error:
+            self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
+        finally:
+            self._intake.release(len(frame))
+
+    def _tell_gap(self, gap: Gap) -> None:
+        self._intake.release(0)
+        if self._on_gap is None or self._is_discarding:
+            return
+        try:
+            self._on_gap(gap)
+        except Exception as error:
+            if self._handler is None:
+                raise
+            self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
+
+    def _check_iterable(self) -> None:
+        if self._handler is not None:
+            raise UsageError("a subscription with a handler is not iterated over")

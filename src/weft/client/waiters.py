@@ -1,0 +1,75 @@
+"""Coroutines that await one answer, or several."""
+
+import asyncio
+
+from weft.errors import Overloaded, WeftError
+
+
+class Single:
+    """Awaits one answer; give it to `await`."""
+
+    def __init__(self) -> None:
+        self.is_lost = False
+        self._answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def answer(self) -> bytes:
+        """The frame that answers.
+
+        Raises:
+            WeftError: what the gateway said instead, or that the connection was lost.
+        """
+        return await self._answer
+
+    def answered(self, frame: bytes) -> None:
+        """The answer came."""
+        if not self._answer.done():
+            self._answer.set_result(frame)
+
+    def failed(self, error: WeftError) -> None:
+        """There will be none."""
+        if not self._answer.done():
+            self._answer.set_exception(error)
+
+    def lost(self, error: WeftError) -> None:
+        """The connection ended; the same may be asked on the next one."""
+        self.is_lost = True
+        self.failed(error)
+
+
+class Several:
+    """Awaits answers until whoever gathers them has enough; bounded in bytes."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.frames: list[bytes] = []
+        self._room = limit_bytes
+        self._error: WeftError | None = None
+        self._news = asyncio.Event()
+
+    async def more(self) -> None:
+        """Wait for the next answer.
+
+        Raises:
+            WeftError: the connection was lost, or the answers are over the limit.
+        """
+        await self._news.wait()
+        self._news.clear()
+        if self._error is not None:
+            raise self._error
+
+    def answered(self, frame: bytes) -> None:
+        """An answer came."""
+        self._room -= len(frame)
+        if self._room < 0:
+            self.failed(Overloaded(f"{len(self.frames)} answers are all that can be held"))
+        elif self._error is None:
+            self.frames.append(frame)
+            self._news.set()
+
+    def failed(self, error: WeftError) -> None:
+        """There will be no more."""
+        self._error = error
+        self._news.set()
+
+    def lost(self, error: WeftError) -> None:
+        """The connection ended."""
+        self.failed(error)

@@ -1,0 +1,152 @@
+import concurrent.futures
+import logging
+import threading
+
+import pytest
+
+from weft.client.callbacks import Callbacks
+from weft.client.intake import Intake
+from weft.client.status import Reporter, Status, What
+from weft.errors import UsageError
+
+
+class Tap:
+    """A flow that never has to do anything."""
+
+    def hold(self, _: Intake) -> None:
+        """Never here."""
+
+    def ease(self, _: Intake) -> None:
+        """Never here."""
+
+    def overshoot_bytes(self) -> int:
+        return 0
+
+
+def callbacks(thread: str | None = None) -> Callbacks:
+    made = Callbacks(Intake(1000, Tap()), Reporter(logging.getLogger("weft.test"), "me.1"))
+    made.start(thread)
+    return made
+
+
+def test_callbacks_run_on_a_thread_of_their_own() -> None:
+    running = callbacks("callbacks")
+    ran: concurrent.futures.Future[str] = concurrent.futures.Future()
+    running.mailbox.put(lambda _: ran.set_result(threading.current_thread().name), None)
+    assert ran.result(30) == "callbacks"
+    running.stop()
+    assert "callbacks" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_what_is_due_runs_before_the_end() -> None:
+    running = callbacks("callbacks")
+    said: list[int] = []
+    for number in range(100):
+        running.mailbox.put(said.append, number)
+    running.stop()
+    assert said == list(range(100))
+
+
+def test_a_callback_may_end_its_own_thread() -> None:
+    running = callbacks("callbacks")
+    stopped = threading.Event()
+
+    def stop(_: None) -> None:
+        running.stop()
+        stopped.set()
+
+    running.mailbox.put(stop, None)
+    assert stopped.wait(30)
+
+
+def test_pumped_ones_run_where_they_are_pumped() -> None:
+    pumped = callbacks()
+    names: list[str] = []
+    assert pumped.pump(0) == 0
+    pumped.mailbox.put(lambda _: names.append(threading.current_thread().name), None)
+    pumped.mailbox.put(names.append, "second")
+    assert pumped.pump(0) == 2
+    assert names == [threading.current_thread().name, "second"]
+    assert pumped.pump(0.01) == 0
+
+
+def test_pumping_waits_for_something_to_do() -> None:
+    pumped = callbacks()
+    said: list[int] = []
+    thread = threading.Thread(target=pumped.mailbox.put, args=(said.append, 1))
+    thread.start()
+    assert pumped.pump(None) == 1
+    thread.join(30)
+    assert said == [1]
+
+
+def test_pumping_ends_even_if_callbacks_make_more() -> None:
+    pumped = callbacks()
+
+    def again(_: None) -> None:
+        pumped.mailbox.put(again, None)
+
+    again(None)
+    assert pumped.pump(0) == 1
+    assert pumped.pump(0) == 1
+
+
+def test_pumping_after_the_end_runs_what_is_left_and_does_not_wait() -> None:
+    pumped = callbacks()
+    said: list[int] = []
+    pumped.mailbox.put(said.append, 1)
+    pumped.stop()
+    assert pumped.pump(None) == 1
+    assert pumped.pump(None) == 0
+    assert said == [1]
+
+
+def test_what_a_thread_runs_is_not_pumped() -> None:
+    running = callbacks("callbacks")
+    with pytest.raises(UsageError, match="callbacks='pumped'"):
+        running.pump(0)
+    running.stop()
+
+
+def test_a_callback_does_not_pump() -> None:
+    pumped = callbacks()
+    errors: list[str] = []
+
+    def pump(_: None) -> None:
+        assert pumped.is_running_here()
+        try:
+            pumped.pump(0)
+        except UsageError as error:
+            errors.append(str(error))
+
+    pumped.mailbox.put(pump, None)
+    pumped.pump(0)
+    assert len(errors) == 1
+    assert not pumped.is_running_here()
+
+
+def test_pumped_ones_run_while_a_result_is_awaited() -> None:
+    pumped = callbacks()
+    result: concurrent.futures.Future[str] = concurrent.futures.Future()
+    pumped.mailbox.put(result.set_result, "done by a callback")
+    assert pumped.run_until(result) == "done by a callback"
+
+
+def test_a_status_is_told_among_the_callbacks() -> None:
+    pumped = callbacks()
+    told: list[Status] = []
+    status = Status(What.GAP, "lost")
+    pumped.teller(told.append)(status)
+    assert told == []
+    pumped.pump(0)
+    assert told == [status]
+
+
+def test_a_status_callback_that_raises_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(_: Status) -> None:
+        raise RuntimeError("broken callback")
+
+    pumped = callbacks()
+    pumped.teller(fails)(Status(What.GAP, "lost"))
+    assert pumped.pump(0) == 1
+    assert "broken callback" in caplog.text

@@ -1,0 +1,140 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.client import dispatch as module
+from weft.client.content import message_frame
+from weft.client.dispatch import Dispatch
+from weft.client.interests import Interests, Listening
+from weft.client.options import Wish
+from weft.client.status import Gap, Statistics
+from weft.core import frames
+from weft.core.frames import Flag, Kind
+from weft.core.subjects import matches
+from weft.errors import BadFrame
+
+
+class Kept:
+    """A sink that keeps the subjects it is given."""
+
+    def __init__(self) -> None:
+        self.subjects: list[str] = []
+
+    def put(self, frame: bytes) -> None:
+        self.subjects.append(frames.parse(frame).subject.decode())
+
+    def missed(self, gap: Gap) -> None:
+        """Never here."""
+
+    def ended(self) -> None:
+        """Never here."""
+
+
+class Town:
+    """Subscriptions, and a dispatch over them."""
+
+    def __init__(self) -> None:
+        self.statistics = Statistics()
+        self.interests = Interests()
+        self.dispatch = Dispatch(self.interests, self.statistics)
+
+    def listen(self, *patterns: str, group: str = "", listen_only: bool = False) -> Kept:
+        kept = Kept()
+        wish = Wish(group=group, listen_only=listen_only)
+        self.interests.add(Listening(patterns, wish, kept))
+        self.dispatch.forget()
+        return kept
+
+    def send(self, subject: str, flags: int = 0) -> None:
+        self.dispatch.deliver(message_frame(subject, b"", flags=flags))
+
+
+@pytest.mark.req("MM-2")
+def test_every_subscription_that_matches_gets_a_message_once() -> None:
+    town = Town()
+    literal, star, both, other = (
+        town.listen("a.b"),
+        town.listen("a.*"),
+        town.listen("a.b", "a.>"),
+        town.listen("c"),
+    )
+    town.send("a.b")
+    assert literal.subjects == star.subjects == both.subjects == ["a.b"]
+    assert other.subjects == []
+
+
+def test_one_who_comes_later_gets_what_comes_later() -> None:
+    town = Town()
+    first = town.listen("a")
+    town.send("a")
+    second = town.listen("a")
+    town.send("a")
+    assert (len(first.subjects), len(second.subjects)) == (2, 1)
+
+
+def test_members_of_a_group_take_turns() -> None:
+    town = Town()
+    members = [town.listen("jobs.*", group="workers") for _ in range(3)]
+    for _ in range(6):
+        town.send("jobs.a")
+    assert [len(member.subjects) for member in members] == [2, 2, 2]
+
+
+def test_a_request_goes_to_one_who_answers() -> None:
+    town = Town()
+    listener = town.listen("quotes", listen_only=True)
+    responders = [town.listen("*"), town.listen("*")]
+    for _ in range(4):
+        town.send("quotes", Flag.REQUEST)
+    assert listener.subjects == []
+    assert [len(responder.subjects) for responder in responders] == [2, 2]
+    town.send("quotes")
+    assert listener.subjects == ["quotes"]
+
+
+def test_what_nobody_wants_is_counted() -> None:
+    town = Town()
+    town.listen("a", listen_only=True)
+    town.send("b")
+    town.send("a", Flag.REQUEST)
+    assert town.statistics.unwanted == 2
+
+
+@pytest.mark.parametrize("subject", [b"", b"a..b", b"a.*", b"\xff"])
+def test_a_message_to_no_subject_breaks_the_stream(subject: bytes) -> None:
+    with pytest.raises(BadFrame, match="not a subject"):
+        Town().dispatch.deliver(frames.encode(Kind.MESSAGE, subject))
+
+
+def test_more_subjects_than_are_remembered_still_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CACHED_SUBJECTS_MAX", 3)
+    town = Town()
+    kept = town.listen("a.*")
+    subjects = [f"a.{number % 5}" for number in range(20)]
+    for subject in subjects:
+        town.send(subject)
+    assert kept.subjects == subjects
+    assert len(town.dispatch._routes) <= 3
+
+
+element = st.sampled_from(["a", "b"])
+subjects = st.lists(element, min_size=1, max_size=3).map(".".join)
+patterns = st.builds(
+    lambda parts, tail: ".".join([*parts, *tail]),
+    st.lists(st.sampled_from(["a", "b", "*"]), min_size=1, max_size=3),
+    st.sampled_from([[], [">"]]),
+)
+
+
+@given(st.lists(st.lists(patterns, min_size=1, max_size=2), max_size=5), st.lists(subjects))
+def test_each_gets_what_its_patterns_match(wanted: list[list[str]], sent: list[str]) -> None:
+    town = Town()
+    kept = [(each, town.listen(*each)) for each in wanted]
+    for subject in sent:
+        town.send(subject)
+    for each, sink in kept:
+        assert sink.subjects == [
+            subject
+            for subject in sent
+            if any(matches(pattern.encode(), subject.encode()) for pattern in each)
+        ]

@@ -1,0 +1,137 @@
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft.client.address import Address, addresses_from
+from weft.client.line import Line, dial
+from weft.errors import Unreachable
+
+Scripted = Callable[[], AbstractAsyncContextManager[Any]]
+
+CERTIFICATES = Path(__file__).parent.parent / "gateway" / "certificates"
+
+
+class Owner:
+    """Keeps what a line says."""
+
+    def __init__(self) -> None:
+        self.data = b""
+        self.arrived = asyncio.Event()
+        self.emptied = asyncio.Event()
+        self.lines: list[Line] = []
+
+    def received(self, data: bytes) -> None:
+        self.data += data
+        self.arrived.set()
+
+    def writable(self) -> None:
+        self.emptied.set()
+
+    def ended(self, line: Line, _: Exception | None) -> None:
+        self.lines.append(line)
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(await reader.read(100))
+    writer.close()
+    await writer.wait_closed()
+
+
+def address_of(server: asyncio.Server, *, is_tls: bool = False) -> Address:
+    return Address("127.0.0.1", server.sockets[0].getsockname()[1], is_tls)
+
+
+async def test_bytes_go_both_ways_until_the_end() -> None:
+    owner = Owner()
+    async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+        line = await dial(address_of(server), None, owner)
+        line.write(b"hello")
+        await line.ended
+    assert owner.data == b"hello"
+    assert owner.lines == [line]
+    line.write(b"after the end")
+    line.rest(True)
+    line.abort()
+
+
+async def test_where_nobody_listens_is_unreachable() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = Address("127.0.0.1", taken.getsockname()[1], False)
+        with pytest.raises(Unreachable, match=f"no gateway answers at {address}"):
+            await dial(address, None, Owner())
+
+
+async def test_a_line_can_be_ended_from_here() -> None:
+    owner = Owner()
+    async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+        line = await dial(address_of(server), None, owner)
+        line.abort()
+        await line.ended
+    assert owner.lines == [line]
+
+
+async def test_a_resting_line_reads_nothing_until_it_wakes(scripted: Scripted) -> None:
+    async with scripted() as gateway:
+        owner = Owner()
+        line = await dial(addresses_from(gateway.address)[0], None, owner)
+        line.rest(True)
+        line.rest(True)
+        line.write(b"x" * 100)
+        peer = await gateway._arrived.get()
+        peer.writer.write(b"hello")
+        await peer.writer.drain()
+        # The echo of what the peer reads now would have come after what it wrote before.
+        await peer.reader.readexactly(100)
+        assert owner.data == b""
+        line.rest(False)
+        await owner.arrived.wait()
+        assert owner.data == b"hello"
+        line.abort()
+
+
+async def test_a_peer_that_does_not_read_blocks_the_line(scripted: Scripted) -> None:
+    async with scripted() as gateway:
+        owner = Owner()
+        line = await dial(addresses_from(gateway.address)[0], None, owner)
+        peer = await gateway._arrived.get()
+        size = 0
+        while not line.is_blocked:
+            line.write(b"x" * 65536)
+            size += 65536
+        assert not owner.emptied.is_set()
+        await peer.reader.readexactly(size)
+        await owner.emptied.wait()
+        line.abort()
+
+
+def trusting() -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=CERTIFICATES / "first.pem")
+
+
+async def tls_server() -> asyncio.Server:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "first.pem", CERTIFICATES / "first.key")
+    return await asyncio.start_server(echo, "127.0.0.1", 0, ssl=context)
+
+
+async def test_a_tls_address_is_spoken_to_through_tls() -> None:
+    owner = Owner()
+    async with await tls_server() as server:
+        address = Address("localhost", address_of(server).port, True)
+        line = await dial(address, trusting(), owner)
+        line.write(b"secret")
+        await line.ended
+    assert owner.data == b"secret"
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
+    async with await tls_server() as server:
+        with pytest.raises(Unreachable, match="certificate verify failed"):
+            await dial(address_of(server, is_tls=True), None, Owner())

@@ -10,14 +10,14 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run test check format build bench requirements fuzz lock clean \
+.PHONY: always help run test check format build bench bench-gateway requirements fuzz lock clean \
         test-compiled test-interpreted
 
 help: ## list the commands
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: build ## show the core at work: subjects, messages, frames, routing, slow readers
-	@$(PY) -m weft.demo
+run: build ## run a gateway on 127.0.0.1:7411 and say what to try with it; ^C ends it
+	@$(BIN)/weft serve
 
 test: check test-compiled test-interpreted ## every check and every test, compiled and interpreted
 
@@ -42,7 +42,10 @@ format: $(VENV)/.installed ## rewrite the sources in the house format
 	@$(BIN)/ruff check --quiet --fix .
 
 bench: build ## compiled against interpreted, and a million subscriptions
-	@$(PY) -m benchmarks
+	@$(PY) -m benchmarks compiled subscriptions
+
+bench-gateway: build ## 10,000 idle connections, stopped readers, two busy services; about 3 minutes
+	@$(PY) -m benchmarks idle services stopped
 
 requirements: build ## every requirement, the tests that prove it, and whether they pass
 	@$(PY) tools/requirements.py

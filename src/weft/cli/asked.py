@@ -1,0 +1,155 @@
+"""What a gateway says of itself: over HTTP for all its services, by request within one.
+
+Answers are kept as they came, for JSON; what a table shows is read from them with a default for
+whatever an older gateway leaves out.
+"""
+
+import http
+import http.client
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from weft import Connection
+from weft.cli.shown import printable
+from weft.cli.target import DEFAULT_SERVICE, Target
+from weft.client.address import addresses_from
+from weft.errors import NoSuchService, ProtocolError, Unreachable, shortened
+
+TIMEOUT_S = 5.0
+STATUS_MAX_BYTES = 16 << 20
+
+Answer = dict[str, Any]
+Shape = TypeVar("Shape")
+
+
+class ServiceTotals(msgspec.Struct, frozen=True):
+    """What a service did and holds, as a table shows it."""
+
+    connections: int = 0
+    subscriptions: int = 0
+    messages_in: int = 0
+    message_rate: float = 0.0
+    byte_rate: float = 0.0
+    # By reason.
+    dropped: dict[str, int] = {}
+    slow_readers: int = 0
+    backlog_bytes: int = 0
+
+
+class ServiceRow(msgspec.Struct, frozen=True):
+    """A service and its worker; there are no totals while the worker does not answer."""
+
+    state: str = ""
+    pid: int | None = None
+    restarts: int = 0
+    status: ServiceTotals | None = None
+
+
+class GatewayPage(msgspec.Struct, frozen=True):
+    """A gateway and its services by name."""
+
+    gateway: str
+    services: dict[str, ServiceRow]
+    version: str = ""
+    state: str = ""
+    uptime_s: float = 0.0
+
+
+class ConnectionRow(msgspec.Struct, frozen=True):
+    """A connection as a table shows it."""
+
+    number: int = 0
+    name: str = ""
+    address: str = ""
+    client: str = ""
+    subscriptions: int = 0
+    messages: int = 0
+    message_rate: float = 0.0
+    byte_rate: float = 0.0
+    owed_bytes: int = 0
+    dropped: int = 0
+    is_behind: bool = False
+
+
+class FlowRow(msgspec.Struct, frozen=True):
+    """What one connection publishes to one subject."""
+
+    connection: int = 0
+    name: str = ""
+    subject: str = ""
+    messages: int = 0
+    bytes: int = 0
+    message_rate: float = 0.0
+    byte_rate: float = 0.0
+
+
+def ask(connection: Connection, what: str, about: Mapping[str, Any] | None = None) -> Answer:
+    """The gateway's answer to `_WEFT.ask.<what>`, as plain values."""
+    answer = connection.send_request(f"_WEFT.ask.{what}", about or {}, timeout=TIMEOUT_S)
+    values: Answer = json.loads(answer.to_json())
+    return values
+
+
+def read(answer: object, kind: type[Shape]) -> Shape:
+    """An answer, or a part of one, in the shape that a table shows.
+
+    Raises:
+        ProtocolError: it does not have that shape.
+    """
+    try:
+        return msgspec.convert(answer, kind)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"the gateway's answer cannot be read: {error}") from error
+
+
+def check_service(target: Target) -> GatewayPage:
+    """Make sure that the service runs: to connect to another would start it.
+
+    The default one is everybody's, and may be started by whoever comes first.
+
+    Raises:
+        NoSuchService: the gateway does not run it.
+        Unreachable: nothing answers there, or what does is no gateway.
+    """
+    page = read(fetch_status(target), GatewayPage)
+    if target.service not in {*page.services, DEFAULT_SERVICE}:
+        running = ", ".join(map(printable, page.services)) or "none"
+        raise NoSuchService(
+            f"{target.gateway} does not run a service {shortened(target.service)}, only {running}"
+        )
+    return page
+
+
+def fetch_status(target: Target) -> Answer:
+    """The gateway's own page `/status`, which tells of all its services.
+
+    Raises:
+        Unreachable: nothing answers there, or what does is no gateway.
+    """
+    http_connection = _http(target)
+    try:
+        http_connection.request("GET", "/status", headers={"Accept": "application/json"})
+        response = http_connection.getresponse()
+        body = response.read(STATUS_MAX_BYTES)
+        if response.status != http.HTTPStatus.OK:
+            raise Unreachable(f"{target.gateway} answers /status with {response.status}")
+        values = json.loads(body)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Unreachable(f"no gateway tells its status at {target.gateway}: {error}") from error
+    finally:
+        http_connection.close()
+    if not isinstance(values, dict):
+        raise Unreachable(f"what {target.gateway} tells at /status is not a gateway's")
+    return values
+
+
+def _http(target: Target) -> http.client.HTTPConnection:
+    address = addresses_from(target.gateway)[0]
+    if not address.is_tls:
+        return http.client.HTTPConnection(address.host, address.port, timeout=TIMEOUT_S)
+    return http.client.HTTPSConnection(
+        address.host, address.port, timeout=TIMEOUT_S, context=target.tls()
+    )

@@ -1,0 +1,90 @@
+"""`weft req`: send a request and print the answer, or the answers of many."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from weft import Message
+from weft.cli import output
+from weft.cli.content import Content, content_options
+from weft.cli.help_text import examples
+from weft.cli.quantities import short
+from weft.cli.shown import bare_text, body_text, message_json, printable
+from weft.cli.target import Target, target_options
+from weft.client.received import Received
+from weft.errors import TimedOut
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How long to wait, and for how many."""
+
+    timeout: float
+    many: bool
+    count: int | None
+    quiet: float | None
+
+
+@click.command(
+    epilog=examples(
+        "weft req quotes.get VOD",
+        "weft req quotes.get --field symbol=VOD --timeout 5",
+        "weft req inventory.who --many --quiet 0.5",
+    )
+)
+@click.argument("subject")
+@content_options
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2.0,
+    show_default=True,
+    metavar="S",
+    help="How many seconds to wait.",
+)
+@click.option("--many", is_flag=True, help="Take an answer from everyone who has one.")
+@click.option("--count", type=click.IntRange(min=1), help="With --many: enough answers.")
+@click.option(
+    "--quiet",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="With --many: end after so many seconds without a further answer.",
+)
+@target_options
+def req(target: Target, subject: str, content: Content, **options: Any) -> None:
+    """Send a request to a SUBJECT and print the answer."""
+    manner = Manner(**options)
+    if not manner.many and (manner.count is not None or manner.quiet is not None):
+        raise click.UsageError("--count and --quiet are for --many")
+    body = content.message()
+    with target.open() as connection:
+        if manner.many:
+            answers: Sequence[Received] = connection.gather(
+                subject,
+                body,
+                count=manner.count,
+                quiet_s=manner.quiet,
+                deadline_s=manner.timeout,
+            )
+        else:
+            answers = [connection.send_request(subject, body, timeout=manner.timeout)]
+    for answer in answers:
+        show(answer.message, is_json=target.is_json)
+    if not answers:
+        raise TimedOut(f"no answer from {subject} within {short(manner.timeout, 's')}")
+
+
+def show(answer: Message, *, is_json: bool) -> None:
+    """Print one answer: a text as it is, so that a script can take it."""
+    if is_json:
+        output.result(message_json(answer))
+        return
+    text = bare_text(answer)
+    if text is None:
+        text = body_text(answer)
+    elif output.is_terminal(sys.stdout):
+        text = "\n".join(printable(line) for line in text.splitlines())
+    output.result(text)

@@ -1,0 +1,98 @@
+"""`weft serve`: run a gateway, and tell a newcomer what to try with it."""
+
+import functools
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.cli import output
+from weft.cli.help_text import examples
+from weft.cli.target import DEFAULT_GATEWAY
+
+if TYPE_CHECKING:
+    from weft.gateway.settings import Settings
+
+# Which setting each option stands for.
+KEYS = {
+    "listen": "listen",
+    "name": "name",
+    "data": "data",
+    "tls_cert": "tls.cert",
+    "tls_key": "tls.key",
+    "log_format": "log.format",
+    "log_level": "log.level",
+}
+
+
+@click.command(
+    epilog=examples(
+        "weft serve",
+        "weft serve --listen 127.0.0.1:7500 --name london",
+        "weft serve --config weft.toml --log-format json",
+    )
+)
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    help=f"Where to listen; port 0 takes a free one.  [default: {DEFAULT_GATEWAY}]",
+)
+@click.option("--name", help="How the gateway calls itself; the machine's name if not given.")
+@click.option("--data", type=click.Path(file_okay=False), help="Where it keeps what must survive.")
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Settings in TOML, read again on SIGHUP; an option given here wins over them.",
+)
+@click.option("--tls-cert", type=click.Path(dir_okay=False), help="Speak TLS: the certificate.")
+@click.option("--tls-key", type=click.Path(dir_okay=False), help="Speak TLS: the private key.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="How log lines look.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="How much is logged.",
+)
+def serve(config: Path | None, **options: Any) -> int:
+    """Run a gateway until ^C or SIGTERM, which drain it.
+
+    It listens on this machine only. Every other setting is in the file: see docs/operations.md.
+    """
+    # Slow to import, and no other command needs it.
+    from weft.gateway.config import load  # noqa: PLC0415
+    from weft.gateway.serve import serve as run_gateway  # noqa: PLC0415
+
+    given = {KEYS[name]: value for name, value in options.items() if value is not None}
+    read = functools.partial(load, config, given)
+    settings = read()
+    return run_gateway(
+        settings,
+        read_again=None if config is None else read,
+        on_ready=functools.partial(welcome, settings),
+    )
+
+
+def welcome(settings: "Settings", address: object) -> None:
+    """Say what can be done now, to people: who reads the log as JSON gets it from there."""
+    if settings.log.format == "json":
+        return
+    where = f"tls://{address}" if settings.tls.is_on else str(address)
+    to_it = "" if where == DEFAULT_GATEWAY else f" --gateway {where}"
+    weft = command_name()
+    output.result(f"gateway {settings.name} is ready on {where}; in another terminal:")
+    output.result(f"  {weft} sub 'greetings.>'{to_it}")
+    output.result(f"  {weft} pub greetings.world hello{to_it}")
+    output.result(f"  {weft} top{to_it}")
+
+
+def command_name() -> str:
+    """How this command line is called from another terminal that is in the same folder."""
+    is_activated = os.environ.get("VIRTUAL_ENV") == sys.prefix
+    if sys.prefix == sys.base_prefix or is_activated:
+        return "weft"
+    script = Path(sys.prefix, "bin", "weft")
+    if not script.exists():
+        return f"{sys.executable} -m weft.cli"
+    here = Path.cwd()
+    return str(script.relative_to(here) if script.is_relative_to(here) else script)

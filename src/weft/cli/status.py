@@ -1,0 +1,110 @@
+"""`weft status`: a gateway, its services, and the connections and subscriptions of one service."""
+
+import click
+
+from weft.cli import output, tables
+from weft.cli.asked import (
+    Answer,
+    ConnectionRow,
+    GatewayPage,
+    ask,
+    check_service,
+    fetch_status,
+    read,
+)
+from weft.cli.help_text import examples
+from weft.cli.quantities import duration
+from weft.cli.shown import printable, to_json
+from weft.cli.target import Target, target_options
+
+# As many as a gateway tells in one answer.
+ALL = {"limit": 1000}
+
+
+@click.command(
+    epilog=examples(
+        "weft status",
+        "weft status --connection me.1",
+        "weft status --subject sensors.paris.temp --json",
+    )
+)
+@click.option("--connection", metavar="NAME", help="Show what this connection subscribed to.")
+@click.option("--subject", metavar="SUBJECT", help="Show who subscribed to this subject.")
+@target_options
+def status(target: Target, connection: str | None, subject: str | None) -> None:
+    """Show a gateway, its services and connections."""
+    if connection is not None and subject is not None:
+        raise click.UsageError("ask for a --connection or for a --subject, not for both")
+    if connection is not None:
+        _show_subscriptions(target, connection)
+    elif subject is not None:
+        _show_subscribers(target, subject)
+    else:
+        _show_gateway(target)
+
+
+def _show_gateway(target: Target) -> None:
+    answer = fetch_status(target)
+    page = read(answer, GatewayPage)
+    there: Answer = {"connections": [], "more": 0}
+    # To connect to a service that does not run would start it.
+    if target.service in page.services:
+        with target.open() as connection:
+            there = ask(connection, "connections", ALL)
+    if target.is_json:
+        output.result(to_json({**answer, "service": target.service, **there}))
+        return
+    up = duration(page.uptime_s)
+    output.show(
+        f"gateway {printable(page.gateway)} at {target.gateway}, {printable(page.state)},"
+        f" Weft {printable(page.version)}, up {up}",
+        "",
+        tables.services(page.services),
+        "",
+        tables.connections(
+            f"connections of {target.service}",
+            read(there["connections"], list[ConnectionRow]),
+        ),
+    )
+    _tell_more(there)
+
+
+def _tell_more(answer: Answer) -> None:
+    if answer.get("more"):
+        output.news(f"{answer['more']:,} more are not shown")
+
+
+def _show_subscriptions(target: Target, connection_name: str) -> None:
+    about: Answer = (
+        {"connection": int(connection_name)}
+        if connection_name.isdecimal()
+        else {"name": connection_name}
+    )
+    check_service(target)
+    with target.open() as connection:
+        answer = ask(connection, "subscriptions", {**about, **ALL})
+    columns = ("connection ", "name", "pattern", "group", "policy")
+    _show_list(target, answer, f"subscriptions of {printable(connection_name)}", columns)
+
+
+def _show_subscribers(target: Target, subject: str) -> None:
+    check_service(target)
+    with target.open() as connection:
+        answer = ask(connection, "subscribers", {"subject": subject, **ALL})
+    columns = ("connection ", "name", "group")
+    _show_list(target, answer, f"subscribers of {printable(subject)}", columns)
+
+
+def _show_list(target: Target, answer: Answer, title: str, columns: tuple[str, ...]) -> None:
+    if target.is_json:
+        output.result(to_json(answer))
+        return
+    rows = read(answer[title.partition(" ")[0]], list[dict[str, object]])
+    output.show(
+        output.table(
+            title,
+            columns,
+            ([printable(str(row.get(key.strip(), ""))) for key in columns] for row in rows),
+        )
+    )
+    _tell_more(answer)

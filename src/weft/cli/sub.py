@@ -1,0 +1,74 @@
+"""`weft sub`: show the messages of one or more patterns as they come."""
+
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import click
+
+from weft import Message
+from weft.cli import output
+from weft.cli.help_text import examples
+from weft.cli.shown import body_text, clock, message_json, printable
+from weft.cli.target import Target, target_options
+from weft.client.options import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How much to show, and in what role."""
+
+    count: int | None
+    group: str
+    policy: Policy
+
+
+@click.command(
+    epilog=examples(
+        "weft sub 'sensors.>' 'orders.*'",
+        "weft sub --json 'sensors.*.temp' | jq .message.value",
+    )
+)
+@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
+@click.option("--count", type=click.IntRange(min=1), help="End after so many messages.")
+@click.option(
+    "--group", default="", metavar="NAME", help="Be a member of this queue group: take a share."
+)
+@click.option(
+    "--policy",
+    type=click.Choice(get_args(Policy)),
+    default="cut",
+    show_default=True,
+    help="What gives way if this reader is too slow: the connection, or messages.",
+)
+@target_options
+def sub(target: Target, patterns: tuple[str, ...], **options: Any) -> None:
+    """Show the messages of one or more PATTERNs as they come.
+
+    * stands for one element, > for one or more at the end; quote them for the shell. Without
+    --group it only listens, and is never chosen to answer a request.
+    """
+    manner = Manner(**options)
+    with (
+        target.open() as connection,
+        connection.subscribe(
+            list(patterns),
+            group=manner.group,
+            policy=manner.policy,
+            listen_only=not manner.group,
+        ) as subscription,
+    ):
+        output.news(f"listening to {', '.join(patterns)} at {target.gateway}")
+        for number, message in enumerate(subscription, 1):
+            show(message.message, is_json=target.is_json)
+            if number == manner.count:
+                break
+
+
+def show(message: Message, *, is_json: bool) -> None:
+    """Print one message on one line."""
+    if is_json:
+        output.result(message_json(message))
+        return
+    time = output.style(clock(message.time), is_dim=True)
+    subject = output.style(printable(message.subject), color="cyan")
+    output.result(f"{time}  {subject}  {body_text(message)}")

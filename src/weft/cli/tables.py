@@ -1,0 +1,69 @@
+"""The tables of `weft status` and `weft top`: rows in, something to print out."""
+
+from collections.abc import Iterable, Mapping
+
+from rich.table import Table
+
+from weft.cli import output
+from weft.cli.asked import ConnectionRow, FlowRow, ServiceRow
+from weft.cli.quantities import rate, short
+from weft.cli.shown import printable
+
+
+def services(rows: Mapping[str, ServiceRow]) -> Table:
+    """The services of a gateway by name."""
+    columns = (
+        *("service", "state", "pid ", "restarts ", "connections ", "subscriptions ", "messages "),
+        *("rate ", "bytes ", "dropped ", "slow readers ", "owed "),
+    )
+    return output.table("services", columns, (_service(*item) for item in sorted(rows.items())))
+
+
+def connections(title: str, rows: Iterable[ConnectionRow]) -> Table:
+    """Connections: who they are, what they publish, what they have yet to read."""
+    columns = (
+        *("number ", "name", "address", "client", "subscriptions ", "messages ", "rate "),
+        *("bytes ", "owed ", "dropped "),
+    )
+    return output.table(
+        title,
+        columns,
+        (
+            (
+                *(str(row.number), printable(row.name), printable(row.address)),
+                *(printable(row.client), f"{row.subscriptions:,}", short(row.messages)),
+                *(rate(row.message_rate), rate(row.byte_rate, "B")),
+                *(short(row.owed_bytes, "B"), short(row.dropped)),
+            )
+            for row in rows
+        ),
+    )
+
+
+def subjects(title: str, rows: Iterable[FlowRow]) -> Table:
+    """Subjects: what is published to each."""
+    return output.table(
+        title,
+        ("subject", "rate ", "bytes ", "messages ", "total "),
+        (
+            (
+                *(printable(row.subject), rate(row.message_rate), rate(row.byte_rate, "B")),
+                *(short(row.messages), short(row.bytes, "B")),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _service(name: str, row: ServiceRow) -> list[str]:
+    worker = [printable(name), printable(row.state), str(row.pid or ""), f"{row.restarts:,}"]
+    totals = row.status
+    if totals is None:
+        return worker
+    return [
+        *worker,
+        *(f"{totals.connections:,}", f"{totals.subscriptions:,}", short(totals.messages_in)),
+        *(rate(totals.message_rate), rate(totals.byte_rate, "B")),
+        *(short(sum(totals.dropped.values())), f"{totals.slow_readers:,}"),
+        short(totals.backlog_bytes, "B"),
+    ]

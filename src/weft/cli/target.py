@@ -1,0 +1,145 @@
+"""Which gateway and service a command talks to: the options that all of them share."""
+
+import functools
+import logging
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+import weft
+from weft.cli import output
+from weft.cli.shown import printable
+from weft.client.aio import Connecting
+from weft.client.status import Status, StatusCallback, What
+from weft.errors import BadOption
+
+DEFAULT_GATEWAY = "127.0.0.1:7411"
+DEFAULT_SERVICE = "default"
+
+# What the client would log is told by a Teller, in the words of the command line.
+_SILENT = logging.getLogger("weft.cli")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+_TOLD = {What.DISCONNECTED, What.FAILED, What.REFUSED, What.GAP, What.DROPPED}
+
+
+class Teller:
+    """Tells on standard error what a person should know of a connection."""
+
+    def __init__(self) -> None:
+        self._connects = 0
+
+    def __call__(self, status: Status) -> None:
+        """Tell a loss, a failure, and that it is there again; not that all goes well.
+
+        What keeps the first connection from being made is raised, and told by whoever hears that.
+        """
+        self._connects += status.what is What.CONNECTED
+        is_told = status.what in _TOLD or (status.what is What.CONNECTED and self._connects > 1)
+        if is_told and self._connects:
+            reason = f": {printable(str(status.error))}" if status.error else ""
+            output.news(f"{status.what}: {printable(status.detail)}{reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to connect, as whom, and how to print what comes."""
+
+    gateway: str
+    service: str
+    name: str
+    tls_ca: str | None
+    is_json: bool
+
+    def open(self, on_status: StatusCallback | None = None) -> weft.Connection:
+        """A blocking connection; what becomes of it is told on standard error.
+
+        Raises:
+            Unreachable: no gateway answers there.
+        """
+        return weft.Connection(
+            self.gateway,
+            service=self.service,
+            name=self.name,
+            tls=self.tls(),
+            on_status=on_status or Teller(),
+            logger=_SILENT,
+        )
+
+    def connect(self) -> Connecting:
+        """The same as `async with`, for a command with a loop of its own."""
+        return weft.connect(
+            self.gateway,
+            service=self.service,
+            name=self.name,
+            tls=self.tls(),
+            on_status=Teller(),
+            logger=_SILENT,
+        )
+
+    def tls(self) -> ssl.SSLContext | None:
+        """How a tls:// gateway is checked; None for the system's certificates.
+
+        Raises:
+            BadOption: the file holds no certificates.
+        """
+        if self.tls_ca is None:
+            return None
+        try:
+            return ssl.create_default_context(cafile=self.tls_ca)
+        except (OSError, ssl.SSLError) as error:
+            raise BadOption(f"--tls-ca {self.tls_ca} holds no certificates: {error}") from error
+
+
+def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the shared options; it gets them as one `target`."""
+
+    @functools.wraps(command)
+    def with_target(**options: Any) -> Any:
+        target = Target(**{name: options.pop(name) for name in Target.__dataclass_fields__})
+        return command(target=target, **options)
+
+    for option in reversed(_OPTIONS):
+        option(with_target)
+    return with_target
+
+
+_OPTIONS = (
+    click.option(
+        "--gateway",
+        metavar="HOST:PORT",
+        envvar="WEFT_GATEWAY",
+        default=DEFAULT_GATEWAY,
+        show_default=True,
+        show_envvar=True,
+        help="The gateway; tls://HOST:PORT for TLS.",
+    ),
+    click.option(
+        "--service",
+        metavar="NAME",
+        envvar="WEFT_SERVICE",
+        default=DEFAULT_SERVICE,
+        show_default=True,
+        show_envvar=True,
+        help="The service to join.",
+    ),
+    click.option(
+        "--name",
+        metavar="NAME",
+        envvar="WEFT_NAME",
+        default="",
+        show_envvar=True,
+        help="The name to announce, such as me.1; the gateway chooses one if there is none.",
+    ),
+    click.option(
+        "--tls-ca",
+        type=click.Path(exists=True, dir_okay=False),
+        envvar="WEFT_TLS_CA",
+        show_envvar=True,
+        help="The certificates that a tls:// gateway is checked against.",
+    ),
+    click.option("--json", "is_json", is_flag=True, help="Print JSON, one object a line."),
+)

@@ -1,0 +1,177 @@
+"""`weft top`: what is going on in a service right now, drawn again and again."""
+
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Group, RenderableType
+from rich.live import Live
+
+from weft import Connection
+from weft.cli import output, tables
+from weft.cli.asked import Answer, ConnectionRow, FlowRow, ServiceTotals, ask, check_service, read
+from weft.cli.help_text import examples
+from weft.cli.quantities import rate, short
+from weft.cli.shown import clock, to_json
+from weft.cli.target import Target, target_options
+from weft.errors import ConnectionLost
+
+# As many as a gateway tells in one answer, so that the busiest are among them.
+_ASKED = {"limit": 1000}
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How often to look, and at how much."""
+
+    once: bool
+    interval: float
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One look at a service."""
+
+    time_ns: int
+    status: Answer
+    subjects: list[FlowRow]
+    connections: list[ConnectionRow]
+    slow_readers: list[ConnectionRow]
+
+
+@click.command(
+    epilog=examples(
+        "weft top",
+        "weft top --once --json",
+    )
+)
+@click.option("--once", is_flag=True, help="Show one picture and end.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    metavar="S",
+    help="How many seconds there are between two pictures.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How many rows each table has at most.",
+)
+@target_options
+def top(target: Target, **options: Any) -> None:
+    """Show what is going on right now.
+
+    The busiest subjects and connections of a service, and its slow readers.
+    """
+    manner = Manner(**options)
+    check_service(target)
+    # A lost connection is in the picture; words beside it would spoil it.
+    with target.open(on_status=lambda _: None) as connection:
+        if manner.once:
+            _print(target, look(connection, manner.limit))
+        elif target.is_json or not output.is_terminal(sys.stdout):
+            while True:
+                _print(target, look(connection, manner.limit))
+                time.sleep(manner.interval)
+        else:
+            _draw(target, connection, manner)
+
+
+def look(connection: Connection, limit: int) -> Picture:
+    """Ask the gateway for one picture."""
+    status = ask(connection, "status")
+    flows = read(ask(connection, "flows", _ASKED)["flows"], list[FlowRow])
+    known = read(ask(connection, "connections", _ASKED)["connections"], list[ConnectionRow])
+    # What is seen only because this command looks is not what is going on.
+    flows = [flow for flow in flows if not flow.subject.startswith("_WEFT")]
+    there = [row for row in known if row.name != connection.name]
+    return Picture(
+        time_ns=time.time_ns(),
+        status=status,
+        subjects=by_subject(flows)[:limit],
+        connections=sorted(there, key=lambda row: row.message_rate, reverse=True)[:limit],
+        slow_readers=sorted(
+            (row for row in there if row.is_behind), key=lambda row: row.owed_bytes, reverse=True
+        )[:limit],
+    )
+
+
+def by_subject(flows: Iterable[FlowRow]) -> list[FlowRow]:
+    """The flows of each subject taken together, the busiest first."""
+    totals: dict[str, FlowRow] = {}
+    for flow in flows:
+        known = totals.get(flow.subject, FlowRow(subject=flow.subject))
+        totals[flow.subject] = FlowRow(
+            subject=flow.subject,
+            messages=known.messages + flow.messages,
+            bytes=known.bytes + flow.bytes,
+            message_rate=known.message_rate + flow.message_rate,
+            byte_rate=known.byte_rate + flow.byte_rate,
+        )
+    return sorted(totals.values(), key=lambda flow: flow.message_rate, reverse=True)
+
+
+def _draw(target: Target, connection: Connection, manner: Manner) -> None:
+    """Draw on the whole terminal; a lost connection is shown, and looked for again."""
+    with Live(console=output.console(), screen=True, auto_refresh=False) as live:
+        while True:
+            try:
+                shown = _drawn(target, look(connection, manner.limit))
+            except ConnectionLost as error:
+                shown = f"{target.gateway}: {error}; trying again"
+            live.update(shown, refresh=True)
+            time.sleep(manner.interval)
+
+
+def _print(target: Target, picture: Picture) -> None:
+    if target.is_json:
+        output.result(to_json(_values(target, picture)))
+    else:
+        output.show(_drawn(target, picture), "")
+
+
+def _values(target: Target, picture: Picture) -> Answer:
+    return {
+        "time": picture.time_ns,
+        "service": target.service,
+        "status": picture.status,
+        **msgspec.to_builtins(
+            {
+                "subjects": picture.subjects,
+                "connections": picture.connections,
+                "slow_readers": picture.slow_readers,
+            }
+        ),
+    }
+
+
+def _drawn(target: Target, picture: Picture) -> RenderableType:
+    parts: list[RenderableType] = [
+        _headline(target, picture),
+        "",
+        tables.subjects("subjects by rate", picture.subjects),
+        "",
+        tables.connections("connections by rate", picture.connections),
+    ]
+    if picture.slow_readers:
+        parts += ["", tables.connections("slow readers", picture.slow_readers)]
+    return Group(*parts)
+
+
+def _headline(target: Target, picture: Picture) -> str:
+    totals = read(picture.status, ServiceTotals)
+    return (
+        f"{clock(picture.time_ns)[:8]}  service {target.service} at {target.gateway}:"
+        f" {totals.connections:,} connections, {rate(totals.message_rate)},"
+        f" {rate(totals.byte_rate, 'B')}, {short(sum(totals.dropped.values()))} dropped,"
+        f" {totals.slow_readers:,} slow readers owed {short(totals.backlog_bytes, 'B')}"
+    )

@@ -1,0 +1,34 @@
+"""`weft version`: which Weft, how its core was built, and on what it runs."""
+
+import platform
+from importlib import metadata
+
+import click
+
+from weft.cli import output
+from weft.cli.shown import to_json
+from weft.core import codec
+
+
+def installed_version() -> str:
+    """The version of the installed package."""
+    return metadata.version("weft")
+
+
+@click.command()
+@click.option("--json", "is_json", is_flag=True, help="Print JSON.")
+def version(is_json: bool) -> None:
+    """Say which Weft this is."""
+    core = "compiled" if codec.__file__.endswith(".so") else "interpreted"
+    facts = {
+        "version": installed_version(),
+        "core": core,
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }
+    if is_json:
+        output.result(to_json(facts))
+        return
+    output.result(
+        f"weft {facts['version']}, {core} core, Python {facts['python']}, {facts['system']}"
+    )

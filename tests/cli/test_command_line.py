@@ -1,0 +1,61 @@
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from weft.cli.command_line import weft
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+NAMES = sorted(weft.commands)
+
+
+def test_there_is_a_command_for_everything() -> None:
+    assert list(weft.commands) == [
+        *("serve", "pub", "sub", "req", "reply", "status", "top", "bench"),
+        *("version", "completion"),
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], *([name, "--help"] for name in NAMES)])
+def test_every_command_explains_itself(arguments: list[str]) -> None:
+    done = CliRunner().invoke(weft, arguments, prog_name="weft")
+    assert done.exit_code == 0
+    assert done.output.startswith(
+        f"Usage: weft {arguments[0] if len(arguments) > 1 else ''}".strip()
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_and_option_is_on_the_page(name: str) -> None:
+    assert f"`weft {name}`" in PAGE
+    for parameter in weft.commands[name].params:
+        if isinstance(parameter, click.Option):
+            assert any(option in PAGE for option in parameter.opts), parameter.opts
+            assert parameter.help, f"{name} {parameter.opts[0]} does not say what it is for"
+
+
+def test_no_command_at_all_shows_the_help(run_here: Run) -> None:
+    done = run_here()
+    assert done.returncode == 2
+    assert "Usage: weft" in done.stderr
+
+
+def test_an_unknown_option_is_one_sentence(run_here: Run) -> None:
+    done = run_here("pub", "--colour")
+    assert done.returncode == 2
+    assert done.stderr.startswith("weft: no such option")
+    assert done.stderr.endswith("; see 'weft pub --help'\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_traceback_is_shown_only_on_demand(
+    run_here: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Traceback" not in run_here("pub", "a..b", "x", "--gateway", "127.0.0.1:1").stderr
+    monkeypatch.setenv("WEFT_DEBUG", "1")
+    assert "Traceback" in run_here("pub", "a..b", "x", "--gateway", "127.0.0.1:1").stderr

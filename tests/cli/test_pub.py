@@ -1,0 +1,139 @@
+import asyncio
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from weft import Connection
+from weft.cli.command_line import run
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., AbstractAsyncContextManager[asyncio.subprocess.Process]]
+
+
+class Terminal(io.StringIO):
+    """A stream that says that a person is there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "shown"),
+    [
+        (["21,5 °C"], None, ['{"":"21,5 °C"}']),
+        (
+            ["--field", "value:double=21.5", "--field", "unit=C"],
+            None,
+            ['{"value":21.5,"unit":"C"}'],
+        ),
+        (["--message-json", '{"a":[1]}', "--field", "b=2"], None, ['{"a":[1],"b":"2"}']),
+        ([], b"one\ntwo\n", ['{"":"one"}', '{"":"two"}']),
+        (["-"], b"one\n", ['{"":"one"}']),
+        (["--json-lines"], b'{"a":1}\n{"b":2}\n', ['{"a":1}', '{"b":2}']),
+        (["same", "--count", "3"], None, ['{"":"same"}'] * 3),
+        (["same", "--count", "3", "--rate", "1000", "--ack"], None, ['{"":"same"}'] * 3),
+    ],
+)
+def test_what_was_typed_arrives(
+    gateway: str, run_here: Run, arguments: list[str], given: bytes | None, shown: list[str]
+) -> None:
+    with Connection(gateway) as connection, connection.subscribe("tests.pub") as subscription:
+        done = run_here("pub", "tests.pub", *arguments, given=given)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        received = [next(subscription).to_json() for _ in shown]
+    assert received == shown
+
+
+def test_the_reply_subject_is_passed_on(gateway: str, run_here: Run) -> None:
+    with Connection(gateway) as connection, connection.subscribe("tests.reply") as subscription:
+        assert run_here("pub", "tests.reply", "x", "--reply", "tests.answers").returncode == 0
+        assert next(subscription).reply == "tests.answers"
+
+
+def test_json_tells_what_was_sent(gateway: str, run_here: Run) -> None:
+    done = run_here("pub", "--gateway", gateway, "tests.counted", "four", "--count", "5", "--json")
+    facts = json.loads(done.stdout)
+    assert facts.pop("seconds") > 0
+    assert facts == {"subject": "tests.counted", "messages": 5, "bytes": 20}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["a..b", "x"], "weft: bad subject: 'a..b' is not a legal subject: element 2 is empty\n"),
+        (["a.*", "x"], "weft: bad subject: subject 'a.*' holds a wildcard; only a pattern may\n"),
+        (["a", "x", "--field", "b=1"], "either a text or fields"),
+        (["a", "--field", "n:int32=x"], "'x' is not a whole number"),
+        (["a", "--message-json", "{"], "not JSON"),
+        (["a", "--json-lines", "x"], "--json-lines is for standard input"),
+        (["a", "--count", "2"], "--count repeats one message"),
+        (["a", "-", "--field", "b=1"], "either lines or fields"),
+        (["a", "x", "--count", "0"], "0 is not in the range"),
+        (["a", "x", "--rate", "0"], "0.0 is not in the range"),
+        ([], "missing argument 'SUBJECT'; see 'weft pub --help'"),
+        (["a", "x", "--gateway", "nowhere:99999999"], "has no port in 1 … 65535"),
+    ],
+)
+@pytest.mark.usefixtures("gateway")
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    run_here: Run, arguments: list[str], sentence: str
+) -> None:
+    done = run_here("pub", *arguments)
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_at_a_terminal_there_must_be_something_to_publish(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for stream in (Terminal(), None):
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert run(["pub", "a"]) == 2
+        assert "nothing to publish" in capsys.readouterr().err
+
+
+def test_at_a_terminal_it_tells_what_it_did(gateway: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert run(["pub", "a.b", "x", "--gateway", gateway]) == 0
+    assert terminal.getvalue().endswith("weft: published 1 message to a.b\n")
+    assert run(["pub", "a.b", "x", "--count", "2000", "--gateway", gateway]) == 0
+    assert "weft: published 2,000 messages to a.b in " in terminal.getvalue()
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_refused_subject_is_a_failure(run_here: Run) -> None:
+    done = run_here("pub", "_WEFT.event.connected", "forged")
+    assert done.returncode == 1
+    assert done.stderr.startswith("weft: reserved: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_no_gateway_is_a_failure(run_here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_GATEWAY", "127.0.0.1:1")
+    done = run_here("pub", "a", "x")
+    assert done.returncode == 1
+    assert done.stderr.startswith("weft: unreachable: no gateway answers at ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("gateway")
+async def test_lines_are_published_as_they_come(started: Start) -> None:
+    async with started("sub", "tests.lines") as reader, started("pub", "tests.lines") as writer:
+        assert reader.stdout
+        assert reader.stderr
+        assert writer.stdin
+        await reader.stderr.readline()
+        for text in (b"first", b"second"):
+            writer.stdin.write(text + b"\n")
+            await writer.stdin.drain()
+            assert (await reader.stdout.readline()).endswith(b"  tests.lines  %s\n" % text)
+        writer.stdin.close()
+        assert await writer.wait() == 0

@@ -1,0 +1,139 @@
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.cli import serve
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., AbstractAsyncContextManager[asyncio.subprocess.Process]]
+
+CERTIFICATES = Path(__file__).parents[1] / "gateway" / "certificates"
+ANYWHERE = ("serve", "--listen", "127.0.0.1:0")
+
+
+async def address_of(process: asyncio.subprocess.Process) -> str:
+    """Where a gateway says that it is ready."""
+    assert process.stdout is not None
+    line = (await process.stdout.readline()).decode()
+    return line.partition(" is ready on ")[2].partition(";")[0]
+
+
+async def test_it_serves_until_it_is_told_to_stop(started: Start) -> None:
+    async with started(*ANYWHERE, "--name", "london") as process:
+        address = await address_of(process)
+        async with weft.connect(address) as connection:
+            await connection.publish("a", "x", acknowledge=True)
+        process.send_signal(signal.SIGTERM)
+        _, log = await process.communicate()
+        assert process.returncode == 0
+        assert b"gateway=london" in log
+        assert b"Traceback" not in log
+
+
+async def test_an_interrupt_drains_it_too(started: Start) -> None:
+    async with started(*ANYWHERE) as process:
+        await address_of(process)
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 0
+
+
+async def test_it_tells_what_to_try(started: Start) -> None:
+    async with started(*ANYWHERE) as process:
+        address = await address_of(process)
+        assert process.stdout is not None
+        lines = [(await process.stdout.readline()).decode().split() for _ in range(3)]
+        assert [line[-2:] for line in lines] == [["--gateway", address]] * 3
+        assert [line[-4] if "top" not in line else line[-3] for line in lines] == [
+            *("sub", "greetings.world", "top")
+        ]
+
+
+async def test_logs_can_be_json(started: Start) -> None:
+    async with started(*ANYWHERE, "--log-format", "json") as process:
+        assert process.stderr is not None
+        assert json.loads(await process.stderr.readline())["level"] == "info"
+        process.send_signal(signal.SIGTERM)
+        out, _ = await process.communicate()
+        assert out == b""
+
+
+async def test_an_option_wins_over_the_file(started: Start, tmp_path: Path) -> None:
+    file = tmp_path / "weft.toml"
+    file.write_text('name = "filed"\nlisten = "127.0.0.1:0"\n')
+    async with started("serve", "--config", str(file), "--name", "typed") as process:
+        assert process.stdout is not None
+        assert b"gateway typed is ready" in await process.stdout.readline()
+
+
+async def test_everything_can_be_said_through_tls(started: Start, run_here: Run) -> None:
+    keys = (
+        "--tls-cert",
+        str(CERTIFICATES / "first.pem"),
+        "--tls-key",
+        str(CERTIFICATES / "first.key"),
+    )
+    async with started(*ANYWHERE, *keys) as process:
+        address = (await address_of(process)).replace("127.0.0.1", "localhost")
+        assert address.startswith("tls://")
+        trusting = ("--gateway", address, "--tls-ca", str(CERTIFICATES / "first.pem"))
+        done = await asyncio.to_thread(run_here, "pub", "a", "x", *trusting)
+        assert (done.returncode, done.stderr) == (0, "")
+        done = await asyncio.to_thread(run_here, "status", *trusting)
+        assert (done.returncode, done.stderr) == (0, "")
+        done = await asyncio.to_thread(run_here, "pub", "a", "x", "--gateway", address)
+        assert done.returncode == 1
+        assert "certificate verify failed" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--listen", "nowhere"], "'nowhere' is not HOST:PORT"),
+        (["--listen", "0.0.0.0:7411"], "is not a loopback address"),
+        (["--name", "a b"], "name 'a b' is not"),
+        (["--tls-cert", "x.pem"], "tls.cert and tls.key belong together"),
+        (["--config", "/no/such/file"], "/no/such/file cannot be read"),
+        (["--log-level", "loud"], "'loud' is not one of"),
+        (["extra"], "got unexpected extra argument"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    run_here: Run, arguments: list[str], sentence: str
+) -> None:
+    done = run_here("serve", *arguments)
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+async def test_an_address_in_use_is_a_failure(gateway: str, started: Start) -> None:
+    async with started("serve", "--listen", gateway) as process:
+        _, err = await process.communicate()
+        assert process.returncode == 1
+        assert f"cannot listen on {gateway}" in err.decode()
+        assert b"Traceback" not in err
+
+
+def test_the_command_is_named_as_another_terminal_can_call_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    assert serve.command_name() == "weft"
+    monkeypatch.delenv("VIRTUAL_ENV")
+    assert serve.command_name() == f"{sys.executable} -m weft.cli"
+    script = tmp_path / "venv" / "bin" / "weft"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    assert serve.command_name() == str(script)
+    monkeypatch.chdir(tmp_path)
+    assert serve.command_name() == "venv/bin/weft"

@@ -1,0 +1,85 @@
+import json
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+import weft
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_gateway_services_and_connections_are_shown(gateway: str, run_here: Run) -> None:
+    with weft.Connection(gateway, name="seen.1"):
+        done = run_here("status")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"gateway tested at {gateway}, ready, Weft ")
+    assert "\nservices\n" in done.stdout
+    assert "\ndefault " in done.stdout
+    assert "\nconnections of default\n" in done.stdout
+    assert " seen.1 " in done.stdout
+
+
+def test_json_has_exact_numbers(gateway: str, run_here: Run) -> None:
+    with weft.Connection(gateway, name="seen.2") as connection:
+        connection.publish("status.json", "x", acknowledge=True)
+        values = json.loads(run_here("status", "--json").stdout)
+    assert values["gateway"] == "tested"
+    assert values["services"]["default"]["status"]["connections"] >= 1
+    [row] = [row for row in values["connections"] if row["name"] == "seen.2"]
+    assert row["messages"] == 1
+
+
+@pytest.mark.req("HUB-5")
+def test_a_connection_is_looked_up_by_name_or_number(gateway: str, run_here: Run) -> None:
+    with (
+        weft.Connection(gateway, name="seen.3") as connection,
+        connection.subscribe(["status.a", "status.>"], group="g", policy="latest"),
+    ):
+        by_name = run_here("status", "--connection", "seen.3")
+        rows = json.loads(run_here("status", "--connection", "seen.3", "--json").stdout)
+        number = str(rows["subscriptions"][0]["connection"])
+        by_number = run_here("status", "--connection", number)
+    assert by_name.returncode == 0
+    assert by_name.stdout.splitlines()[0] == "subscriptions of seen.3"
+    shown = {tuple(line.split()[2:]) for line in by_name.stdout.splitlines()[2:]}
+    assert shown == {("status.a", "g", "latest"), ("status.>", "g", "latest")}
+    assert by_number.stdout.splitlines()[2:] == by_name.stdout.splitlines()[2:]
+
+
+@pytest.mark.req("HUB-5")
+def test_a_subject_is_looked_up(gateway: str, run_here: Run) -> None:
+    with (
+        weft.Connection(gateway, name="seen.4") as connection,
+        connection.subscribe("status.*"),
+    ):
+        done = run_here("status", "--subject", "status.anything")
+        values = json.loads(run_here("status", "--subject", "status.x", "--json").stdout)
+    assert done.stdout.splitlines()[0] == "subscribers of status.anything"
+    assert [line.split()[1] for line in done.stdout.splitlines()[2:]] == ["seen.4"]
+    assert [row["name"] for row in values["subscribers"]] == ["seen.4"]
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_service_is_not_started_by_looking_at_it(run_here: Run) -> None:
+    shown = run_here("status", "--service", "unheard-of")
+    looked_up = run_here("status", "--service", "unheard-of", "--subject", "a")
+    services = json.loads(run_here("status", "--json").stdout)["services"]
+    assert shown.returncode == 0
+    assert looked_up.returncode == 1
+    assert "does not run a service 'unheard-of', only " in looked_up.stderr
+    assert "unheard-of" not in services
+
+
+def test_only_one_thing_is_looked_up_at_once(run_here: Run) -> None:
+    done = run_here("status", "--connection", "a", "--subject", "b")
+    assert done.returncode == 2
+    assert "not for both" in done.stderr
+
+
+def test_what_is_no_gateway_is_a_failure(run_here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_GATEWAY", "127.0.0.1:1")
+    done = run_here("status")
+    assert done.returncode == 1
+    assert done.stderr.startswith("weft: unreachable: ")
+    assert done.stderr.count("\n") == 1

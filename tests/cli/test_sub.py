@@ -1,0 +1,154 @@
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+import weft
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., AbstractAsyncContextManager[asyncio.subprocess.Process]]
+
+
+async def line_of(stream: asyncio.StreamReader | None) -> str:
+    """The next line of a process's output."""
+    assert stream is not None
+    return (await stream.readline()).decode()
+
+
+async def test_each_message_is_a_line(gateway: str, started: Start) -> None:
+    async with started("sub", "shown.>", "other", "--count", "3") as process:
+        assert "listening to shown.>, other at " in await line_of(process.stderr)
+        async with weft.connect(gateway) as connection:
+            await connection.publish("shown.a", weft.Message(city="London", temp=21.5))
+            await connection.publish("unseen", "x")
+            await connection.publish("other", "text\x1b[2J")
+            await connection.publish("shown.b", b"\xff\x00")
+        lines = [await line_of(process.stdout) for _ in range(3)]
+        assert [line.split("  ", 1)[1] for line in lines] == [
+            'shown.a  city="London" temp=21.5\n',
+            "other  text\\x1b[2J\n",
+            "shown.b  <2 bytes: ff00>\n",
+        ]
+        assert await process.wait() == 0
+
+
+async def test_json_has_everything(gateway: str, started: Start) -> None:
+    async with started("sub", "--json", "json.sub", "--count", "1") as process:
+        await line_of(process.stderr)
+        async with weft.connect(gateway) as connection:
+            await connection.publish("json.sub", "hello", reply="answers.here")
+        values = json.loads(await line_of(process.stdout))
+        assert values["subject"] == "json.sub"
+        assert values["reply"] == "answers.here"
+        assert values["text"] == "hello"
+        assert min(values[key] for key in ("origin", "publisher", "sequence", "time")) > 0
+
+
+async def test_a_listener_takes_no_request_from_anybody(gateway: str, started: Start) -> None:
+    async with started("sub", "asked.only") as process:
+        await line_of(process.stderr)
+        async with weft.connect(gateway) as connection:
+            try:
+                await connection.send_request("asked.only", "x", timeout=5)
+            except weft.errors.NotKnown:
+                return
+            raise AssertionError("the listener was chosen to answer")
+
+
+async def test_members_of_a_group_share_what_comes(gateway: str, started: Start) -> None:
+    lines: asyncio.Queue[tuple[int, str]] = asyncio.Queue(100)
+
+    async def pass_on(number: int, process: asyncio.subprocess.Process) -> None:
+        while line := await line_of(process.stdout):
+            await lines.put((number, line.split()[-1]))
+
+    async with (
+        started("sub", "--group", "g", "shared") as one,
+        started("sub", "--group", "g", "shared") as two,
+        asyncio.TaskGroup() as group,
+    ):
+        await line_of(one.stderr)
+        await line_of(two.stderr)
+        readers = [group.create_task(pass_on(*each)) for each in enumerate((one, two))]
+        async with weft.connect(gateway) as connection:
+            for number in range(20):
+                await connection.publish("shared", str(number))
+            shown = [await lines.get() for _ in range(20)]
+        for reader in readers:
+            reader.cancel()
+    assert {number for number, _ in shown} == {0, 1}
+    assert sorted(int(text) for _, text in shown) == list(range(20))
+
+
+@pytest.mark.usefixtures("gateway")
+async def test_an_interrupt_ends_it_with_130(started: Start) -> None:
+    async with started("sub", "never") as process:
+        await line_of(process.stderr)
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+        assert (process.returncode, out) == (130, b"")
+        assert b"Traceback" not in err
+
+
+async def test_lost_messages_are_told(gateway: str, started: Start) -> None:
+    nowhere = asyncio.subprocess.DEVNULL
+    async with started("sub", "--policy", "drop_old", "flood", stdout=nowhere) as process:
+        await line_of(process.stderr)
+        process.send_signal(signal.SIGSTOP)
+        async with weft.connect(gateway) as connection:
+            # More than the sockets, the gateway and the client hold for it.
+            for _ in range(600):
+                await connection.publish("flood", bytes(100_000))
+            await connection.flush()
+        process.send_signal(signal.SIGCONT)
+        assert (await line_of(process.stderr)).startswith("weft: gap: ")
+
+
+async def test_a_lost_connection_and_a_new_one_are_told(started: Start) -> None:
+    async with started("serve", "--listen", "127.0.0.1:0") as first:
+        address = (await line_of(first.stdout)).partition(" ready on ")[2].partition(";")[0]
+        async with started("sub", "again", "--gateway", address) as process:
+            await line_of(process.stderr)
+            first.kill()
+            assert (await line_of(process.stderr)).startswith("weft: disconnected: ")
+            async with started("serve", "--listen", address) as second:
+                await line_of(second.stdout)
+                while not (line := await line_of(process.stderr)).startswith("weft: connected: "):
+                    assert line.startswith(("weft: failed: ", "weft: gap: "))
+                async with weft.connect(address) as connection:
+                    await connection.publish("again", "still there")
+                assert (await line_of(process.stdout)).endswith("  again  still there\n")
+
+
+async def test_a_reader_that_goes_away_ends_it_quietly(gateway: str, started: Start) -> None:
+    read, write = os.pipe()
+    async with started("sub", "piped", stdout=write) as process:
+        os.close(write)
+        os.close(read)
+        await line_of(process.stderr)
+        async with weft.connect(gateway) as connection:
+            while process.returncode is None:
+                await connection.publish("piped", "x")
+                await connection.flush()
+        assert process.returncode == 141
+        assert process.stderr is not None
+        assert await process.stderr.read() == b""
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_pattern_that_cannot_be_is_refused(run_here: Run) -> None:
+    done = run_here("sub", "a.>.b")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "'>' may only be the last element" in done.stderr
+
+
+def test_a_policy_that_does_not_exist_is_refused(run_here: Run) -> None:
+    done = run_here("sub", "a", "--policy", "perhaps")
+    assert done.returncode == 2
+    assert "'perhaps' is not one of" in done.stderr

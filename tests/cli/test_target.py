@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from weft.cli.target import Target, Teller, target_options
+from weft.client.status import Status, What
+from weft.errors import BadOption, SlowReader
+
+
+@click.command()
+@target_options
+def shown(target: Target) -> None:
+    """Print the target."""
+    click.echo(repr(target))
+
+
+def target_with(tls_ca: str | None) -> Target:
+    return Target(gateway="g", service="s", name="", tls_ca=tls_ca, is_json=False)
+
+
+def target_of(*arguments: str, **environment: str) -> str:
+    done = CliRunner().invoke(shown, arguments, env=environment)
+    assert done.exit_code == 0
+    return done.output.strip()
+
+
+def test_defaults_lead_to_a_gateway_on_this_machine() -> None:
+    assert target_of() == repr(
+        Target(gateway="127.0.0.1:7411", service="default", name="", tls_ca=None, is_json=False)
+    )
+
+
+def test_the_environment_can_say_where() -> None:
+    assert target_of(WEFT_GATEWAY="a:1", WEFT_SERVICE="s", WEFT_NAME="me.1") == repr(
+        Target(gateway="a:1", service="s", name="me.1", tls_ca=None, is_json=False)
+    )
+
+
+def test_an_option_wins_over_the_environment() -> None:
+    assert "gateway='b:2'" in target_of("--gateway", "b:2", WEFT_GATEWAY="a:1")
+
+
+def test_certificates_come_from_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_text("nonsense")
+    with pytest.raises(BadOption, match="holds no certificates"):
+        target_with(str(file)).tls()
+    assert target_with(None).tls() is None
+
+
+def test_losses_are_told_and_that_all_is_well_again(capsys: pytest.CaptureFixture[str]) -> None:
+    tell = Teller()
+    tell(Status(What.FAILED, "attempt 1 failed"))
+    tell(Status(What.CONNECTED, "connected to g"))
+    tell(Status(What.GAP, "3 messages were missed\x1b"))
+    tell(Status(What.DISCONNECTED, "g was lost", SlowReader("too slow")))
+    tell(Status(What.RECONNECTING, "in 0.1 s"))
+    tell(Status(What.CONNECTED, "connected to g"))
+    assert capsys.readouterr().err.splitlines() == [
+        "weft: gap: 3 messages were missed\\x1b",
+        "weft: disconnected: g was lost: too slow",
+        "weft: connected: connected to g",
+    ]

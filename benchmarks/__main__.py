@@ -6,9 +6,15 @@ import platform
 import sys
 from types import ModuleType
 
-from benchmarks import compiled, subscriptions
+from benchmarks import compiled, idle, services, stopped, subscriptions
 
-BENCHMARKS: dict[str, ModuleType] = {"compiled": compiled, "subscriptions": subscriptions}
+BENCHMARKS: dict[str, ModuleType] = {
+    "compiled": compiled,
+    "subscriptions": subscriptions,
+    "idle": idle,
+    "services": services,
+    "stopped": stopped,
+}
 
 
 def main() -> int:

@@ -71,7 +71,7 @@ def _nanoseconds(work: Callable[[], object], operations: int) -> float:
 
 def _measure_in_process(pure: str) -> Figures:
     program = "import json, benchmarks.compiled as c; print(json.dumps(c.measure()))"
-    done = subprocess.run(  # noqa: S603  # our own program and interpreter
+    done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "WEFT_PURE": pure},
         stdout=subprocess.PIPE,

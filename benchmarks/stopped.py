@@ -1,0 +1,108 @@
+"""A thousand subscribers, half of which stop reading: do the others notice, and what does it cost?
+
+One process holds 500 subscribers that measure, others hold 500 each that are stopped by SIGSTOP.
+The measuring ones are compared with a run in which everybody reads. Then, for a minute, a new 500
+is stopped every few seconds, so that there are stopped readers all the time.
+"""
+
+import signal
+import statistics
+import time
+
+from benchmarks.running import Figures, Gateway, Load, load, rss_bytes
+
+HALF = 500
+SUBJECT = "load.0"
+SIZE = 128
+MESSAGES = 20_000
+WINDOW = 500
+ROUNDS = 5
+SOAK_S = 60
+FRESH_EVERY_S = 12
+# What one reader may be owed, by default; the ceiling is this for each of the stopped.
+BOUND_BYTES = 8 << 20
+
+
+def run() -> Figures:
+    """Measure in turns with everybody reading and with half of them stopped, then for a minute."""
+    with Gateway() as gateway:
+        reading: list[float] = []
+        stopped: list[float] = []
+        for _ in range(ROUNDS):
+            reading.append(_round(gateway, is_stopped=False))
+            stopped.append(_round(gateway, is_stopped=True))
+        soak = _soak(gateway)
+    return {
+        "reading_per_s": statistics.median(reading),
+        "stopped_per_s": statistics.median(stopped),
+        "ratio": statistics.median(stopped) / statistics.median(reading),
+        **soak,
+    }
+
+
+def lines(figures: Figures) -> list[str]:
+    """The figures for people."""
+    mib = 1 << 20
+    first, peak, last = (figures[f"rss_{when}"] / mib for when in ("first", "peak", "last"))
+    reading, stopped = (figures[f"{who}_per_s"] / 1e6 for who in ("reading", "stopped"))
+    ceiling = first + HALF * BOUND_BYTES / mib
+    return [
+        f"{2 * HALF:,} subscribers, {HALF} of them stopped",
+        f"  the others get   {stopped:.2f} M deliveries/s, {figures['ratio']:.2f}× the full run",
+        f"  everybody reads  {reading:.2f} M/s",
+        f"  memory, {SOAK_S} s     {first:.0f} MiB, at most {peak:.0f}, at last {last:.0f}",
+        f"  its ceiling      {ceiling:,.0f} MiB",
+        f"  cut as slow      {figures['cut']:,} of {figures['stopped']:,} stopped",
+    ]
+
+
+def _flow(gateway: Gateway) -> float:
+    figures = load("flow", gateway.port, "default", 1, HALF, SIZE, MESSAGES, WINDOW)
+    return float(figures["per_s"])
+
+
+def _sitters(gateway: Gateway) -> Load:
+    sitters = Load("sit", gateway.port, "default", SUBJECT, HALF)
+    sitters.figures()
+    return sitters
+
+
+def _round(gateway: Gateway, *, is_stopped: bool) -> float:
+    sitters = _sitters(gateway)
+    if is_stopped:
+        sitters.process.send_signal(signal.SIGSTOP)
+    rate = _flow(gateway)
+    sitters.process.send_signal(signal.SIGCONT)
+    sitters.end()
+    return rate
+
+
+def _soak(gateway: Gateway) -> Figures:
+    worker = gateway.worker()
+    seen = [rss_bytes(worker)]
+    cut_before = _cut(gateway)
+    held: list[Load] = []
+    began = fresh_at = time.monotonic()
+    while time.monotonic() < began + SOAK_S:
+        if time.monotonic() >= fresh_at:
+            held.append(_sitters(gateway))
+            held[-1].process.send_signal(signal.SIGSTOP)
+            fresh_at += FRESH_EVERY_S
+        _flow(gateway)
+        seen.append(rss_bytes(worker))
+    cut = _cut(gateway) - cut_before
+    for sitters in held:
+        sitters.process.send_signal(signal.SIGCONT)
+        sitters.end()
+    return {
+        "rss_first": seen[0],
+        "rss_peak": max(seen),
+        "rss_last": seen[-1],
+        "stopped": len(held) * HALF,
+        "cut": cut,
+    }
+
+
+def _cut(gateway: Gateway) -> int:
+    ended = gateway.status()["services"]["default"]["status"]["ended"]
+    return int(ended.get("SlowReader", 0))

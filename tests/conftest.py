@@ -5,6 +5,7 @@ import inspect
 from pathlib import Path
 
 import pytest
+import trustme
 from hypothesis import settings
 
 from weft import interpreted
@@ -38,6 +39,19 @@ def pytest_configure() -> None:
     faults = [] if interpreted.IS_ASKED_FOR else faults_of_build()
     if faults:
         raise pytest.UsageError(f"{', '.join(faults)}; run 'touch setup.py' and 'make build'")
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two certificates for localhost, each with its authority: first and second."""
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("first", "second"):
+        authority = trustme.CA()
+        issued = authority.issue_cert("localhost", "127.0.0.1")
+        issued.private_key_pem.write_to_path(folder / f"{name}.key")
+        for part in (*issued.cert_chain_pems, authority.cert_pem):
+            part.write_to_path(folder / f"{name}.pem", append=True)
+    return folder
 
 
 # Long enough for anything that works, so that what hangs fails and does not stop the run.

@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,6 +16,13 @@ from weft.cli.command_line import run
 
 COMMAND = (sys.executable, "-m", "weft.cli")
 READY = re.compile(r" is ready on (127\.0\.0\.1:\d+);")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Let processes be interrupted: a shell that runs us in the background has it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ from weft.cli import serve
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., AbstractAsyncContextManager[asyncio.subprocess.Process]]
 
-CERTIFICATES = Path(__file__).parents[1] / "gateway" / "certificates"
 ANYWHERE = ("serve", "--listen", "127.0.0.1:0")
 
 
@@ -73,17 +72,19 @@ async def test_an_option_wins_over_the_file(started: Start, tmp_path: Path) -> N
         assert b"gateway typed is ready" in await process.stdout.readline()
 
 
-async def test_everything_can_be_said_through_tls(started: Start, run_here: Run) -> None:
+async def test_everything_can_be_said_through_tls(
+    started: Start, run_here: Run, certificates: Path
+) -> None:
     keys = (
         "--tls-cert",
-        str(CERTIFICATES / "first.pem"),
+        str(certificates / "first.pem"),
         "--tls-key",
-        str(CERTIFICATES / "first.key"),
+        str(certificates / "first.key"),
     )
     async with started(*ANYWHERE, *keys) as process:
         address = (await address_of(process)).replace("127.0.0.1", "localhost")
         assert address.startswith("tls://")
-        trusting = ("--gateway", address, "--tls-ca", str(CERTIFICATES / "first.pem"))
+        trusting = ("--gateway", address, "--tls-ca", str(certificates / "first.pem"))
         done = await asyncio.to_thread(run_here, "pub", "a", "x", *trusting)
         assert (done.returncode, done.stderr) == (0, "")
         done = await asyncio.to_thread(run_here, "status", *trusting)

@@ -38,6 +38,11 @@ def test_what_stands_for_a_message_is_sent_as_one(body: Body, message: Message) 
     assert sent(body).body == message_from(body).encode() == message.encode()
 
 
+def test_a_message_stands_for_itself() -> None:
+    message = Message(value=1)
+    assert message_from(message) is message
+
+
 @pytest.mark.parametrize("body", [b"x", bytearray(b"x"), memoryview(b"x")])
 def test_bytes_stand_for_an_unnamed_blob(body: Body) -> None:
     assert message_from(body) == Message.from_payload(b"x")

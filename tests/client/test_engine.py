@@ -10,6 +10,8 @@ import pytest
 from weft.client.aio import AsyncConnection, connect
 from weft.client.content import message_frame
 from weft.client.options import ConnectOptions
+from weft.client.outgoing import CONTROL_RESERVE_BYTES, FRAME_COST_BYTES, Outgoing
+from weft.client.session import unsubscribe_frame
 from weft.client.status import Gap, Status, What
 from weft.core import frames
 from weft.core.frames import Flag, Kind
@@ -265,6 +267,26 @@ async def test_pings_that_cannot_be_answered_end_the_connection(scripted: Script
         assert isinstance(status.error, Overloaded)
         flooding.cancel()
         await asyncio.wait({flooding})
+
+
+def fill_reserve(outgoing: Outgoing) -> None:
+    """Fill a buffer so that not even the frame that takes back a pattern fits."""
+    frame = unsubscribe_frame([b"a"], b"")
+    room = (1 << 20) + CONTROL_RESERVE_BYTES - outgoing.held_bytes
+    for _ in range(room // (len(frame) + FRAME_COST_BYTES)):
+        outgoing.put_control(frame)
+
+
+async def test_a_pattern_that_cannot_be_taken_back_ends_the_connection(scripted: Scripted) -> None:
+    async with (
+        scripted() as gateway,
+        meeting(gateway, buffer_bytes=1 << 20) as (connection, peer, statuses),
+    ):
+        subscription = connection.subscribe("a")
+        await peer.confirm()
+        fill_reserve(connection._engine.outgoing)
+        await subscription.close()
+        assert isinstance((await statuses.wait_for(What.DISCONNECTED)).error, Overloaded)
 
 
 async def test_a_closed_connection_takes_nothing(scripted: Scripted) -> None:

@@ -14,8 +14,6 @@ from weft.errors import Unreachable
 
 Scripted = Callable[[], AbstractAsyncContextManager[Any]]
 
-CERTIFICATES = Path(__file__).parent.parent / "gateway" / "certificates"
-
 
 class Owner:
     """Keeps what a line says."""
@@ -111,27 +109,27 @@ async def test_a_peer_that_does_not_read_blocks_the_line(scripted: Scripted) -> 
         line.abort()
 
 
-def trusting() -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=CERTIFICATES / "first.pem")
+def trusting(certificates: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=certificates / "first.pem")
 
 
-async def tls_server() -> asyncio.Server:
+async def tls_server(certificates: Path) -> asyncio.Server:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATES / "first.pem", CERTIFICATES / "first.key")
+    context.load_cert_chain(certificates / "first.pem", certificates / "first.key")
     return await asyncio.start_server(echo, "127.0.0.1", 0, ssl=context)
 
 
-async def test_a_tls_address_is_spoken_to_through_tls() -> None:
+async def test_a_tls_address_is_spoken_to_through_tls(certificates: Path) -> None:
     owner = Owner()
-    async with await tls_server() as server:
+    async with await tls_server(certificates) as server:
         address = Address("localhost", address_of(server).port, True)
-        line = await dial(address, trusting(), owner)
+        line = await dial(address, trusting(certificates), owner)
         line.write(b"secret")
         await line.ended
     assert owner.data == b"secret"
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
-    async with await tls_server() as server:
+async def test_a_certificate_that_nobody_vouches_for_is_refused(certificates: Path) -> None:
+    async with await tls_server(certificates) as server:
         with pytest.raises(Unreachable, match="certificate verify failed"):
             await dial(address_of(server, is_tls=True), None, Owner())

@@ -5,7 +5,7 @@ import pytest
 
 from weft.client.status import Gap, Status, What
 from weft.client.sync import BlockingReceived, Connection
-from weft.errors import NotOpen, Reserved, TimedOut, UsageError
+from weft.errors import BadOption, NotOpen, Reserved, TimedOut, UsageError
 
 
 @pytest.mark.req("MM-18")
@@ -43,6 +43,24 @@ def test_a_refused_subscription_raises_and_leaves_nothing_behind(gateway: str) -
         assert len(connection._engine.interests) == 0
         # The callbacks of the connection have the only one.
         assert len(connection._engine.reading._intakes) == 1
+
+
+def test_one_that_disagrees_with_another_leaves_nothing_behind(gateway: str) -> None:
+    with Connection(gateway) as connection:
+        connection.subscribe("a")
+        with pytest.raises(BadOption):
+            connection.subscribe("a", policy="latest")
+        assert len(connection._engine.interests) == 1
+        assert len(connection._engine.reading._intakes) == 2
+
+
+def test_what_was_not_taken_before_the_end_is_thrown_away(gateway: str) -> None:
+    with Connection(gateway) as connection:
+        subscription = connection.subscribe("a")
+        connection.publish("a", b"")
+        connection.flush()
+        subscription.close()
+        assert list(subscription) == []
 
 
 @pytest.mark.req("MM-1")
@@ -183,11 +201,14 @@ def test_what_a_slow_callback_cannot_take_stops_the_reading(gateway: str) -> Non
         assert seen == list(range(count))
 
 
-def test_what_overflows_is_announced(gateway: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hears_gaps", [True, False])
+def test_what_overflows_is_announced(
+    gateway: str, monkeypatch: pytest.MonkeyPatch, hears_gaps: bool
+) -> None:
     gaps: list[Gap] = []
     with Connection(gateway, queue_bytes=10_000) as connection:
         monkeypatch.setattr(connection._engine.reading, "overshoot_bytes", lambda: 0)
-        subscription = connection.subscribe("a", on_gap=gaps.append)
+        subscription = connection.subscribe("a", on_gap=gaps.append if hears_gaps else None)
         for _ in range(100):
             connection.publish("a", b"x" * 1000)
         connection.flush()
@@ -197,4 +218,4 @@ def test_what_overflows_is_announced(gateway: str, monkeypatch: pytest.MonkeyPat
         connection.publish("a", b"last")
         assert subscription.next(30).payload == b"last"
         assert 0 < got < 100
-        assert gaps == [Gap("full", 100 - got)]
+        assert gaps == ([Gap("full", 100 - got)] if hears_gaps else [])

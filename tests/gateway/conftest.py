@@ -1,4 +1,4 @@
-"""What the gateway's tests share: certificates that were made for them and are worth nothing."""
+"""What the gateway's tests share."""
 
 from pathlib import Path
 
@@ -6,16 +6,14 @@ import pytest
 
 from weft.gateway.settings import Tls
 
-_FOLDER = Path(__file__).parent / "certificates"
+
+@pytest.fixture
+def tls(certificates: Path) -> Tls:
+    """A certificate for localhost."""
+    return Tls(cert=str(certificates / "first.pem"), key=str(certificates / "first.key"))
 
 
 @pytest.fixture
-def tls() -> Tls:
-    """A certificate for localhost that has signed itself."""
-    return Tls(cert=str(_FOLDER / "first.pem"), key=str(_FOLDER / "first.key"))
-
-
-@pytest.fixture
-def other_tls() -> Tls:
+def other_tls(certificates: Path) -> Tls:
     """Another one."""
-    return Tls(cert=str(_FOLDER / "second.pem"), key=str(_FOLDER / "second.key"))
+    return Tls(cert=str(certificates / "second.pem"), key=str(certificates / "second.key"))

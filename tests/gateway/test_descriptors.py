@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from weft.gateway.descriptors import RESERVE, Room, limit_here, limit_of_worker, room
+from weft.gateway.descriptors import PER_SERVICE, RESERVE, Room, limit_here, limit_of_worker, room
 from weft.gateway.settings import Settings, Tls
 
 TLS = Tls(cert="a.pem", key="a.key")
@@ -26,7 +26,7 @@ def test_inline_everything_fits_into_one_limit(limit: int, tls: Tls) -> None:
     planned = room(Settings(tls=tls), limit, None)
     per_connection, per_pending = (3, 3) if tls.is_on else (1, 1)
     used = planned.connections * per_connection + planned.pending * per_pending
-    assert used <= max(limit - RESERVE, 8)
+    assert used <= max(limit - RESERVE - PER_SERVICE * 16, 8)
     assert planned.connections > 0
     assert planned.pending > 0
 

@@ -286,11 +286,13 @@ async def test_closing_refuses_who_waits_and_who_has_just_come() -> None:
         waiting = await place.dial(b"abc")
         while not place.front.pending:
             await asyncio.sleep(0)
-        with socket.create_connection(place.front.address) as sock:
-            sock.sendall(CONNECT)
+        silent = socket.create_connection(place.front.address)
+        speaking = socket.create_connection(place.front.address)
+        with silent, speaking:
+            speaking.sendall(CONNECT)
             place.front.close()
             assert await waiting.refusal() == "Draining"
-            assert place.refusals.counts == {"Draining": 2}
+            assert place.refusals.counts == {"Draining": 3}
             assert not place.front.is_open
         await waiting.close()
 

@@ -138,7 +138,7 @@ async def test_how_a_worker_ended_is_logged(caplog: pytest.LogCaptureFixture) ->
         await place.kill()
         await place.pid()
         (warning,) = [each for each in caplog.records if each.levelno == logging.WARNING]
-        assert warning.getMessage() == f"worker {pid} was ended by SIGKILL; starting another"
+        assert warning.getMessage() == f"worker {pid} was ended by signal 9; starting another"
         assert vars(warning)["service"] == "weather"
 
 

@@ -69,10 +69,10 @@ async def test_a_certificate_that_cannot_be_used_is_refused_at_the_start(tls: Tl
 async def test_what_can_change_does_and_the_rest_is_named(tls: Tls) -> None:
     async with running() as node:
         address = node.address
-        changed = Settings(
-            name="paris", listen="127.0.0.1:1", data="x", tls=tls, connections=7, pending=3
-        )
-        assert node.change(changed) == ["name", "listen", "data", "tls"]
+        limits = Limits(body_bytes=1000)
+        changed = Settings(name="paris", listen="127.0.0.1:1", data="x", tls=tls, limits=limits)
+        changed = msgspec.structs.replace(changed, connections=7, pending=3)
+        assert node.change(changed) == ["name", "listen", "data", "tls", "limits.body_bytes"]
         report = await node.report()
         assert report.gateway == "london"
         assert node.address == address

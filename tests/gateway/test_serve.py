@@ -164,7 +164,7 @@ async def test_a_worker_s_end_is_in_the_log(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         worker = json.loads(await served.page("/status"))["services"]["weather"]["pid"]
         os.kill(worker, signal.SIGKILL)
-        line = await served.logged(f"worker {worker} was ended by SIGKILL")
+        line = await served.logged(f"worker {worker} was ended by signal 9")
         assert (line["service"], line["level"]) == ("weather", "warning")
         assert (await served.logged("worker"))["text"].endswith("is up")
 

@@ -8,6 +8,9 @@ from weft.client.options import Wish
 from weft.client.reading import Reading
 from weft.client.status import Gap
 
+_RELEASED_TOGETHER = 64
+_MUCH_BYTES = 64 << 10
+
 
 class AsyncQueue:
     """A bounded queue; the sink of a subscription.
@@ -24,9 +27,10 @@ class AsyncQueue:
         self._refused = 0
         self._items: deque[bytes | Gap] = deque()
         self._news = asyncio.Event()
-
-    def __bool__(self) -> bool:
-        return bool(self._items)
+        # Nobody is told of a message while the one before it is still there to be taken.
+        self._is_idle = True
+        self._done = 0
+        self._done_bytes = 0
 
     def put(self, frame: bytes) -> None:
         """A message came."""
@@ -40,7 +44,8 @@ class AsyncQueue:
             self._items.append(self._intake.gap(self._refused))
             self._refused = 0
         self._items.append(frame)
-        self._tell()
+        if self._is_idle:
+            self._tell()
 
     def missed(self, gap: Gap) -> None:
         """Messages did not come."""
@@ -64,18 +69,25 @@ class AsyncQueue:
 
         A gap before it is told to whoever wants to know, who may raise.
         """
-        while self._items:
-            item = self._items.popleft()
+        items = self._items
+        while items:
+            item = items.popleft()
             if type(item) is bytes:
                 return item
             self._intake.release(0)
             if self._on_gap is not None and isinstance(item, Gap):
                 self._on_gap(item)
+        self._is_idle = True
         return None
 
     def release(self, frame: bytes) -> None:
-        """A message that was taken is dealt with."""
-        self._intake.release(len(frame))
+        """A message that was taken is dealt with; the intake is told of several together."""
+        self._done += 1
+        self._done_bytes += len(frame)
+        if self._done == _RELEASED_TOGETHER or not self._items or self._done_bytes > _MUCH_BYTES:
+            self._intake.release(self._done_bytes, self._done)
+            self._done = 0
+            self._done_bytes = 0
 
     async def wait(self) -> bool:
         """Wait until there is something to take; False if nothing more comes."""
@@ -83,10 +95,11 @@ class AsyncQueue:
             if self.is_ended:
                 return False
             self._news.clear()
+            self._is_idle = True
             await self._news.wait()
         return True
 
     def _tell(self) -> None:
-        if not self._news.is_set():
-            self._news.set()
+        self._is_idle = False
+        self._news.set()
         self._on_news()

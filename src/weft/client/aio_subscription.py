@@ -160,25 +160,27 @@ class AsyncSubscription:
             raise UsageError("a subscription with a handler is not iterated over")
 
     def _start(self) -> None:
-        if self._task is None and self._handler is not None and self._queue:
+        if self._task is None and self._handler is not None:
             self._task = self._home.own(self._handle(self._handler))
 
     async def _handle(self, handler: Handler) -> None:
         queue = self._queue
-        while queue:
+        connection = self._home.connection
+        is_empty = False
+        while not is_empty:
             frame = None
             try:
                 frame = queue.take()
-                if frame is not None:
-                    result = handler(AsyncReceived(frame, self._home.connection))
+                if frame is None:
+                    is_empty = True
+                else:
+                    result = handler(AsyncReceived(frame, connection))
                     if result is not None and inspect.isawaitable(result):
                         await result
             except Exception as error:
-                reporter = self._home.engine.reporter
-                reporter.handler_failed(", ".join(self.patterns), error)
-            finally:
-                if frame is not None:
-                    queue.release(frame)
+                self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
+            if frame is not None:
+                queue.release(frame)
         self._task = None
 
 

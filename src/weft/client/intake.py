@@ -68,10 +68,10 @@ class Intake:
             self._ease_if_low()
         return True
 
-    def release(self, size: int) -> None:
-        """Count an item out; called by whoever took it."""
+    def release(self, size: int, count: int = 1) -> None:
+        """Count items of so many bytes together out; called by whoever took them."""
         with self._lock:
-            self._taken += size + ITEM_COST_BYTES
+            self._taken += size + count * ITEM_COST_BYTES
         if self.is_full:
             self._ease_if_low()
         if self._when_empty is not None and self.held_bytes == 0:

@@ -89,7 +89,7 @@ def _status(service: Service, _request: Message) -> Facts:
 
 def _connections(service: Service, request: Message) -> Facts:
     peers = _peers(service, request)
-    busiest = nlargest(_limit(request), peers, key=_rate)
+    busiest = nlargest(_limit(request), peers, key=_prominence)
     return {
         "connections": [_connection_facts(peer) for peer in busiest],
         "more": len(peers) - len(busiest),
@@ -176,8 +176,10 @@ def _limit(request: Message) -> int:
     return limit
 
 
-def _rate(peer: Peer) -> float:
-    return 0.0 if peer.meter is None else peer.meter.byte_rate(peer.service.now_ns)
+def _prominence(peer: Peer) -> tuple[bool, float]:
+    """Who is looked for first: those that do not keep up, then those that send most."""
+    rate = 0.0 if peer.meter is None else peer.meter.byte_rate(peer.service.now_ns)
+    return peer.outbox.is_behind(), rate
 
 
 def _first(row: tuple[float, int, bytes, Flow]) -> float:

@@ -39,7 +39,6 @@ def leave(peer: Peer) -> None:
         announce_peer(peer, "disconnected", reason=reason)
     peer.end(None)
     # Cycles of objects would wait for the collector, which a busy service rarely runs.
-    peer.outbox.fd = -1
-    peer.outbox.owner = None
+    peer.outbox.close()
     peer.door = None
     peer.route = NOWHERE

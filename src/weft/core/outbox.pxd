@@ -48,6 +48,8 @@ cdef class Outbox:
 
     cpdef object expire(self, int64_t now_ns)
 
+    cpdef object close(self)
+
     cpdef bint is_behind(self) noexcept
 
     cpdef Py_ssize_t owed(self) except -1

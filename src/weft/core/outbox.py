@@ -159,6 +159,14 @@ class Outbox:
             self._backlog.expire(now_ns)
             self._forget_empty_backlog()
 
+    def close(self) -> None:
+        """Owe nothing, now and later: the peer is gone, but routes may know its outbox a while."""
+        self.owner = None
+        self.fd = -1
+        self.is_cut = True
+        self._backlog = None
+        self._forget_spans()
+
     def is_behind(self) -> bool:
         """Say if there is a backlog; until it is sent, nothing may overtake it."""
         return self._backlog is not None

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from weft.gateway.settings import Settings
 
-# For everything that is no connection: listening, workers, logs, HTTP requests, libraries.
+# For everything that is no connection: listening, logs, HTTP requests, libraries.
 RESERVE = 128
+# What the front holds of each worker: both ends of the hand-over, the control channel, the process.
+PER_SERVICE = 4
 # What to plan with where the limit is "unlimited"; far more than one process serves.
 _UNLIMITED = 1 << 20
 
@@ -44,7 +46,7 @@ def room(settings: Settings, here: int, worker: int | None) -> Room:
 
     `here` is the limit of the front, `worker` that of a worker; None if services are inline.
     """
-    usable = max(here - RESERVE, 8)
+    usable = max(here - RESERVE - PER_SERVICE * settings.services_max, 8)
     # With TLS: the peer's socket, and both ends of the pair until one is passed on.
     per_pending = 3 if settings.tls.is_on else 1
     pending = max(min(settings.pending, usable // 4 // per_pending), 1)

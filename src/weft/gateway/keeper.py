@@ -6,7 +6,6 @@ Sockets on their way to it wait for the next one, unless that cannot even start.
 
 import asyncio
 import logging
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -264,7 +263,7 @@ class Keeper:
     def _say_ended(self, status: int | None) -> None:
         self._last_exit = -1 if status is None else status
         if status is not None and status < 0:
-            how = f"was ended by {signal.Signals(-status).name}"
+            how = f"was ended by signal {-status}"
         else:
             how = f"ended with status {status}"
         _log.warning("worker %s %s; starting another", self.pid, how, extra=self._about)

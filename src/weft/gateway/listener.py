@@ -100,6 +100,7 @@ def _listening(address: Address) -> socket.socket:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Whoever is accepted inherits it.
         prepare(sock)
+        # No TCP_DEFER_ACCEPT: who says nothing would fill the kernel's queue, out of our reach.
         sock.bind(address)
         sock.listen(_BACKLOG)
     except OSError as error:

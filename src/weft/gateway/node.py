@@ -142,6 +142,9 @@ class Node:
         if settings.tls.is_on != now.tls.is_on:
             waiting.append("tls")
         kept = {key: getattr(now, key) for key in waiting}
+        if settings.limits.body_bytes != now.limits.body_bytes:
+            # Services that run have set their buffers aside; only those started later follow.
+            waiting.append("limits.body_bytes")
         return msgspec.structs.replace(settings, **kept), waiting
 
     def _room_for(self, settings: Settings) -> Room:

@@ -1,6 +1,7 @@
 """A worker process for each service, started when first asked for."""
 
 import asyncio
+import contextlib
 import socket
 
 from weft.errors import WeftError
@@ -32,12 +33,12 @@ class Pool:
 
     async def start(self) -> None:
         """Start the services that the settings name; those that take too long go on trying."""
-        starting = [self._keeper(service).up.wait() for service in self._settings.services]
-        if starting:
-            tasks = [asyncio.ensure_future(each) for each in starting]
-            _, late = await asyncio.wait(tasks, timeout=START_S)
-            for task in late:
-                task.cancel()
+        keepers = [self._keeper(service) for service in self._settings.services]
+        # The keepers log why; a gateway that waited for ever would serve nobody at all.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_S):
+                for keeper in keepers:
+                    await keeper.up.wait()
 
     def give(self, service: str, sock: socket.socket) -> None:
         """Pass a connection of which nothing was read to its service.

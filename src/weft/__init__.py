@@ -2,19 +2,21 @@
 
 import weft.interpreted  # noqa: F401, I001  # must run before any compiled module is imported
 
+import importlib
 from typing import TYPE_CHECKING
 
 from weft import errors
-from weft.client.aio import AsyncConnection, AsyncSubscription, connect
-from weft.client.received import Received
-from weft.client.status import Status
-from weft.client.sync import Connection
-from weft.client.sync_subscription import Subscription
 from weft.core.fields import FieldType
 from weft.core.messages import Field, Message
 from weft.errors import WeftError
 
 if TYPE_CHECKING:
+    from weft.client.aio import AsyncConnection, connect
+    from weft.client.aio_subscription import AsyncSubscription
+    from weft.client.received import Received
+    from weft.client.status import Status
+    from weft.client.sync import Connection
+    from weft.client.sync_subscription import Subscription
     from weft.gateway.gateway import Gateway
 
 __all__ = [
@@ -33,11 +35,20 @@ __all__ = [
     "errors",
 ]
 
+# A gateway needs no client and a client no gateway: each is imported when it is first asked for.
+_HOMES = {
+    "AsyncConnection": "weft.client.aio",
+    "AsyncSubscription": "weft.client.aio_subscription",
+    "Connection": "weft.client.sync",
+    "Gateway": "weft.gateway.gateway",
+    "Received": "weft.client.received",
+    "Status": "weft.client.status",
+    "Subscription": "weft.client.sync_subscription",
+    "connect": "weft.client.aio",
+}
+
 
 def __getattr__(name: str) -> object:
-    # Most programs are clients: what only a gateway needs is imported when one is asked for.
-    if name == "Gateway":
-        from weft.gateway.gateway import Gateway  # noqa: PLC0415
-
-        return Gateway
-    raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

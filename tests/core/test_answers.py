@@ -1,6 +1,6 @@
 import pytest
-
 from tests.core.talk import ANSWER, House, errors, fields, kinds, message, subscribe
+
 from weft.core.answers import acknowledge, end_with, error_frame, refuse, told
 from weft.core.frames import Kind, encode, parse
 from weft.core.messages import Message

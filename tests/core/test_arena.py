@@ -101,3 +101,20 @@ def test_spans_stay_as_they_are_when_there_are_more() -> None:
         arena.add_span(0, 1, Policy.CUT)
     start = outbox.gather()
     assert arena.data[start : start + outbox.gathered] == b"onetwo"
+
+
+def test_room_can_be_set_aside_and_filled_later() -> None:
+    arena = Arena(8)
+    arena.put(b"12")
+    assert arena.reserve(4) == 2
+    assert arena.reserve(0) == 6
+    assert arena.put(b"78") == 6
+    assert arena.room() == 0
+
+
+@pytest.mark.parametrize("length", [-1, 7, 1 << 40])
+def test_no_more_room_is_set_aside_than_there_is(length: int) -> None:
+    arena = Arena(8)
+    arena.put(b"12")
+    assert arena.reserve(length) == -1
+    assert arena.fill == 2

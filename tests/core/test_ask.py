@@ -1,5 +1,4 @@
 import pytest
-
 from tests.core.talk import (
     ANSWER,
     ORIGIN,
@@ -15,6 +14,7 @@ from tests.core.talk import (
     request,
     subscribe,
 )
+
 from weft.core.ask import LIMIT, LIMIT_MAX, status_facts
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
@@ -156,6 +156,16 @@ def test_connections_are_the_busiest_first_and_the_rest_is_counted() -> None:
     answer = ask(house.guest(), "connections", limit=2)
     assert [facts["name"] for facts in answer["connections"]] == ["n3", "n2"]
     assert answer["more"] == 2
+
+
+def test_connections_that_do_not_keep_up_come_before_the_busiest() -> None:
+    house = House()
+    slow, sender = house.guest(b"slow", b"a"), house.guest(b"sender")
+    slow.is_reading = False
+    sender.say(*[message(b"a")] * 10)
+    first, *_ = ask(house.guest(), "connections")["connections"]
+    assert (first["name"], first["is_behind"]) == ("slow", True)
+    assert first["owed_bytes"] > 300
 
 
 def test_who_was_not_greeted_is_not_told_of() -> None:

@@ -380,3 +380,10 @@ def test_a_reader_that_is_cut_has_nothing_to_take() -> None:
     backlog.sent(0)
     with pytest.raises(ValueError, match="1 bytes were not taken"):
         backlog.sent(1)
+
+
+def test_whole_frames_can_be_kept_from_anywhere() -> None:
+    backlog = Backlog(BOUNDS)
+    backlog.keep(message("a", 10) + message("b", 10), Policy.CUT, 0)
+    keep(backlog, message("c", 10), Policy.CUT)
+    assert taken(backlog) == ["a", "b", "c"]

@@ -34,3 +34,9 @@ def test_a_piece_is_small_against_the_bound(limit: int) -> None:
 def test_policies_and_reasons_are_numbered_from_what_keeps_least() -> None:
     assert (Policy.LATEST, Policy.DROP_OLD, Policy.DROP_NEW, Policy.CUT) == (0, 1, 2, 3)
     assert (Reason.SLOW, Reason.OLD, Reason.CONFLATED) == (1, 2, 3)
+
+
+def test_those_who_share_bounds_count_their_losses_together() -> None:
+    assert Bounds().dropped == [0, 0, 0, 0]
+    dropped = [0, 1, 2, 3]
+    assert Bounds(dropped=dropped).dropped is dropped

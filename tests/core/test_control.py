@@ -1,5 +1,4 @@
 import pytest
-
 from tests.core.talk import (
     ANSWER,
     House,
@@ -12,6 +11,7 @@ from tests.core.talk import (
     subscribe,
     unsubscribe,
 )
+
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
 

@@ -1,6 +1,6 @@
 import pytest
-
 from tests.core.talk import House
+
 from weft.core.credit import spend
 from weft.core.limits import Limits
 from weft.errors import ControlFlood

@@ -1,7 +1,6 @@
 import sys
 
 import pytest
-
 from tests.core.talk import (
     ANSWER,
     Guest,
@@ -14,6 +13,7 @@ from tests.core.talk import (
     request,
     subscribe,
 )
+
 from weft.core.departure import leave, withdraw, withdraw_ended
 from weft.core.frames import Kind, encode
 from weft.errors import BadFrame, SlowReader

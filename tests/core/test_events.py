@@ -1,4 +1,5 @@
 from tests.core.talk import ORIGIN, Guest, House, connect, fields, message, subscribe
+
 from weft.core.departure import leave
 from weft.core.events import announce, announce_peer, is_heard
 from weft.core.frames import Kind, encode

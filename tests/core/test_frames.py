@@ -360,3 +360,26 @@ def test_a_decoder_does_not_hold_on_to_what_it_handed_out() -> None:
     finally:
         tracemalloc.stop()
     assert left < 16_384
+
+
+@pytest.mark.parametrize(("replies", "has_reply"), [((b"", b""), False), ((b"", b"r"), True)])
+def test_a_run_knows_if_any_of_its_frames_has_a_reply(
+    replies: tuple[bytes, ...], has_reply: bool
+) -> None:
+    run = Run()
+    for _ in range(2):
+        data = b"".join(frames.encode(Kind.MESSAGE, b"a", b"", reply) for reply in replies)
+        assert run.read(data, 0, len(data))
+        assert (run.count, run.has_reply) == (2, has_reply)
+    assert run.read(SECOND, 0, len(SECOND))
+    assert not run.has_reply
+
+
+def test_one_frame_of_many_is_stamped_in_place() -> None:
+    data = bytearray(FIRST + FIRST)
+    stamp = Stamp(7, publisher=8, sequence=9, time_ns=-10)
+    frames.stamp_frame(data, len(FIRST), stamp)
+    assert data[: len(FIRST)] == FIRST
+    stamped = frames.parse(bytes(data[len(FIRST) :]))
+    assert stamped[-4:] == (7, 8, 9, -10)
+    assert stamp.sequence == 10

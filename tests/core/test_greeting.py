@@ -1,5 +1,6 @@
-import pytest
+from typing import Any
 
+import pytest
 from tests.core.talk import (
     ANSWER,
     ORIGIN,
@@ -13,6 +14,7 @@ from tests.core.talk import (
     message,
     subscribe,
 )
+
 from weft.core.frames import HEADER_BYTES, Frame, Kind, encode
 from weft.core.greeting import is_name
 from weft.core.limits import Limits
@@ -145,7 +147,7 @@ def test_two_connects_in_one_read_are_one_too_many() -> None:
         {"client": True},
     ],
 )
-def test_options_that_are_not_as_they_should_be_are_refused(options: dict[str, object]) -> None:
+def test_options_that_are_not_as_they_should_be_are_refused(options: dict[str, Any]) -> None:
     assert errors([refusal(connect(**options))]) == ["BadGreeting"]
 
 

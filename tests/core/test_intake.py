@@ -1,7 +1,8 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.core.talk import (
     ANSWER,
     NOT_BACK,
@@ -17,6 +18,7 @@ from tests.core.talk import (
     subscribe,
     unsubscribe,
 )
+
 from weft.core.departure import leave
 from weft.core.frames import BODY_LIMIT_BYTES, Frame, Kind, encode
 from weft.core.intake import READ_BYTES, UNFINISHED_BYTES, drop_large, feed, took_large
@@ -229,7 +231,7 @@ def test_any_split_of_a_conversation_gives_the_same_result(data: st.DataObject) 
     stream = b"".join([frames[0], *order, data.draw(st.sampled_from(ENDS))])
     cuts = data.draw(st.lists(st.integers(0, len(stream)), max_size=12))
     edges = [0, *sorted(cuts), len(stream)]
-    parts = [stream[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [stream[a:b] for a, b in pairwise(edges)]
     whole, split = outcome([stream]), outcome(parts)
     # One error tells of a whole run that did not ask, and where a run ends depends on the reads.
     assert asked_for(split[0]) == asked_for(whole[0])

@@ -156,3 +156,12 @@ def test_a_subscription_taken_back_leaves_nothing_behind(asked: bytes) -> None:
     finally:
         tracemalloc.stop()
     assert left < 16_384
+
+
+def test_a_subscriber_says_if_it_only_listens() -> None:
+    interest = Interest()
+    listener = Subscriber(Outbox(ARENA, BOUNDS), Policy.LATEST, True)
+    interest.add(b"a.*", b"", listener)
+    (place,) = interest.match(b"a.b")
+    assert place is listener
+    assert (listener.is_listener, ONE.is_listener) == (True, False)

@@ -77,3 +77,12 @@ def test_a_gap_names_nothing_but_its_origin() -> None:
     put_gap(writer, 7, "slow", 1)
     gap = parse(writer.take())
     assert gap == Frame(Kind.GAP, 0, b"", b"", gap.body, origin=7)
+
+
+def test_losses_add_to_the_totals_of_all_by_reason() -> None:
+    totals = [0, 100, 0, 0]
+    for losses in (Losses(totals), Losses(totals)):
+        losses.add(1, Reason.SLOW, 5)
+        losses.add(2, Reason.CONFLATED, 7)
+        losses.take()
+    assert totals == [0, 110, 0, 14]

@@ -87,3 +87,21 @@ def test_a_flow_that_takes_over_another_lasted_as_long_as_both(
         flows.append(flow)
     flows[0].fold(flows[1])
     assert (flows[0].first_ns, flows[0].last_ns) == (1, 9)
+
+
+def test_a_meter_says_which_subjects_have_a_flow_of_their_own() -> None:
+    meter = Meter(0)
+    meter.flow(b"a", 0)
+    assert meter.has(b"a")
+    assert not meter.has(b"b")
+
+
+def test_the_rate_of_a_publisher_is_that_of_all_it_sends() -> None:
+    meter = Meter(0)
+    assert (meter.message_rate(0), meter.byte_rate(0)) == (0, 0)
+    meter.flow(b"a", 0).record(2, 100, 0)
+    meter.flow(b"b", 0).record(4, 300, 0)
+    meter.others.record(4, 200, 0)
+    assert meter.message_rate(0) == pytest.approx(10 * 1e9 / RATE_WINDOW_NS)
+    assert meter.byte_rate(0) == pytest.approx(600 * 1e9 / RATE_WINDOW_NS)
+    assert meter.byte_rate(RATE_WINDOW_NS) == pytest.approx(600 / 2 / math.e)

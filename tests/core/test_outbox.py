@@ -10,11 +10,7 @@ from weft.core.messages import Message
 from weft.core.outbox import Outbox
 
 LIMIT = 16 << 10
-
-
 AGE_NS = 1000
-
-
 FRAME = encode(Kind.MESSAGE, b"a", b"x" * 17)  # 50 bytes
 
 
@@ -263,6 +259,64 @@ def test_drops_are_counted_while_a_reader_is_behind_and_afterwards() -> None:
         assert outbox.dropped() == total
 
 
+def test_what_the_turn_has_no_room_for_is_held_in_order() -> None:
+    arena, outbox = made()
+    frames = [encode(Kind.MESSAGE, b"a", b"%d" % number) for number in range(5)]
+    outbox.push(arena.put(frames[0]), len(frames[0]), Policy.LATEST)
+    outbox.hold(frames[1], 0)
+    outbox.hold(frames[2], 0)
+    outbox.push(arena.put(frames[3]), len(frames[3]), Policy.CUT)
+    outbox.hold(frames[4], 0)
+    assert arena.waiting == [outbox]
+    assert outbox.pending == 0
+    outbox.settle(0)
+    arena.reset()
+    assert bytes(outbox.take(65_536, 0)) == b"".join(frames)
+
+
+def test_an_outbox_that_only_holds_waits_for_its_flush_too() -> None:
+    arena, outbox = made()
+    outbox.hold(FRAME, 0)
+    assert (arena.waiting, arena.in_use) == ([outbox], 0)
+    outbox.settle(0)
+    arena.reset()
+    outbox.hold(FRAME, 0)
+    assert arena.waiting == [outbox]
+
+
+def test_holding_more_than_the_bound_cuts_at_once() -> None:
+    arena, outbox = made()
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.DROP_OLD)
+    outbox.hold(encode(Kind.MESSAGE, b"a", bytes(LIMIT)), 0)
+    assert outbox.is_cut
+    assert not outbox.is_behind()
+    assert arena.waiting == [outbox]
+    outbox.hold(FRAME, 0)
+    assert (outbox.owed(), outbox.cost(), arena.in_use) == (0, 0, 0)
+
+
+def test_a_closed_outbox_owes_nothing_now_and_later() -> None:
+    arena, outbox = made()
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    outbox.settle(0)
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    outbox.close()
+    assert (outbox.owed(), outbox.cost(), outbox.fd, outbox.owner) == (0, 0, -1, None)
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    outbox.hold(FRAME, 0)
+    outbox.settle(0)
+    arena.reset()
+    assert outbox.owed() == 0
+
+
+def test_an_outbox_knows_where_the_last_it_was_owed_ends() -> None:
+    arena, outbox = made()
+    assert not outbox.ends_at(0)
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    assert outbox.ends_at(len(FRAME))
+    assert not outbox.ends_at(len(FRAME) - 1)
+
+
 class SlowReader(RuleBasedStateMachine):
     """Any mix of policies, sizes, partial sends and time: the promises hold throughout."""
 
@@ -343,6 +397,4 @@ class SlowReader(RuleBasedStateMachine):
 
 
 SlowReader.TestCase.settings = settings(stateful_step_count=40)
-
-
 TestSlowReader = SlowReader.TestCase

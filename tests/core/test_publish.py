@@ -1,5 +1,4 @@
 import pytest
-
 from tests.core.talk import (
     ANSWER,
     NOT_BACK,
@@ -16,6 +15,7 @@ from tests.core.talk import (
     subscribe,
     unsubscribe,
 )
+
 from weft.core.frames import Flag, Frame, Kind, encode
 from weft.core.limits import Limits
 from weft.core.service import Peer

@@ -1,5 +1,4 @@
 import pytest
-
 from tests.core.talk import (
     ANSWER,
     NOT_BACK,
@@ -15,6 +14,7 @@ from tests.core.talk import (
     subscribe,
     unsubscribe,
 )
+
 from weft.core.departure import leave
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits

@@ -250,3 +250,35 @@ def test_a_route_that_is_forgotten_holds_nobody() -> None:
     route(router, b"a.b")
     router.leave(ONE)
     assert sys.getrefcount(ONE) == before
+
+
+def test_a_subscription_is_had_with_its_group_and_no_other() -> None:
+    router = Router()
+    assert not router.has(ONE, b"a")
+    router.subscribe(ONE, b"a", b"g")
+    assert router.has(ONE, b"a", b"g")
+    assert not router.has(ONE, b"a")
+    assert not router.has(ONE, b"b", b"g")
+    assert not router.has(OTHER, b"a", b"g")
+
+
+def test_the_subscriptions_of_an_outbox_are_counted() -> None:
+    router = Router()
+    assert router.count(ONE) == 0
+    router.subscribe(ONE, b"a")
+    router.subscribe(ONE, b"a", b"g")
+    router.subscribe(OTHER, b"b")
+    assert (router.count(ONE), router.count(OTHER)) == (2, 1)
+    router.leave(ONE)
+    assert router.count(ONE) == 0
+
+
+def test_one_who_only_listens_is_another_subscription_of_the_same_pattern() -> None:
+    router = Router()
+    router.subscribe(ONE, b"a", is_listener=True)
+    assert route(router, b"a").responders == []
+    assert router.subscriptions(ONE) == [Subscription(b"a", b"", Policy.CUT, True)]
+    assert not router.subscribe(ONE, b"a", is_listener=True)
+    assert router.subscribe(ONE, b"a")
+    assert route(router, b"a").responders == [ONE]
+    assert len(router) == 1

@@ -23,6 +23,15 @@ class Town:
     ) -> None:
         self.interest.add(pattern, group, Subscriber(self.outboxes[number], policy, False))
 
+    def listen(self, number: int, pattern: bytes, group: bytes = b"") -> None:
+        self.interest.add(pattern, group, Subscriber(self.outboxes[number], Policy.CUT, True))
+
+    def chosen(self, sender: int | None = None, is_not_back: bool = False, turn: int = 0) -> int:
+        """Whoever would be given a request; -1 if nobody would."""
+        asker = Outbox(self.arena, Bounds()) if sender is None else self.outboxes[sender]
+        outbox = self.route().responder(asker, is_not_back, turn)
+        return -1 if outbox is None else self.outboxes.index(outbox)
+
     def route(self) -> Route:
         return Route(b"a.b", self.interest.match(b"a.b"))
 
@@ -181,3 +190,68 @@ def test_a_member_of_several_groups_gets_messages_in_order() -> None:
         got = [frame for frame in frames if frame in heard]
         assert b"".join(got) == heard
         outbox.sent(outbox.gathered)
+
+
+def test_nobody_answers_where_nobody_asked_for_it() -> None:
+    assert Town().chosen() == -1
+
+
+def test_a_request_is_given_to_whoever_has_fewest_unanswered() -> None:
+    town = Town()
+    for number, busy in enumerate([3, 1, 2, 1]):
+        town.ask(number, b"a.b")
+        town.outboxes[number].busy = busy
+    assert [town.chosen(turn=turn) for turn in range(5)] == [1, 1, 3, 3, 1]
+
+
+def test_among_those_who_are_free_the_turn_decides() -> None:
+    town = Town(3)
+    for number in range(3):
+        town.ask(number, b"a.*")
+    assert [town.chosen(turn=turn) for turn in range(6)] == [0, 1, 2, 0, 1, 2]
+
+
+def test_members_of_groups_answer_before_plain_subscribers() -> None:
+    town = Town()
+    town.ask(0, b"a.b")
+    town.ask(1, b"a.b", b"g")
+    town.ask(2, b"a.>", b"h")
+    town.outboxes[1].busy = town.outboxes[2].busy = 50
+    assert {town.chosen(turn=turn) for turn in range(9)} == {1, 2}
+
+
+def test_one_that_only_listens_never_answers() -> None:
+    town = Town()
+    town.listen(0, b"a.b")
+    town.listen(1, b"a.b", b"g")
+    assert town.chosen() == -1
+    town.ask(2, b"a.b")
+    assert {town.chosen(turn=turn) for turn in range(9)} == {2}
+    town.ask(0, b"a.*")
+    assert {town.chosen(turn=turn) for turn in range(9)} == {0, 2}
+
+
+def test_the_sender_answers_itself_only_if_nobody_else_can_and_it_did_not_opt_out() -> None:
+    town = Town()
+    town.ask(0, b"a.b")
+    assert town.chosen(sender=0) == 0
+    assert town.chosen(sender=0, is_not_back=True) == -1
+    town.ask(1, b"a.b")
+    town.outboxes[1].busy = 1000
+    assert {town.chosen(sender=0, turn=turn) for turn in range(4)} == {1}
+
+
+def test_one_that_does_not_read_answers_last() -> None:
+    town = Town()
+    for number in (0, 1):
+        town.ask(number, b"a.b")
+    town.outboxes[0].hold(FRAME, 0)
+    town.outboxes[1].busy = 1000
+    assert {town.chosen(turn=turn) for turn in range(4)} == {1}
+
+
+def test_a_group_in_a_route_has_its_name() -> None:
+    town = Town()
+    town.ask(0, b"a.b", b"g")
+    town.ask(1, b"a.*", b"h")
+    assert [group.name for group in town.route().groups] == [b"g", b"h"]

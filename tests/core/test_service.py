@@ -1,6 +1,6 @@
 import pytest
-
 from tests.core.talk import House, NotedDoor, bodies, message
+
 from weft.core.arena import ARENA_BYTES
 from weft.core.bounds import Reason
 from weft.core.frames import Kind, encode

@@ -1,5 +1,6 @@
-import pytest
+from typing import Any
 
+import pytest
 from tests.core.talk import (
     ANSWER,
     Guest,
@@ -14,6 +15,7 @@ from tests.core.talk import (
     subscribe,
     unsubscribe,
 )
+
 from weft.core.frames import Frame, Kind
 from weft.core.limits import Limits
 from weft.core.messages import Field
@@ -116,7 +118,7 @@ def test_a_pattern_or_group_that_is_not_legal_is_refused(frame: bytes) -> None:
     ],
 )
 def test_an_option_that_cannot_have_this_value_is_refused(
-    options: dict[str, object], error: str
+    options: dict[str, Any], error: str
 ) -> None:
     house = House()
     assert errors(house.guest().say(subscribe(b"a", **options))) == [error]
@@ -159,7 +161,9 @@ def test_of_a_queue_group_one_member_gets_each_message() -> None:
     house.guest().say(*[message(b"jobs.new", b"%d" % number) for number in range(9)])
     shares = [bodies(guest.heard()) for guest in members]
     assert [len(share) for share in shares] == [3, 3, 3]
-    assert sorted(sum(shares, [])) == [b"%d" % number for number in range(9)]
+    assert sorted(body for share in shares for body in share) == [
+        b"%d" % number for number in range(9)
+    ]
     assert len(bodies(plain.heard())) == 9
 
 

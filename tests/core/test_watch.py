@@ -1,5 +1,4 @@
 import pytest
-
 from tests.core.talk import (
     Guest,
     House,
@@ -11,6 +10,7 @@ from tests.core.talk import (
     request,
     subscribe,
 )
+
 from weft.core.departure import leave
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits

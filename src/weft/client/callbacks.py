@@ -1,12 +1,13 @@
 """Where the callbacks of a blocking connection run: on the library's thread, or pumped by hand."""
 
 import concurrent.futures
-import queue
 import threading
-from typing import TypeVar
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from weft.client.intake import Intake
-from weft.client.mailbox import Mailbox
+from weft.client.mailbox import Item
 from weft.client.status import Reporter, Status, StatusCallback
 from weft.errors import UsageError
 
@@ -14,15 +15,23 @@ _Result = TypeVar("_Result")
 
 # How long a callback may take to end when the connection is closed.
 STOP_S = 10.0
+# News of the connection that nobody has taken; each is small, but they may come for ever.
+NEWS_MAX = 1024
 
 
 class Callbacks:
-    """Runs what is in one mailbox, in order, one at a time."""
+    """Runs calls in order, one at a time; an intake bounds those that carry messages."""
 
     def __init__(self, intake: Intake, reporter: Reporter) -> None:
-        self.mailbox = Mailbox(intake)
+        self.intake = intake
         self.is_discarding = False
+        self.news_lost = 0
         self._reporter = reporter
+        self._due: deque[Item | None] = deque()
+        self._news = 0
+        self._news_lock = threading.Lock()
+        # Set if something may be due: so whoever puts a hundred calls wakes the runner once.
+        self._arrived = threading.Event()
         self._thread: threading.Thread | None = None
         # Only one thread at a time runs callbacks; this is its number.
         self._runner: int | None = None
@@ -34,6 +43,21 @@ class Callbacks:
             # A daemon: a program that forgets to close still ends.
             self._thread = threading.Thread(target=self._run, name=name, daemon=True)
             self._thread.start()
+
+    def put(self, call: Callable[[Any], object], argument: object) -> None:
+        """Put a call that the intake has admitted."""
+        self._due.append((call, argument))
+        if not self._arrived.is_set():
+            self._arrived.set()
+
+    def put_news(self, call: Callable[[Any], object], argument: object) -> None:
+        """Put a call that no intake counts; if too many wait already, only count it."""
+        with self._news_lock:
+            if self._news >= NEWS_MAX:
+                self.news_lost += 1
+                return
+            self._news += 1
+        self.put(self._tell, (call, argument))
 
     def is_running_here(self) -> bool:
         """Say if the calling thread is within a callback."""
@@ -54,7 +78,7 @@ class Callbacks:
     def run_until(self, future: concurrent.futures.Future[_Result]) -> _Result:
         """Wait for a result, and if this connection is pumped by hand, pump meanwhile."""
         if self._thread is None:
-            future.add_done_callback(lambda _: self.mailbox.put_news(_nothing, None))
+            future.add_done_callback(lambda _: self._arrived.set())
             while not future.done():
                 self._pump(None)
         return future.result()
@@ -70,7 +94,7 @@ class Callbacks:
                     "%s: the status callback raised", self._reporter.label
                 )
 
-        return lambda status: self.mailbox.put_news(tell, status)
+        return lambda status: self.put_news(tell, status)
 
     def discard(self) -> None:
         """From now on throw messages away instead of handing them to callbacks."""
@@ -78,38 +102,52 @@ class Callbacks:
 
     def stop(self) -> None:
         """End, once what is due has run; a callback that stops its own runner does not wait."""
-        self.mailbox.end()
+        self._due.append(None)
+        self._arrived.set()
         if self._thread is not None and not self.is_running_here():
             self._thread.join(STOP_S)
 
     def _run(self) -> None:
         self._runner = threading.get_ident()
-        while (item := self.mailbox.take(None)) is not None:
-            call, argument = item
-            call(argument)
+        due = self._due
+        while True:
+            # Cleared before looking: what comes after the look sets it again.
+            self._arrived.clear()
+            while due:
+                item = due.popleft()
+                if item is None:
+                    return
+                call, argument = item
+                call(argument)
+            self._arrived.wait()
 
     def _pump(self, timeout: float | None) -> int:
         with self._turn:
             self._runner = threading.get_ident()
             try:
-                return self._run_due(timeout)
+                if not self._due:
+                    self._arrived.wait(timeout)
+                self._arrived.clear()
+                return self._run_due()
             finally:
                 self._runner = None
 
-    def _run_due(self, timeout: float | None) -> int:
+    def _run_due(self) -> int:
         # What comes meanwhile is for the next call: this one must come to an end.
-        due = max(len(self.mailbox), 1)
-        for count in range(due):
-            try:
-                item = self.mailbox.take(timeout if count == 0 else 0)
-            except queue.Empty:
-                return count
+        count = 0
+        for _ in range(len(self._due)):
+            item = self._due.popleft()
             if item is None:
-                return count
+                # There is nothing after it, and whoever pumps again must not wait.
+                self._due.append(None)
+                break
             call, argument = item
             call(argument)
-        return due
+            count += 1
+        return count
 
-
-def _nothing(_: object) -> None:
-    """Wake whoever pumps."""
+    def _tell(self, news: Item) -> None:
+        with self._news_lock:
+            self._news -= 1
+        call, argument = news
+        call(argument)

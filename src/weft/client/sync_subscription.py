@@ -79,18 +79,20 @@ class Subscription:
     ) -> None:
         """Begin; on the loop's thread."""
         self._home = home
-        self._handler = handler
         self._on_gap = wish.on_gap
         self._is_discarding = False
         self._refused = 0
         self._listening = Listening(patterns, wish, self)
+        self._mailbox: Mailbox | None = None
         if handler is None:
-            self._mailbox = Mailbox(home.engine.reading.intake(wish.queue_bytes))
+            self._intake = home.engine.reading.intake(wish.queue_bytes)
+            self._mailbox = Mailbox()
+            self._put = self._mailbox.put
             self._call: Callable[[bytes], object] = self._receive
         else:
-            self._mailbox = home.callbacks.mailbox
+            self._intake = home.callbacks.intake
+            self._put = home.callbacks.put
             self._call = functools.partial(self._handle, handler)
-        self._intake = self._mailbox.intake
         try:
             home.engine.listen(self._listening)
         except BaseException:
@@ -123,12 +125,12 @@ class Subscription:
             NotOpen: none will come, because the subscription was closed.
             WeftError: none will come, because the gateway refused the subscription.
         """
-        self._check_iterable()
+        mailbox = self._iterable()
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             try:
-                item = self._mailbox.take(left)
+                item = mailbox.take(left)
             except queue.Empty:
                 names = ", ".join(self.patterns)
                 raise TimedOut(f"no message to {names} in {timeout} s") from None
@@ -148,7 +150,7 @@ class Subscription:
             self._home.background.run(self._close())
 
     def __iter__(self) -> Iterator[BlockingReceived]:
-        self._check_iterable()
+        self._iterable()
         return self
 
     def __next__(self) -> BlockingReceived:
@@ -177,18 +179,18 @@ class Subscription:
             self._home.engine.reading.overflowed(self._refused)
             return
         if self._refused:
-            self._mailbox.put(self._tell_gap, self._intake.gap(self._refused))
+            self._put(self._tell_gap, self._intake.gap(self._refused))
             self._refused = 0
-        self._mailbox.put(self._call, frame)
+        self._put(self._call, frame)
 
     def missed(self, gap: Gap) -> None:
         """Messages did not come."""
         if self._on_gap is not None and self._intake.admit(0):
-            self._mailbox.put(self._tell_gap, gap)
+            self._put(self._tell_gap, gap)
 
     def ended(self) -> None:
         """Nothing more comes; what is here may still be taken."""
-        if self._handler is None:
+        if self._mailbox is not None:
             self._mailbox.end()
 
     async def _close(self) -> None:
@@ -196,7 +198,7 @@ class Subscription:
 
     def _leave(self) -> None:
         self._home.engine.unlisten(self._listening)
-        if self._handler is None:
+        if self._mailbox is not None:
             self._home.engine.reading.leave(self._intake)
 
     # What is called where messages are taken.
@@ -223,10 +225,11 @@ class Subscription:
         try:
             self._on_gap(gap)
         except Exception as error:
-            if self._handler is None:
+            if self._mailbox is not None:
                 raise
             self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
 
-    def _check_iterable(self) -> None:
-        if self._handler is not None:
+    def _iterable(self) -> Mailbox:
+        if self._mailbox is None:
             raise UsageError("a subscription with a handler is not iterated over")
+        return self._mailbox

@@ -1,0 +1,24 @@
+import subprocess
+import sys
+
+import pytest
+
+import weft
+
+
+@pytest.mark.parametrize("name", weft.__all__)
+def test_every_public_name_can_be_had(name: str) -> None:
+    assert getattr(weft, name) is not None
+
+
+def test_what_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'weft' has no attribute 'Nothing'"):
+        _ = weft.Nothing
+
+
+def test_a_gateway_does_not_import_the_client() -> None:
+    program = "import sys, weft.gateway.worker; print(any('weft.client' in m for m in sys.modules))"
+    run = subprocess.run(  # noqa: S603  # our own program and interpreter
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "False\n"

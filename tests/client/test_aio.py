@@ -1,4 +1,6 @@
 import asyncio
+import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +9,8 @@ from weft.client.aio import AsyncReceived, connect
 from weft.client.status import Status
 from weft.core.messages import Message
 from weft.errors import BadOption, NotKnown, NotOpen, TimedOut, UsageError
+from weft.gateway.gateway import Gateway
+from weft.gateway.settings import Settings, Tls
 
 
 async def test_a_connection_can_be_entered(gateway: str) -> None:
@@ -266,6 +270,18 @@ async def test_what_was_done_is_counted(gateway: str) -> None:
         assert statistics.connects == 1
         assert statistics.sent_bytes > 1000
         assert statistics.received_bytes > 1000
+
+
+async def test_a_gateway_is_reached_through_tls(certificates: Path) -> None:
+    tls = Tls(cert=str(certificates / "first.pem"), key=str(certificates / "first.key"))
+    trusting = ssl.create_default_context(cafile=certificates / "first.pem")
+    settings = Settings(tls=tls)
+    async with Gateway("127.0.0.1:0", settings=settings, workers="inline") as gateway:
+        port = gateway.address.rpartition(":")[2]
+        async with connect(f"tls://localhost:{port}", tls=trusting) as connection:
+            subscription = connection.subscribe("a")
+            await connection.publish("a", b"x" * 500_000)
+            assert (await subscription.next()).payload == b"x" * 500_000
 
 
 @pytest.mark.req("MM-13")

@@ -111,6 +111,23 @@ async def test_a_handler_that_raises_is_reported_and_gets_the_next(gateway: str)
     assert [str(error) for error in errors] == ["cannot"]
 
 
+async def test_a_handler_that_awaits_what_is_cancelled_gets_the_next(gateway: str) -> None:
+    async with connect(gateway) as connection:
+        done = asyncio.Event()
+
+        async def handle(message: AsyncReceived) -> None:
+            if message.payload == b"bad":
+                cancelled = asyncio.get_running_loop().create_future()
+                cancelled.cancel()
+                await cancelled
+            done.set()
+
+        connection.subscribe("a", handle)
+        await connection.publish("a", b"bad")
+        await connection.publish("a", b"good")
+        await done.wait()
+
+
 async def test_a_gap_callback_that_raises_is_reported_too(running: Any) -> None:
     failed = asyncio.Event()
 

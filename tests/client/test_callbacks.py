@@ -1,10 +1,11 @@
 import concurrent.futures
 import logging
+import sys
 import threading
 
 import pytest
 
-from weft.client.callbacks import Callbacks
+from weft.client.callbacks import NEWS_MAX, Callbacks
 from weft.client.intake import Intake
 from weft.client.status import Reporter, Status, What
 from weft.errors import UsageError
@@ -32,7 +33,7 @@ def callbacks(thread: str | None = None) -> Callbacks:
 def test_callbacks_run_on_a_thread_of_their_own() -> None:
     running = callbacks("callbacks")
     ran: concurrent.futures.Future[str] = concurrent.futures.Future()
-    running.mailbox.put(lambda _: ran.set_result(threading.current_thread().name), None)
+    running.put(lambda _: ran.set_result(threading.current_thread().name), None)
     assert ran.result(30) == "callbacks"
     running.stop()
     assert "callbacks" not in {thread.name for thread in threading.enumerate()}
@@ -42,7 +43,7 @@ def test_what_is_due_runs_before_the_end() -> None:
     running = callbacks("callbacks")
     said: list[int] = []
     for number in range(100):
-        running.mailbox.put(said.append, number)
+        running.put(said.append, number)
     running.stop()
     assert said == list(range(100))
 
@@ -55,16 +56,26 @@ def test_a_callback_may_end_its_own_thread() -> None:
         running.stop()
         stopped.set()
 
-    running.mailbox.put(stop, None)
+    running.put(stop, None)
     assert stopped.wait(30)
+
+
+def test_a_callback_that_exits_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:
+    running = callbacks("callbacks")
+    done = threading.Event()
+    running.put(sys.exit, "enough")
+    running.put(lambda _: done.set(), None)
+    assert done.wait(30)
+    running.stop()
+    assert "SystemExit('enough')" in caplog.text
 
 
 def test_pumped_ones_run_where_they_are_pumped() -> None:
     pumped = callbacks()
     names: list[str] = []
     assert pumped.pump(0) == 0
-    pumped.mailbox.put(lambda _: names.append(threading.current_thread().name), None)
-    pumped.mailbox.put(names.append, "second")
+    pumped.put(lambda _: names.append(threading.current_thread().name), None)
+    pumped.put(names.append, "second")
     assert pumped.pump(0) == 2
     assert names == [threading.current_thread().name, "second"]
     assert pumped.pump(0.01) == 0
@@ -73,7 +84,7 @@ def test_pumped_ones_run_where_they_are_pumped() -> None:
 def test_pumping_waits_for_something_to_do() -> None:
     pumped = callbacks()
     said: list[int] = []
-    thread = threading.Thread(target=pumped.mailbox.put, args=(said.append, 1))
+    thread = threading.Thread(target=pumped.put, args=(said.append, 1))
     thread.start()
     assert pumped.pump(None) == 1
     thread.join(30)
@@ -84,7 +95,7 @@ def test_pumping_ends_even_if_callbacks_make_more() -> None:
     pumped = callbacks()
 
     def again(_: None) -> None:
-        pumped.mailbox.put(again, None)
+        pumped.put(again, None)
 
     again(None)
     assert pumped.pump(0) == 1
@@ -94,7 +105,7 @@ def test_pumping_ends_even_if_callbacks_make_more() -> None:
 def test_pumping_after_the_end_runs_what_is_left_and_does_not_wait() -> None:
     pumped = callbacks()
     said: list[int] = []
-    pumped.mailbox.put(said.append, 1)
+    pumped.put(said.append, 1)
     pumped.stop()
     assert pumped.pump(None) == 1
     assert pumped.pump(None) == 0
@@ -119,7 +130,7 @@ def test_a_callback_does_not_pump() -> None:
         except UsageError as error:
             errors.append(str(error))
 
-    pumped.mailbox.put(pump, None)
+    pumped.put(pump, None)
     pumped.pump(0)
     assert len(errors) == 1
     assert not pumped.is_running_here()
@@ -128,8 +139,44 @@ def test_a_callback_does_not_pump() -> None:
 def test_pumped_ones_run_while_a_result_is_awaited() -> None:
     pumped = callbacks()
     result: concurrent.futures.Future[str] = concurrent.futures.Future()
-    pumped.mailbox.put(result.set_result, "done by a callback")
+    pumped.put(result.set_result, "done by a callback")
     assert pumped.run_until(result) == "done by a callback"
+
+
+def test_waiting_for_a_result_ends_when_it_comes_from_elsewhere() -> None:
+    pumped = callbacks()
+    result: concurrent.futures.Future[str] = concurrent.futures.Future()
+    thread = threading.Thread(target=result.set_result, args=("done elsewhere",))
+    thread.start()
+    assert pumped.run_until(result) == "done elsewhere"
+    thread.join(30)
+
+
+def test_what_is_left_when_a_callback_breaks_off_is_run_by_the_next_pump() -> None:
+    pumped = callbacks()
+    said: list[int] = []
+
+    def interrupted(_: None) -> None:
+        raise KeyboardInterrupt
+
+    pumped.put(interrupted, None)
+    pumped.put(said.append, 1)
+    with pytest.raises(KeyboardInterrupt):
+        pumped.pump(0)
+    assert pumped.pump(0) == 1
+    assert said == [1]
+
+
+def test_news_that_nobody_takes_is_bounded_and_counted() -> None:
+    pumped = callbacks()
+    said: list[int] = []
+    for number in range(NEWS_MAX + 5):
+        pumped.put_news(said.append, number)
+    assert pumped.news_lost == 5
+    assert pumped.pump(0) == NEWS_MAX
+    pumped.put_news(said.append, -1)
+    assert pumped.pump(0) == 1
+    assert said == [*range(NEWS_MAX), -1]
 
 
 def test_a_status_is_told_among_the_callbacks() -> None:

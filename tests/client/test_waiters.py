@@ -31,6 +31,15 @@ async def test_a_loss_is_raised_and_known_as_such() -> None:
     assert waiter.is_lost
 
 
+async def test_each_who_is_lost_raises_an_error_of_its_own() -> None:
+    error = ConnectionLost("gone")
+    for waiter in (Single(), Single()):
+        waiter.lost(error)
+        with pytest.raises(ConnectionLost, match="gone") as raised:
+            await waiter.answer()
+        assert raised.value is not error
+
+
 async def test_several_answers_are_kept_in_order() -> None:
     waiter = Several(100)
     waiter.answered(b"1")

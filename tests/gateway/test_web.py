@@ -157,17 +157,64 @@ async def test_who_leaves_before_the_request_is_whole_gets_no_answer() -> None:
         ours.close()
 
 
-async def test_no_more_are_answered_at_once_than_the_limit() -> None:
+async def test_beyond_the_limit_whoever_dawdles_longest_gives_way() -> None:
     async with opened() as place:
         waiting = [place.dial() for _ in range(REQUESTS_MAX)]
         for _, theirs in waiting:
             place.web.take(theirs, "peer")
-        ours, theirs = place.dial()
-        place.web.take(theirs, "peer")
-        assert await asyncio.get_running_loop().sock_recv(ours, 1) == b""
+        assert status_in(await place.ask(get("/page"))) == 200
+        assert await asyncio.get_running_loop().sock_recv(waiting[0][0], 1) == b""
         assert place.refusals.counts == {"Overloaded": 1}
-        for sock in (ours, *(peer for peer, _ in waiting)):
-            sock.close()
+        for ours, _ in waiting:
+            ours.close()
+
+
+async def test_beyond_the_limit_whoever_has_its_answer_gives_way_first() -> None:
+    async with opened() as place:
+        answered, theirs = place.dial()
+        waiting = [place.dial() for _ in range(REQUESTS_MAX - 1)]
+        for _, peer in waiting:
+            place.web.take(peer, "peer")
+        answered.send(get("/page"))
+        place.web.take(theirs, "peer")
+        loop = asyncio.get_running_loop()
+        while not (await loop.sock_recv(answered, 65_536)).endswith(b"you asked for /page\n"):
+            pass
+        assert status_in(await place.ask(get("/page"))) == 200
+        assert place.refusals.counts == {}
+        for ours in (answered, *(ours for ours, _ in waiting)):
+            ours.close()
+
+
+async def test_no_more_are_answered_at_once_than_the_limit() -> None:
+    is_open = asyncio.Event()
+    asked: list[str] = []
+
+    async def slow_pages(path: str) -> Page:
+        asked.append(path)
+        await is_open.wait()
+        return Page(200, "at last\n")
+
+    place = Place()
+    place.web = Web(slow_pages, place.refusals, "127.0.0.1")
+    loop = asyncio.get_running_loop()
+    waiting = [place.dial() for _ in range(REQUESTS_MAX)]
+    for ours, theirs in waiting:
+        ours.send(get("/page"))
+        place.web.take(theirs, "peer")
+    # Who is being answered does not make us wait, and so does not give way.
+    while len(asked) < REQUESTS_MAX:
+        await asyncio.sleep(0)
+    ours, theirs = place.dial()
+    place.web.take(theirs, "peer")
+    assert await loop.sock_recv(ours, 1) == b""
+    assert place.refusals.counts == {"Overloaded": 1}
+    is_open.set()
+    answers = [await loop.sock_recv(peer, 65_536) for peer, _ in waiting]
+    assert {status_in(answer) for answer in answers} == {200}
+    for each in (ours, *(peer for peer, _ in waiting)):
+        each.close()
+    await place.web.close()
 
 
 async def test_closing_ends_requests_that_are_not_complete() -> None:

@@ -177,11 +177,19 @@ class AsyncSubscription:
                     result = handler(AsyncReceived(frame, connection))
                     if result is not None and inspect.isawaitable(result):
                         await result
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_told_to_stop(error):
+                    raise
+                # What a handler waits for may be cancelled; the handler itself is not.
                 self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
             if frame is not None:
                 queue.release(frame)
         self._task = None
+
+
+def _is_told_to_stop(error: BaseException) -> bool:
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 async def stop(tasks: Iterable[asyncio.Task[None]]) -> None:

@@ -118,7 +118,11 @@ class Callbacks:
                 if item is None:
                     return
                 call, argument = item
-                call(argument)
+                try:
+                    call(argument)
+                except BaseException as error:
+                    # Not even sys.exit() may end this thread: every later callback would wait.
+                    self._reporter.handler_failed("the connection", error)
             self._arrived.wait()
 
     def _pump(self, timeout: float | None) -> int:

@@ -98,7 +98,7 @@ class Reporter:
         except Exception:
             self.logger.exception("%s: the status callback raised", self.label)
 
-    def handler_failed(self, subject: str, error: Exception) -> None:
+    def handler_failed(self, subject: str, error: BaseException) -> None:
         """Say that a callback raised, which ends neither the connection nor the subscription."""
         self.report(Status(What.HANDLER, f"the handler of {subject} raised {error!r}", error))
 

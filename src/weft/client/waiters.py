@@ -33,7 +33,7 @@ class Single:
     def lost(self, error: WeftError) -> None:
         """The connection ended; the same may be asked on the next one."""
         self.is_lost = True
-        self.failed(error)
+        self.failed(_own(error))
 
 
 class Several:
@@ -72,4 +72,9 @@ class Several:
 
     def lost(self, error: WeftError) -> None:
         """The connection ended."""
-        self.failed(error)
+        self.failed(_own(error))
+
+
+def _own(error: WeftError) -> WeftError:
+    """A copy: one that a thousand coroutines raise would collect the tracebacks of them all."""
+    return type(error)(*error.args)

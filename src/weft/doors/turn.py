@@ -66,7 +66,7 @@ class Turn:
         service = self.service
         arena = service.arena
         self._is_scheduled = False
-        ended = withdraw_ended(service)
+        ended = withdraw_ended(service) if service.ending else []
         # A door that is told may give rise to more: the list can grow while it is gone through.
         waiting = arena.waiting
         position = 0

@@ -51,6 +51,9 @@ class Web:
         self._loop = asyncio.get_running_loop()
         # With the socket of each: a task that is cancelled before its first step closes nothing.
         self._tasks: dict[asyncio.Task[None], socket.socket] = {}
+        # Those that wait for their peer, oldest first: for its request, or for it to hang up.
+        self._reading: dict[asyncio.Task[None], str] = {}
+        self._lingering: dict[asyncio.Task[None], None] = {}
         self.answered = 0
         self.change(4096, 5.0)
 
@@ -61,12 +64,13 @@ class Web:
 
     def take(self, sock: socket.socket, peer: str) -> None:
         """Own a connection that has sent the beginning of a request."""
-        if len(self._tasks) >= REQUESTS_MAX:
-            self._refusals.count(Overloaded(f"{REQUESTS_MAX} HTTP requests are the limit"), peer)
+        if len(self._tasks) >= REQUESTS_MAX and not self._crowd_out():
+            self._refuse(peer)
             sock.close()
             return
         task = self._loop.create_task(self._serve(sock, peer))
         self._tasks[task] = sock
+        self._reading[task] = peer
         task.add_done_callback(self._done)
 
     async def close(self) -> None:
@@ -86,6 +90,7 @@ class Web:
                 if page is not None:
                     await exchange.send(page)
                     self.answered += 1
+            self._begin_lingering()
             async with asyncio.timeout(_LINGER_S):
                 await exchange.linger()
         except (OSError, TimeoutError) as error:
@@ -101,6 +106,8 @@ class Web:
             return Page(408, "the request took too long\n")
         except h11.RemoteProtocolError as error:
             return Page(exchange.status_of(error), f"{error}\n")
+        finally:
+            self._end_reading()
         if request is None:
             return None
         refusal = self._refusal(request)
@@ -123,8 +130,39 @@ class Web:
             return Page(400, "a target starts with '/'\n")
         return None
 
+    def _end_reading(self) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._reading.pop(task, None)
+
+    def _begin_lingering(self) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._lingering[task] = None
+
+    def _crowd_out(self) -> bool:
+        """Give up one that makes us wait; False if there is none, and everybody is being answered.
+
+        Those who have their answer come first, then those who dawdle: neither may keep out others.
+        """
+        if self._lingering:
+            oldest = next(iter(self._lingering))
+            del self._lingering[oldest]
+        elif self._reading:
+            oldest = next(iter(self._reading))
+            self._refuse(self._reading.pop(oldest))
+        else:
+            return False
+        oldest.cancel()
+        return True
+
+    def _refuse(self, peer: str) -> None:
+        self._refusals.count(Overloaded(f"{REQUESTS_MAX} HTTP requests are the limit"), peer)
+
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task).close()
+        self._reading.pop(task, None)
+        self._lingering.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("an HTTP request failed", exc_info=error)
 

@@ -232,7 +232,7 @@ async def test_a_draining_connection_takes_no_new_subscription(gateway: str) -> 
 
     connection.subscribe("a", handle)
     await connection.publish("a", b"")
-    connection._engine.withdraw()
+    connection._engine.subscriptions.withdraw()
     await refused.wait()
     await connection.close()
 

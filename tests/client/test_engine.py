@@ -247,7 +247,7 @@ async def test_a_subscription_that_cannot_be_asked_for_is_not_there(scripted: Sc
         await peer.frame(Kind.MESSAGE)
         with pytest.raises(Overloaded, match="2 answers"):
             connection.subscribe("b")
-        assert len(connection._engine.interests) == 1
+        assert len(connection._engine.subscriptions.interests) == 1
         peer.close()
         with pytest.raises(ConnectionLost):
             await asking

@@ -197,14 +197,16 @@ async def test_one_that_is_lost_at_once_is_not_redialled_without_a_growing_pause
 
 async def test_one_that_lasted_is_redialled_at_once(scripted: Scripted) -> None:
     async with scripted() as gateway:
-        options: dict[str, Any] = {"backoff_first_s": 0.001, "backoff_cap_s": 0.001}
+        options: dict[str, Any] = {"backoff_first_s": 0.001, "backoff_cap_s": 0.008}
         connecting = asyncio.ensure_future(connect(gateway.address, **options))
-        peer = await gateway.peer(ping_s=0.01)
+        (await gateway.peer()).close()
         connection = await connecting
-        await peer.frame(Kind.PING)
-        peer.close()
+        (await gateway.peer()).close()
+        lasting = await gateway.peer(ping_s=0.05)
+        await lasting.frame(Kind.PING)
+        lasting.close()
         await gateway.peer()
-        assert connection._keeper._backoff._next_s == 0.001
+        assert connection._keeper._backoff._next_s == 0.002
         await gateway.part(connection)
 
 

@@ -353,6 +353,14 @@ def test_silence_is_met_with_a_ping_and_then_given_up() -> None:
         session.keep_alive(60.0)
 
 
+def test_a_program_that_stood_still_pings_before_it_gives_up() -> None:
+    session = opened()
+    assert session.keep_alive(1000.0) == frames.encode(Kind.PING)
+    assert session.keep_alive(1029.0) == b""
+    with pytest.raises(Silent):
+        session.keep_alive(1030.0)
+
+
 def test_any_word_ends_the_silence() -> None:
     session = opened()
     session.keep_alive(30.0)

@@ -40,7 +40,7 @@ def test_a_refused_subscription_raises_and_leaves_nothing_behind(gateway: str) -
     with Connection(gateway) as connection:
         with pytest.raises(Reserved):
             connection.subscribe("_X.a")
-        assert len(connection._engine.interests) == 0
+        assert len(connection._engine.subscriptions.interests) == 0
         # The callbacks of the connection have the only one.
         assert len(connection._engine.reading._intakes) == 1
 
@@ -50,7 +50,7 @@ def test_one_that_disagrees_with_another_leaves_nothing_behind(gateway: str) -> 
         connection.subscribe("a")
         with pytest.raises(BadOption):
             connection.subscribe("a", policy="latest")
-        assert len(connection._engine.interests) == 1
+        assert len(connection._engine.subscriptions.interests) == 1
         assert len(connection._engine.reading._intakes) == 2
 
 

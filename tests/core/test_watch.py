@@ -269,6 +269,34 @@ def test_doors_of_those_who_spoke_lately_look_again() -> None:
     assert [one.door.told, other.door.told] == [["look"] * 2, ["look"]]
 
 
+def test_a_door_that_found_more_looks_again_however_long_the_others_take() -> None:
+    house = House()
+    one, other = house.guest(), house.guest()
+    looks: list[Guest] = []
+
+    class Finding:
+        """A door that finds bytes when it looks, which takes time."""
+
+        def __init__(self, guest: Guest) -> None:
+            self._guest = guest
+
+        def look(self) -> None:
+            looks.append(self._guest)
+            self._guest.send(message(b"a"))
+            house.wait(0.1)
+
+        def fall_behind(self) -> None: ...
+        def finish(self) -> None: ...
+        def abort(self) -> None: ...
+
+    for guest in (one, other):
+        guest.peer.door = Finding(guest)
+    for _ in range(3):
+        house.wait(1)
+        swept(house)
+    assert looks == [one, other] * 3
+
+
 def test_many_quiet_peers_are_all_looked_after() -> None:
     house = House(Limits(ping_s=1))
     guests = [house.guest() for _ in range(50)]

@@ -121,10 +121,9 @@ class Calls:
         """Ask for nothing more, and wait until everything was delivered and sent."""
         engine = self._engine
         async with self._limited(timeout, "not everything was delivered"):
-            engine.withdraw()
+            engine.subscriptions.withdraw()
             await self.flush(timeout)
-            for listening in engine.interests:
-                listening.end()
+            engine.subscriptions.finish()
             await engine.reading.until_taken()
             # What the handlers said last.
             await self.flush(timeout)

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from weft.client import session as talk
-from weft.client.dispatch import Dispatch
-from weft.client.interests import Interests, Listening
+from weft.client.interests import Listening
 from weft.client.line import Line
 from weft.client.options import Options
 from weft.client.outgoing import Outgoing
 from weft.client.reading import Defer, Reading
-from weft.client.session import Greeting, Session, goodbye_frame, unsubscribe_frame
+from weft.client.session import Greeting, Session, goodbye_frame
 from weft.client.status import Gap, Reporter, Statistics, Status, What
+from weft.client.subscriptions import Subscriptions
 from weft.errors import (
     ConnectionLost,
     Draining,
@@ -43,7 +43,6 @@ class Engine:
         self.statistics = reporter.statistics
         self.defer = defer
         self.loop = asyncio.get_running_loop()
-        self.interests = Interests()
         self.session = Session(
             Greeting(options.service, options.name, options.reachable_at, LIBRARY),
             options.waiting_max,
@@ -51,15 +50,16 @@ class Engine:
         self.outgoing = Outgoing(
             options.buffer_bytes, options.when_full, self._wake, self._began_to_drop
         )
+        self.subscriptions = Subscriptions(
+            self.session, self.outgoing, reporter, options.waiting_max
+        )
         self.line: Line | None = None
         self.opened = asyncio.Event()
         self.is_closed = False
         self.is_parting = False
         # Between a welcome and a goodbye.
         self._is_sending = False
-        self._is_withdrawn = False
         self.reading = Reading(self.session, reporter, options.queue_bytes, defer)
-        self._dispatch = Dispatch(self.interests, self.statistics)
         self._cause: WeftError | None = None
         self._room: list[asyncio.Future[None]] = []
         self._on: dict[type[Any], Callable[[Any], None]] = {
@@ -79,7 +79,7 @@ class Engine:
     def received(self, data: bytes) -> None:
         """Bytes arrived."""
         self.statistics.received_bytes += len(data)
-        deliver = self._dispatch.deliver
+        deliver = self.subscriptions.dispatch.deliver
         try:
             for event in self.session.receive(data, self.loop.time()):
                 if type(event) is bytes:
@@ -171,23 +171,12 @@ class Engine:
     def close(self) -> int:
         """End every subscription; how many bytes were never sent."""
         self.refuse()
-        for listening in self.interests:
-            self.interests.remove(listening)
-            listening.end()
-        self._dispatch.forget()
+        self.subscriptions.clear()
         unsent = self.outgoing.held_bytes
         self._made_room()
         # Whoever waits for a connection finds that there will be none.
         self.opened.set()
         return unsent
-
-    def withdraw(self) -> None:
-        """Ask the gateway for nothing more; what is on its way is still delivered."""
-        self._is_withdrawn = True
-        if self._is_sending:
-            for listening in self.interests:
-                frame = unsubscribe_frame(listening.patterns, listening.group)
-                self.outgoing.put_control(frame)
 
     # What the faces call.
 
@@ -196,40 +185,17 @@ class Engine:
         return replace(self.statistics, dropped=self.outgoing.dropped)
 
     def listen(self, listening: Listening) -> None:
-        """Begin a subscription; `listening.settled` is set once the gateway has answered.
-
-        Raises:
-            BadOption: it disagrees with one that is there.
-            NotOpen: the connection is closed.
-            Overloaded: too many answers are awaited, or the gateway does not read.
-        """
-        if self.is_closed or self._is_withdrawn:
-            raise NotOpen("the connection is closed")
-        # Each is asked for again, and awaits an answer, when the connection comes back.
-        if len(self.interests) >= self.options.waiting_max:
-            raise Overloaded(f"{self.options.waiting_max} subscriptions are all there may be")
-        self.interests.add(listening)
-        self._dispatch.forget()
-        try:
-            if self._is_sending:
-                self.outgoing.put_control(self._subscribe_frame(listening))
-                self.reading.steer()
-        except Overloaded:
-            self.unlisten(listening)
-            raise
+        """Begin a subscription; see Subscriptions.add()."""
+        self.subscriptions.add(listening)
+        self.reading.steer()
 
     def unlisten(self, listening: Listening) -> None:
         """End a subscription; nothing more comes of it."""
-        self.session.forget(listening)
-        gone = self.interests.remove(listening)
-        self._dispatch.forget()
-        listening.end()
-        if gone and self._is_sending:
-            try:
-                self.outgoing.put_control(unsubscribe_frame(gone, listening.group))
-            except Overloaded as error:
-                # The gateway would go on sending what nobody wants: a new line asks anew.
-                self.fail(error)
+        try:
+            self.subscriptions.remove(listening)
+        except Overloaded as error:
+            # A new line asks only for what is still wanted.
+            self.fail(error)
 
     def flush(self) -> None:
         """Send what is buffered, as far as the socket takes it."""
@@ -274,6 +240,7 @@ class Engine:
 
     def _stop_sending(self) -> None:
         self._is_sending = False
+        self.subscriptions.is_asking = False
         self.opened.clear()
 
     def _made_room(self) -> None:
@@ -282,11 +249,6 @@ class Engine:
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
-
-    def _subscribe_frame(self, listening: Listening) -> bytes:
-        return self.session.subscribe(
-            listening, listening.patterns, listening.group, listening.body()
-        )
 
     def _cause_of(self, line: Line, error: Exception | None) -> WeftError:
         if self._cause is None:
@@ -303,9 +265,9 @@ class Engine:
         self.statistics.connects += 1
         self.outgoing.body_limit_bytes = self.session.body_limit_bytes
         # All in one write, and before what is buffered: who publishes to itself must hear it.
-        if not self._is_withdrawn:
-            line.write(b"".join(self._subscribe_frame(each) for each in self.interests))
+        line.write(self.subscriptions.ask_again())
         self._is_sending = True
+        self.subscriptions.is_asking = True
         line.welcomed.set_result(None)
         self.opened.set()
         self.reporter.report(
@@ -316,7 +278,8 @@ class Engine:
             )
         )
         if self.statistics.connects > 1:
-            self._announce(Gap("reconnected"), "messages may have been missed while disconnected")
+            detail = "messages may have been missed while disconnected"
+            self.subscriptions.announce(Gap("reconnected"), detail)
         self.flush()
 
     def _answered(self, event: talk.Answered) -> None:
@@ -325,13 +288,7 @@ class Engine:
     def _failed(self, event: talk.Failed) -> None:
         event.waiter.failed(event.error)
         if isinstance(event.waiter, Listening):
-            # It has no effect at the gateway, so there is nothing to take back.
-            self.interests.remove(event.waiter)
-            self._dispatch.forget()
-            names = b", ".join(event.waiter.patterns[:3]).decode()
-            self.reporter.report(
-                Status(What.REFUSED, f"the subscription to {names} is refused", event.error)
-            )
+            self.subscriptions.refused(event.waiter, event.error)
 
     def _told(self, event: talk.News) -> None:
         if isinstance(event.error, ProtocolError | SlowReader | Silent):
@@ -342,12 +299,8 @@ class Engine:
 
     def _missed(self, event: talk.Missed) -> None:
         gap = event.gap
-        self._announce(gap, f"{gap.count} messages were missed: {gap.reason}")
-
-    def _announce(self, gap: Gap, detail: str) -> None:
-        self.reporter.report(Status(What.GAP, detail, gap=gap))
-        for listening in self.interests:
-            listening.sink.missed(gap)
+        detail = f"{gap.count} messages were missed: {gap.reason}"
+        self.subscriptions.announce(gap, detail)
 
     def _pinged(self, event: talk.Pinged) -> None:
         self.outgoing.put_control(event.pong)

@@ -126,7 +126,7 @@ class Session:
         self._first = bytearray()
         self._is_ended = True
         self._heard_at = 0.0
-        self._is_pinged = False
+        self._pinged_at: float | None = None
         self._number = 0
         self._on: dict[int, Callable[[bytes], Event | None]] = {
             Kind.MESSAGE: self._reserved_message,
@@ -149,7 +149,7 @@ class Session:
         self._first.clear()
         self._is_ended = False
         self._heard_at = now
-        self._is_pinged = False
+        self._pinged_at = None
         told: dict[str, object] = {"version": VERSION, "client": self._greeting.library}
         if self._greeting.reachable_at:
             told["address"] = self._greeting.reachable_at
@@ -169,7 +169,7 @@ class Session:
         if self._is_ended:
             return events
         self._heard_at = now
-        self._is_pinged = False
+        self._pinged_at = None
         try:
             if not self.is_open:
                 data = self._greeted(data, events)
@@ -192,24 +192,26 @@ class Session:
         """The PING to send if nothing was heard for long; empty while there is no need.
 
         Raises:
-            Silent: nothing was heard for twice as long.
+            Silent: nothing was heard for as long again.
         """
-        silent_s = now - self._heard_at
-        if silent_s >= 2 * self.ping_s:
-            raise Silent(f"nothing was heard for {silent_s:.1f} s, and no ping answered")
-        if silent_s < self.ping_s or self._is_pinged:
+        if now < self.keep_alive_at():
             return b""
-        self._is_pinged = True
+        # A program that stood still heard nothing either: only an unanswered ping counts.
+        if self._pinged_at is not None:
+            silent_s = now - self._heard_at
+            raise Silent(f"nothing was heard for {silent_s:.1f} s, and no ping answered")
+        self._pinged_at = now
         return frames.encode(Kind.PING)
 
     def keep_alive_at(self) -> float:
         """When keep_alive() is due again."""
-        return self._heard_at + (2 * self.ping_s if self._is_pinged else self.ping_s)
+        since = self._heard_at if self._pinged_at is None else self._pinged_at
+        return since + self.ping_s
 
     def not_listening(self, now: float) -> None:
         """Silence does not count while this side does not read."""
         self._heard_at = now
-        self._is_pinged = False
+        self._pinged_at = None
 
     def subscribe(self, waiter: Waiter, names: Sequence[bytes], group: bytes, body: bytes) -> bytes:
         """The frame that asks for patterns; the body names all but the first, and the options."""

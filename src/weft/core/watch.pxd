@@ -10,7 +10,7 @@ cdef int64_t _LINGER_NS
 cdef int64_t _S
 
 
-@cython.locals(peer=Peer)
+@cython.locals(began_ns=int64_t, peer=Peer)
 cpdef list sweep(Service service)
 
 cdef bint _is_lost(Peer peer, door) except -1

@@ -22,6 +22,8 @@ _S = 1_000_000_000
 def sweep(service: Service) -> list[Peer]:
     """Look after every peer; return those whose doors must close at once."""
     lost: list[Peer] = []
+    # Looking takes time: who speaks during this sweep has spoken since its beginning.
+    began_ns = service.now_ns
     # What is announced may end others: go by a copy.
     for peer in list(service.peers.values()):
         if peer.is_over:
@@ -40,7 +42,7 @@ def sweep(service: Service) -> list[Peer]:
         _check_pace(peer)
         if peer.asking:
             expire_requests(peer, service.now_ns - int(service.limits.request_s * _S))
-    service.swept_ns = service.now_ns
+    service.swept_ns = began_ns
     return lost
 
 

@@ -7,6 +7,7 @@ from weft.core.service cimport Peer, Service
 from weft.doors.kernel cimport receive, send
 
 cdef Py_ssize_t _READ
+cdef Py_ssize_t _ANSWERS
 cdef Py_ssize_t _NOT_NOW
 
 

@@ -15,6 +15,8 @@ from weft.core.service import Peer, Service
 from weft.doors.kernel import NOT_NOW, receive, send
 
 _READ = READ_BYTES
+# What the answers to one read may take: an error is about four times as long as the least frame.
+_ANSWERS = 8 * READ_BYTES
 _NOT_NOW = NOT_NOW
 
 
@@ -101,7 +103,7 @@ class Turn:
 
     def _make_room(self, peer: Peer, needed: int) -> bool:
         """Flush if the arena is too full; False if that made the peer leave."""
-        if self.service.arena.room() < needed:
+        if self.service.arena.room() < needed + _ANSWERS:
             self.flush()
         return not peer.is_over
 

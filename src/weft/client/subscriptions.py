@@ -1,0 +1,114 @@
+"""The subscriptions of one connection: what the gateway is asked for, and what it says to that.
+
+They outlive the line that they were asked for over; the next one is asked anew.
+"""
+
+from weft.client.dispatch import Dispatch
+from weft.client.interests import Interests, Listening
+from weft.client.outgoing import Outgoing
+from weft.client.session import Session, unsubscribe_frame
+from weft.client.status import Gap, Reporter, Status, What
+from weft.errors import NotOpen, Overloaded, WeftError
+
+
+class Subscriptions:
+    """What a connection hears; `is_asking` says that a gateway listens at the moment."""
+
+    def __init__(
+        self, session: Session, outgoing: Outgoing, reporter: Reporter, limit: int
+    ) -> None:
+        self.is_asking = False
+        self.interests = Interests()
+        self.dispatch = Dispatch(self.interests, reporter.statistics)
+        self._session = session
+        self._outgoing = outgoing
+        self._reporter = reporter
+        self._limit = limit
+        self._is_withdrawn = False
+
+    def add(self, listening: Listening) -> None:
+        """Begin a subscription; `listening.settled` is set once the gateway has answered.
+
+        Raises:
+            BadOption: it disagrees with one that is there.
+            NotOpen: everything was withdrawn.
+            Overloaded: there are too many, or the gateway does not read.
+        """
+        if self._is_withdrawn:
+            raise NotOpen("the connection is closed")
+        # Each is asked for again, and awaits an answer, when the connection comes back.
+        if len(self.interests) >= self._limit:
+            raise Overloaded(f"{self._limit} subscriptions are all there may be")
+        self.interests.add(listening)
+        self.dispatch.forget()
+        if self.is_asking:
+            try:
+                self._outgoing.put_control(self._frame(listening))
+            except Overloaded:
+                self._remove(listening)
+                raise
+
+    def remove(self, listening: Listening) -> None:
+        """End a subscription; nothing more comes of it.
+
+        Raises:
+            Overloaded: the gateway does not read, and goes on sending what nobody wants.
+        """
+        gone = self._remove(listening)
+        if gone and self.is_asking:
+            self._outgoing.put_control(unsubscribe_frame(gone, listening.group))
+
+    def refused(self, listening: Listening, error: WeftError) -> None:
+        """The gateway refused one; it has no effect there, so there is nothing to take back."""
+        self._remove(listening)
+        names = b", ".join(listening.patterns[:3]).decode()
+        self._reporter.report(
+            Status(What.REFUSED, f"the subscription to {names} is refused", error)
+        )
+
+    def ask_again(self) -> bytes:
+        """The frames that ask a new gateway for everything."""
+        if self._is_withdrawn:
+            return b""
+        return b"".join([self._frame(listening) for listening in self.interests])
+
+    def announce(self, gap: Gap, detail: str) -> None:
+        """Messages were missed: tell the owner, and every subscription in its place."""
+        self._reporter.report(Status(What.GAP, detail, gap=gap))
+        for listening in self.interests:
+            listening.sink.missed(gap)
+
+    def withdraw(self) -> None:
+        """Ask for nothing more, now or later; what is on its way is still delivered.
+
+        Raises:
+            Overloaded: the gateway does not read.
+        """
+        self._is_withdrawn = True
+        if self.is_asking:
+            for listening in self.interests:
+                frame = unsubscribe_frame(listening.patterns, listening.group)
+                self._outgoing.put_control(frame)
+
+    def finish(self) -> None:
+        """Tell each that nothing more comes; it still has what came."""
+        for listening in self.interests:
+            listening.end()
+
+    def clear(self) -> None:
+        """End all of them."""
+        self._is_withdrawn = True
+        for listening in self.interests:
+            self._remove(listening)
+
+    def _remove(self, listening: Listening) -> list[bytes]:
+        self._session.forget(listening)
+        gone = self.interests.remove(listening)
+        self.dispatch.forget()
+        listening.end()
+        return gone
+
+    def _frame(self, listening: Listening) -> bytes:
+        return self._session.subscribe(
+            listening, listening.patterns, listening.group, listening.body()
+        )

@@ -1,0 +1,340 @@
+import asyncio
+import socket
+
+import pytest
+from tests.core.talk import ANSWER, message, subscribe
+from tests.doors.loops import (
+    CONNECT,
+    Client,
+    error_name,
+    is_open,
+    on_both_loops,
+    small_buffers,
+    tcp_pair,
+    unix_pair,
+    until,
+)
+
+from weft.core.frames import Frame, Kind, encode
+from weft.core.limits import Limits
+from weft.core.service import Peer, Service
+from weft.core.watch import sweep
+from weft.doors.tcp import SEND_BUFFER_BYTES, UNANSWERED_MS, TcpDoor, prepare
+from weft.doors.turn import Turn
+
+
+class Hall:
+    """A service on the running loop, and the clients that came in by this door."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.service = Service("weather", "g", 1, limits or Limits())
+        self.turn = Turn(self.service, self.loop)
+        self.clients: list[Client] = []
+
+    async def client(
+        self, *patterns: bytes, is_tcp: bool = False, is_small: bool = False
+    ) -> tuple[Client, Peer]:
+        """Someone who was greeted and has subscribed."""
+        client, theirs = tcp_pair() if is_tcp else unix_pair()
+        if is_small:
+            small_buffers(client, theirs)
+        self.clients.append(client)
+        peer = TcpDoor(self.turn, self.loop, theirs.detach()).open(1)
+        await client.say(CONNECT, *(subscribe(pattern) for pattern in patterns))
+        await client.hear(1 + len(patterns))
+        return client, peer
+
+    def close(self) -> None:
+        for client in self.clients:
+            client.close()
+        for peer in list(self.service.peers.values()):
+            if peer.door is not None:
+                peer.door.abort()
+
+
+def bodies(frames: list[Frame]) -> list[bytes]:
+    return [frame.body for frame in frames if frame.kind == Kind.MESSAGE]
+
+
+@on_both_loops
+async def test_messages_go_from_socket_to_socket() -> None:
+    hall = Hall()
+    one, _ = await hall.client()
+    other, _ = await hall.client(b"a", is_tcp=True)
+    await one.say(*[message(b"a", b"%d" % number) for number in range(1000)])
+    assert bodies(await other.hear(1000)) == [b"%d" % number for number in range(1000)]
+    hall.close()
+
+
+@on_both_loops
+async def test_many_full_reads_in_a_row_are_all_dealt_with() -> None:
+    hall = Hall()
+    sender, _ = await hall.client(is_tcp=True)
+    reader, _ = await hall.client(b"a", is_tcp=True)
+    frame = message(b"a", bytes(900_000))
+    sending = asyncio.create_task(sender.say(*[frame] * 5))
+    assert [len(body) for body in bodies(await reader.hear(5))] == [900_000] * 5
+    await sending
+    hall.close()
+
+
+@on_both_loops
+async def test_a_slow_reader_gets_everything_in_order_once_it_reads() -> None:
+    hall = Hall()
+    reader, peer = await hall.client(b"a", is_small=True)
+    sender, _ = await hall.client()
+    frames = [message(b"a", b"%05d" % number + bytes(500)) for number in range(2000)]
+    await sender.say(*frames, encode(Kind.PING))
+    await sender.hear()
+    await until(peer.outbox.is_behind)
+    heard = bodies(await reader.hear(2000))
+    assert [body[:5] for body in heard] == [b"%05d" % number for number in range(2000)]
+    await until(lambda: not peer.outbox.is_behind())
+    await sender.say(message(b"a", b"and on"))
+    assert bodies(await reader.hear()) == [b"and on"]
+    hall.close()
+
+
+@on_both_loops
+async def test_one_who_reads_nothing_is_cut_and_the_others_go_on() -> None:
+    hall = Hall(Limits(outbox_bytes=64 << 10))
+    slow, peer = await hall.client(b"a", is_small=True)
+    sender, _ = await hall.client(b"a")
+    for _ in range(3):
+        await sender.say(*[message(b"a", bytes(1000))] * 100)
+        await sender.hear(100)
+    await until(lambda: peer.number not in hall.service.peers)
+    assert hall.service.ended == {"SlowReader": 1}
+    assert slow.sock.fileno() >= 0
+    await sender.say(message(b"a", b"still here"))
+    assert bodies(await sender.hear()) == [b"still here"]
+    hall.close()
+
+
+@on_both_loops
+async def test_one_who_says_goodbye_is_sent_what_it_is_owed_and_then_the_end() -> None:
+    hall = Hall()
+    client, peer = await hall.client(b"a", is_small=True)
+    sender, _ = await hall.client()
+    await sender.say(*[message(b"a", bytes(1000))] * 200, encode(Kind.PING))
+    await sender.hear()
+    await client.say(encode(Kind.GOODBYE))
+    await until(lambda: peer.is_over)
+    assert len(bodies(await client.hear_all())) == 200
+    await until(lambda: len(hall.service.peers) == 1)
+    assert hall.service.ended == {"left": 1}
+    hall.close()
+
+
+@on_both_loops
+async def test_one_that_sends_nothing_more_is_still_sent_what_it_is_owed() -> None:
+    hall = Hall()
+    client, _ = await hall.client(b"a", is_small=True)
+    sender, _ = await hall.client()
+    await sender.say(*[message(b"a", bytes(1000))] * 200, encode(Kind.PING))
+    await sender.hear()
+    client.sock.shutdown(socket.SHUT_WR)
+    assert len(bodies(await client.hear_all())) == 200
+    await until(lambda: len(hall.service.peers) == 1)
+    hall.close()
+
+
+@on_both_loops
+async def test_after_an_error_its_reader_learns_why_before_the_end() -> None:
+    hall = Hall()
+    client, peer = await hall.client(is_tcp=True)
+    await client.say(b"\0\0\0\0", b"x" * 100_000)
+    (error,) = await client.hear_all()
+    assert error_name(error) == "BadFrame"
+    assert peer.number in hall.service.peers
+    await client.say(b"more that nobody listens to")
+    client.close()
+    await until(lambda: not hall.service.peers)
+    assert hall.service.ended == {"BadFrame": 1}
+    hall.close()
+
+
+@on_both_loops
+async def test_one_who_is_over_gets_nothing_new_and_harms_nobody() -> None:
+    hall = Hall()
+    client, _ = await hall.client(b"a", is_tcp=True)
+    sender, _ = await hall.client()
+    await client.say(b"\0\0\0\0")
+    assert [frame.kind for frame in await client.hear_all()] == [Kind.ERROR]
+    for number in range(3):
+        await sender.say(message(b"a", b"%d" % number, flags=ANSWER))
+        assert [frame.kind for frame in await sender.hear()] == [Kind.OK]
+    assert await client.hear() == []
+    hall.close()
+
+
+@on_both_loops
+async def test_an_error_and_an_end_in_one_go_leave_nothing_open() -> None:
+    hall = Hall()
+    client, _ = await hall.client(is_tcp=True)
+    await client.say(b"\0\0\0\0")
+    client.sock.shutdown(socket.SHUT_WR)
+    await until(lambda: not hall.service.peers)
+    hall.close()
+
+
+@on_both_loops
+async def test_one_who_resets_is_gone() -> None:
+    hall = Hall()
+    client, _ = await hall.client(b"a", is_tcp=True)
+    client.reset()
+    await until(lambda: not hall.service.peers)
+    assert (hall.service.ended, len(hall.service.router)) == ({"left": 1}, 0)
+    hall.close()
+
+
+@on_both_loops
+async def test_one_who_resets_together_with_its_last_words_is_gone_after_the_next_sweep() -> None:
+    hall = Hall()
+    client, _ = await hall.client(b"a", is_tcp=True)
+    hall.service.swept_ns = hall.service.now_ns
+    await client.say(message(b"b"))
+    client.reset()
+    await until(lambda: hall.service.total.messages == 1)
+    sweep(hall.service)
+    await until(lambda: not hall.service.peers)
+    hall.close()
+
+
+@on_both_loops
+async def test_one_who_resets_after_an_error_is_gone() -> None:
+    hall = Hall()
+    client, theirs = tcp_pair()
+    await client.say(CONNECT, b"\0\0\0\0")
+    client.reset()
+    TcpDoor(hall.turn, hall.loop, theirs.detach()).open(1)
+    await until(lambda: hall.service.ended == {"BadFrame": 1})
+    hall.close()
+
+
+@on_both_loops
+async def test_sending_to_one_who_reset_unnoticed_harms_nobody() -> None:
+    hall = Hall()
+    gone, _ = await hall.client(b"a", is_tcp=True)
+    other, _ = await hall.client(b"a")
+    await gone.say(message(b"b"))
+    gone.reset()
+    await until(lambda: hall.service.total.messages >= 1)
+    for number in range(3):
+        await other.say(message(b"a", b"%d" % number))
+        assert bodies(await other.hear()) == [b"%d" % number]
+    await until(lambda: len(hall.service.peers) == 1)
+    hall.close()
+
+
+@on_both_loops
+async def test_one_who_resets_while_it_is_behind_is_gone() -> None:
+    hall = Hall()
+    slow, peer = await hall.client(b"a", is_tcp=True, is_small=True)
+    sender, _ = await hall.client()
+    await sender.say(*[message(b"a", bytes(60_000))] * 20, encode(Kind.PING))
+    await sender.hear()
+    await until(peer.outbox.is_behind)
+    slow.reset()
+    await until(lambda: len(hall.service.peers) == 1)
+    assert peer.outbox.owed() == 0
+    hall.close()
+
+
+@on_both_loops
+async def test_what_is_held_for_one_who_reset_harms_nobody() -> None:
+    hall = Hall()
+    gone, peer = await hall.client(is_tcp=True)
+    await gone.say(message(b"b"))
+    gone.reset()
+    await until(lambda: hall.service.total.messages == 1)
+    if peer.door is not None:
+        hall.service.arena.reserve(hall.service.arena.room())
+        peer.owe(encode(Kind.PING))
+    hall.turn.flush()
+    await until(lambda: not hall.service.peers)
+    hall.close()
+
+
+@on_both_loops
+async def test_closing_twice_closes_once() -> None:
+    hall = Hall()
+    client, theirs = unix_pair()
+    fd = theirs.detach()
+    door = TcpDoor(hall.turn, hall.loop, fd)
+    door.open(1)
+    await client.say(CONNECT)
+    await client.hear()
+    door.abort()
+    assert not is_open(fd)
+    kept, other = socket.socketpair()
+    # Whoever gets the same number next must not be closed by mistake.
+    for call in (door.abort, door.finish, door.look):
+        call()
+    assert is_open(kept.fileno())
+    assert is_open(other.fileno())
+    kept.close()
+    other.close()
+    client.close()
+    assert await client_is_told_nothing(hall)
+
+
+async def client_is_told_nothing(hall: Hall) -> bool:
+    hall.turn.flush()
+    return hall.service.bytes_out > 0 and hall.service.peers == {}
+
+
+@on_both_loops
+async def test_what_the_turn_has_no_room_for_is_sent_at_its_end_all_the_same() -> None:
+    hall = Hall()
+    client, peer = await hall.client()
+    hall.service.arena.reserve(hall.service.arena.room())
+    peer.owe(encode(Kind.PING, body=b"held"))
+    hall.turn.flush()
+    assert not peer.outbox.is_behind()
+    assert [frame.body for frame in await client.hear()] == [b"held"]
+    hall.close()
+
+
+@on_both_loops
+async def test_one_whose_every_word_is_refused_for_want_of_reading_is_cut() -> None:
+    hall = Hall(Limits(outbox_bytes=16 << 10))
+    client, _ = await hall.client(is_small=True)
+    other, _ = await hall.client()
+    with pytest.raises(OSError, match=r"Broken pipe|Connection reset"):
+        await client.say(*[encode(Kind.PING, body=bytes(64))] * 100_000)
+    await until(lambda: hall.service.ended == {"SlowReader": 1})
+    await other.say(encode(Kind.PING))
+    assert [frame.kind for frame in await other.hear()] == [Kind.PONG]
+    hall.close()
+
+
+@on_both_loops
+async def test_readers_of_a_large_message_who_leave_at_any_point_leave_nothing() -> None:
+    hall = Hall()
+    sender, _ = await hall.client(is_tcp=True)
+    for wanted in (0, 1, 5000, 50_000):
+        reader, peer = await hall.client(b"a", is_tcp=True, is_small=True)
+        sending = asyncio.create_task(sender.say(message(b"a", bytes(300_000))))
+        got = 0
+        while got < wanted:
+            got += len(await hall.loop.sock_recv(reader.sock, min(4096, wanted - got)))
+        await sending
+        reader.close()
+        await until(lambda number=peer.number: number not in hall.service.peers)  # type: ignore[misc]
+    assert hall.service.unfinished_bytes == 0
+    hall.close()
+
+
+def test_what_a_listener_accepts_inherits_bounds() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        prepare(listener)
+        with socket.create_connection(listener.getsockname()):
+            accepted, _ = listener.accept()
+            with accepted:
+                size = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+                patience = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+                assert 0 < size <= 2 * SEND_BUFFER_BYTES
+                assert patience == UNANSWERED_MS
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1

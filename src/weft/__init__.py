@@ -12,25 +12,32 @@ from weft.errors import WeftError
 
 if TYPE_CHECKING:
     from weft.client.aio import AsyncConnection, connect
-    from weft.client.aio_subscription import AsyncSubscription
+    from weft.client.aio_subscription import AsyncReceived, AsyncSubscription
+    from weft.client.calls import Identity
     from weft.client.received import Received
-    from weft.client.status import Status
+    from weft.client.status import Gap, Statistics, Status, What
     from weft.client.sync import Connection
-    from weft.client.sync_subscription import Subscription
+    from weft.client.sync_subscription import BlockingReceived, Subscription
     from weft.gateway.gateway import Gateway
 
 __all__ = [
     "AsyncConnection",
+    "AsyncReceived",
     "AsyncSubscription",
+    "BlockingReceived",
     "Connection",
     "Field",
     "FieldType",
+    "Gap",
     "Gateway",
+    "Identity",
     "Message",
     "Received",
+    "Statistics",
     "Status",
     "Subscription",
     "WeftError",
+    "What",
     "connect",
     "errors",
 ]
@@ -38,12 +45,18 @@ __all__ = [
 # A gateway needs no client and a client no gateway: each is imported when it is first asked for.
 _HOMES = {
     "AsyncConnection": "weft.client.aio",
+    "AsyncReceived": "weft.client.aio_subscription",
     "AsyncSubscription": "weft.client.aio_subscription",
+    "BlockingReceived": "weft.client.sync_subscription",
     "Connection": "weft.client.sync",
+    "Gap": "weft.client.status",
     "Gateway": "weft.gateway.gateway",
+    "Identity": "weft.client.calls",
     "Received": "weft.client.received",
+    "Statistics": "weft.client.status",
     "Status": "weft.client.status",
     "Subscription": "weft.client.sync_subscription",
+    "What": "weft.client.status",
     "connect": "weft.client.aio",
 }
 

@@ -1,8 +1,10 @@
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+import uvloop
 
 from weft.core.limits import Limits
 from weft.errors import FrameTooBig, Overloaded
@@ -110,3 +112,18 @@ async def test_what_the_other_does_not_read_is_not_kept_without_end() -> None:
 def _send_many(front: Channel[Order, News], order: Order) -> None:
     for _ in range(100):
         front.send(order)
+
+
+def test_what_is_said_to_one_that_is_gone_does_no_harm() -> None:
+    async def talk() -> None:
+        async with opened() as (front, worker):
+            await worker.close()
+            # The first is refused by the kernel, and then the way is closed.
+            for _ in range(10):
+                front.send(Ask(1))
+                await asyncio.sleep(0)
+            assert await front.receive() is None
+
+    # The loop that gateways run on: unlike asyncio's own it raises.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(talk())

@@ -21,7 +21,9 @@ cdef class Envelope(RawValue):
 
     cpdef object put(self, Writer writer)
 
-    @cython.locals(fields=Fields, start=Py_ssize_t)
+    cdef bytes _bare_body(self)
+
+    @cython.locals(fields=Fields)
     cdef Fields _read(self)
 
 

@@ -83,6 +83,12 @@ class Envelope(RawValue):
         """Its fields; see fields.py."""
         return self._read()
 
+    def _bare_body(self) -> bytes | None:
+        """The body of a frame that carries bare bytes; None if it does not, or there is none."""
+        if self._frame is None or not self._frame[5] & _BARE:
+            return None
+        return cut(self._frame, _body_start(self._frame), len(self._frame))
+
     def _read(self) -> Fields:
         if self._fields is None:
             if self._frame is None:
@@ -90,8 +96,7 @@ class Envelope(RawValue):
             elif self._frame[5] & _BARE:
                 # Complete before it is seen: another thread may be reading too.
                 fields = Fields(False)
-                start = _body_start(self._frame)
-                fields.add("", _BLOB, cut(self._frame, start, len(self._frame)))
+                fields.add("", _BLOB, self._bare_body())
                 self._fields = fields
             else:
                 self._fields = decode_fields(self._frame, _body_start(self._frame))

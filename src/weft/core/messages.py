@@ -213,6 +213,9 @@ class Message(Envelope):
         Raises:
             WrongType: the message has named or other fields.
         """
+        bare = self._bare_body()
+        if bare is not None:
+            return bare
         fields = self._read()
         if len(fields) != 1 or fields.names[0] != "" or fields.kinds[0] != _BLOB:
             raise WrongType("this message is not bare bytes: it has fields of its own")

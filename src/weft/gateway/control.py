@@ -94,11 +94,13 @@ class Channel(Generic[Sent, Received]):
         self._decoder = decoder
 
     def send(self, message: Sent) -> None:
-        """Send a message; it never waits.
+        """Send a message; it never waits. To one that is gone it is lost: receive() tells of that.
 
         Raises:
             Overloaded: the other side has not read for long.
         """
+        if self._writer.is_closing():
+            return
         if self._writer.transport.get_write_buffer_size() > _UNSENT_MAX_BYTES:
             raise Overloaded("the other process does not read what it is told")
         body = msgspec.msgpack.encode(message)

@@ -19,7 +19,7 @@ from weft.gateway.refusals import Refusals
 
 _log = logging.getLogger(__name__)
 
-REQUESTS_MAX = 64
+REQUESTS_MAX = 256
 TARGET_MAX_BYTES = 2048
 _READ_BYTES = 4096
 # A body that nobody asked for is read up to here: to hang up earlier would cut off the answer.

@@ -5,6 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weft.core.arena import Arena
+from weft.core.bounds import Bounds, Policy
+from weft.core.interest import Interest, Subscriber
+from weft.core.outbox import Outbox
 from weft.core.route_cache import RouteCache
 from weft.core.routes import Route
 from weft.core.subjects import is_pattern, matches
@@ -118,6 +122,19 @@ def test_deep_subjects_do_not_make_the_cache_larger() -> None:
     for number in range(100):
         cache.add(Route(b".".join([b"%d" % number] * 100), []))
     assert len(cache) < 20
+
+
+def test_wide_routes_do_not_make_the_cache_larger() -> None:
+    arena, interest = Arena(), Interest()
+    for number in range(20):
+        subscriber = Subscriber(Outbox(arena, Bounds()), Policy.CUT, False)
+        interest.add(b">", b"" if number % 2 else b"group", subscriber)
+    cache = RouteCache(1000, receivers_max=200)
+    routes = [Route(b"a.%d" % number, interest.match(b"a.b")) for number in range(50)]
+    for route in routes:
+        cache.add(route)
+        assert len(cache) * route.receivers() <= 200
+    assert [route.is_stale for route in routes[-5:]] == [False] * 5
 
 
 @pytest.mark.parametrize("pattern", [b"_INBOX.7.%d", b"_INBOX.7.*", b"_INBOX.>"])

@@ -7,6 +7,7 @@ kernel's buffers are full; what happens then is asked of the gateway, never wait
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -236,6 +237,24 @@ async def test_a_reader_that_cuts_is_disconnected_and_its_neighbours_are_not(
         assert found.numbers == list(range(len(found.numbers)))
         await neighbour.drain()
         assert numbers == list(range(flood.sent))
+
+
+async def test_a_reader_that_takes_nothing_for_too_long_is_cut_whatever_its_policy(
+    subject: str, tmp_path: Path
+) -> None:
+    with running(tmp_path, "[limits]\noutbox_bytes = 262_144\noutbox_age_s = 1.0") as impatient:
+        async with (
+            weft.connect(impatient.address) as client,
+            slow_reader(impatient, f"{subject}.slow", {subject: "drop_old"}) as reader,
+        ):
+            events = client.subscribe("_WEFT.event.disconnected")
+            await events.ready()
+            flood = Flood(client, f"{subject}.slow", [subject])
+            cut = asyncio.create_task(departure(events, f"{subject}.slow"))
+            while not cut.done():
+                await flood.send(BATCH)
+            assert cut.result() == "SlowReader"
+            assert Reading(await reader.to_the_end()).gaps == []
 
 
 async def test_each_subscription_has_its_own_policy(narrow: RunningGateway, subject: str) -> None:

@@ -16,6 +16,7 @@ cdef class CacheNode:
 cdef class Generation:
     cdef dict nodes
     cdef Py_ssize_t made
+    cdef Py_ssize_t receivers
     cdef CacheNode _root
 
     @cython.locals(node=CacheNode, child=CacheNode, element=bytes)
@@ -34,6 +35,7 @@ cdef class Generation:
 @cython.final
 cdef class RouteCache:
     cdef Py_ssize_t _half
+    cdef Py_ssize_t _half_receivers
     cdef Generation _young
     cdef Generation _old
 

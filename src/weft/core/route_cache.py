@@ -1,9 +1,9 @@
 """Routes remembered by subject, and forgotten exactly when a subscription touches them.
 
-Bounded, in routes and in the trie nodes they take: two generations, of which the older is let go as
-a whole. A route that leaves the cache is marked stale, so whoever holds on to one can tell without
-asking. Cached subjects are kept in a trie, so a new pattern costs what it matches, not what is
-cached.
+Bounded, in routes, in the trie nodes they take and in the receivers they name: two generations, of
+which the older is let go as a whole. A route that leaves the cache is marked stale, so whoever
+holds on to one can tell without asking. Cached subjects are kept in a trie, so a new pattern costs
+what it matches, not what is cached.
 """
 
 from weft.core.routes import Route
@@ -11,6 +11,9 @@ from weft.core.subjects import elements, is_reserved
 
 # Subjects of usual length fill a generation with routes before they fill it with nodes.
 _NODES_PER_ROUTE = 8
+# What the routes of a service may name together, about 9 bytes each: where everybody hears
+# everything, ever new subjects would otherwise cost memory for each of them and each receiver.
+RECEIVERS_MAX = 4 << 20
 
 
 class CacheNode:
@@ -27,6 +30,7 @@ class Generation:
     def __init__(self) -> None:
         self.nodes: dict[bytes, CacheNode] = {}
         self.made = 0
+        self.receivers = 0
         self._root = CacheNode()
 
     def add(self, route: Route) -> None:
@@ -43,6 +47,7 @@ class Generation:
             node = child
         node.route = route
         self.nodes[route.subject] = node
+        self.receivers += route.receivers()
 
     def take(self, subject: bytes) -> Route | None:
         """Give up the route of a subject, if it is here."""
@@ -72,8 +77,9 @@ class Generation:
 class RouteCache:
     """The routes of the subjects most recently sent to."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, receivers_max: int = RECEIVERS_MAX) -> None:
         self._half = max(1, limit // 2)
+        self._half_receivers = receivers_max // 2
         self._young = Generation()
         self._old = Generation()
 
@@ -93,7 +99,11 @@ class RouteCache:
     def add(self, route: Route) -> None:
         """Remember a route, and let the older half go if there are too many."""
         young = self._young
-        if len(young.nodes) >= self._half or young.made >= self._half * _NODES_PER_ROUTE:
+        if (
+            len(young.nodes) >= self._half
+            or young.made >= self._half * _NODES_PER_ROUTE
+            or young.receivers >= self._half_receivers
+        ):
             # Whoever still holds one of these must ask again: nobody will tell it of changes.
             self._old.forget_all()
             self._old = young

@@ -31,6 +31,9 @@ cdef class Route:
 
     cpdef bint is_empty(self) except -1
 
+    @cython.locals(count=Py_ssize_t, group=Group)
+    cpdef Py_ssize_t receivers(self) except -1
+
     @cython.locals(
         count=Py_ssize_t,
         step=Py_ssize_t,

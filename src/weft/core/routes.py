@@ -52,6 +52,13 @@ class Route:
         """Say if nobody wants this subject."""
         return not self.outboxes and not self.groups
 
+    def receivers(self) -> int:
+        """How many it names, members of groups included."""
+        count = len(self.outboxes)
+        for group in self.groups:
+            count += len(group.members)
+        return count
+
     def responder(self, sender: Outbox, is_not_back: bool, turn: int) -> Outbox | None:
         """Whoever has the fewest unanswered requests; the sender only if nobody else is there.
 

@@ -1,0 +1,124 @@
+"""SIGTERM and SIGHUP under load: nothing that was confirmed is lost."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.attacks.gateway_process import GatewayProcess, eventually
+from tests.attacks.stranger import CONNECT, Stranger, fields, message, subscribe
+from tests.faults.stream import streaming
+
+from weft.core.frames import Flag, Frame, Kind
+
+Serve = Callable[..., GatewayProcess]
+
+
+def await_log(gateway: GatewayProcess, text: str) -> None:
+    """Wait until the gateway has logged something."""
+    eventually(lambda: text in gateway.log, lambda: f"{text!r} is not in {gateway.log}")
+
+
+class Speaker:
+    """Says things that want an answer until it is told goodbye, as clients do."""
+
+    def __init__(self, stranger: Stranger) -> None:
+        self._stranger = stranger
+        self._is_told = threading.Event()
+
+    def speak(self) -> None:
+        load = b"".join(message(b"load.a", bytes(5000), flags=Flag.ANSWER) for _ in range(100))
+        while not self._is_told.is_set():
+            self._stranger.send(load)
+
+    def hear(self) -> list[Frame]:
+        """What it is told, to the end of the connection."""
+        heard: list[Frame] = []
+        while not heard or heard[-1].kind != Kind.GOODBYE:
+            heard.append(self._stranger.hear())
+        self._is_told.set()
+        return heard + self._stranger.hear_all()
+
+
+def test_a_drain_delivers_what_was_acknowledged_and_says_goodbye(serve: Serve) -> None:
+    gateway = serve({"drain_s": 3.0})
+    with (
+        Stranger(gateway.port, CONNECT + subscribe(b"load.>")) as listener,
+        Stranger(gateway.port) as stranger,
+        ThreadPoolExecutor() as threads,
+    ):
+        listener.hear_until_pong()
+        speaker = Speaker(stranger)
+        hearing = threads.submit(listener.hear_all)
+        telling = threads.submit(speaker.hear)
+        speaking = threads.submit(speaker.speak)
+        eventually(lambda: gateway.service()["status"]["deliveries"] > 1000, "nothing is heard")
+        gateway.process.send_signal(signal.SIGTERM)
+        speaking.result()
+        told, heard = telling.result(), hearing.result()
+    assert gateway.process.wait() == 0
+    acknowledged = [frame.sequence for frame in told if frame.kind == Kind.OK]
+    delivered = [frame.sequence for frame in heard if frame.kind == Kind.MESSAGE]
+    assert len(acknowledged) > 1000
+    assert delivered == acknowledged
+    goodbyes = [frame for frame in told + heard if frame.kind == Kind.GOODBYE]
+    assert [fields(frame)["reason"] for frame in goodbyes] == ["draining"] * 2
+
+
+def test_whoever_comes_to_a_gateway_that_drains_is_turned_away(serve: Serve) -> None:
+    gateway = serve({"drain_s": 1.0})
+    with Stranger(gateway.port) as client, Stranger(gateway.port, CONNECT[:10]) as half:
+        client.hear(Kind.WELCOME)
+        gateway.process.send_signal(signal.SIGTERM)
+        assert half.hear_end() == "Draining"
+        assert client.hear(Kind.GOODBYE)
+        with pytest.raises(ConnectionError):
+            Stranger(gateway.port)
+    assert gateway.process.wait() == 0
+
+
+def test_a_second_signal_ends_a_drain_at_once(serve: Serve) -> None:
+    gateway = serve({"drain_s": 1000.0})
+    with Stranger(gateway.port) as client:
+        client.hear(Kind.WELCOME)
+        gateway.process.send_signal(signal.SIGTERM)
+        client.hear(Kind.GOODBYE)
+        gateway.process.send_signal(signal.SIGTERM)
+        assert gateway.process.wait() == 1
+        assert client.hear_all() == []
+
+
+async def test_settings_read_again_under_load_lose_nothing(serve: Serve) -> None:
+    settings: dict[str, object] = {"services": ["default"], "limits.ping_s": 20.0}
+    gateway = serve(settings)
+    readings = {
+        "read again": {**settings, "limits.ping_s": 10.0, "log.level": "debug"},
+        "nothing is changed": {**settings, "limits.ping_s": -1},
+        "there is no setting": {**settings, "limits.pong_s": 1.0},
+        "waits for a restart": {**settings, "name": "renamed"},
+    }
+    async with streaming(gateway.address, "default") as (stream,):
+        for said, changed in readings.items():
+            gateway.write_settings(changed)
+            gateway.process.send_signal(signal.SIGHUP)
+            await asyncio.to_thread(await_log, gateway, said)
+            await stream.advance()
+    assert stream.is_exact()
+    assert (stream.connects, stream.breaks) == (1, 0)
+    assert gateway.service()["restarts"] == 0
+
+
+async def test_new_limits_hold_from_the_next_connection_on(serve: Serve) -> None:
+    gateway = serve({"limits.subscriptions": 10})
+    gateway.write_settings({"services": ["default"], "limits.subscriptions": 5})
+    gateway.process.send_signal(signal.SIGHUP)
+    await asyncio.to_thread(await_log, gateway, "read again")
+
+    def refused() -> list[str]:
+        wishes = [subscribe(b"a.%d" % number) for number in range(10)]
+        with Stranger(gateway.port, CONNECT + b"".join(wishes)) as stranger:
+            return stranger.hear_errors()
+
+    assert await asyncio.to_thread(refused) == ["TooMany"] * 5

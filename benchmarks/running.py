@@ -52,7 +52,7 @@ class Gateway:
         _trace: TracebackType | None,
     ) -> None:
         self._process.send_signal(signal.SIGTERM)
-        self._process.wait(WAIT_S)
+        self._process.communicate(timeout=WAIT_S)
 
     @property
     def front(self) -> int:

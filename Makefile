@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run test check format build bench bench-gateway requirements fuzz lock clean \
+.PHONY: always help run test check format build bench bench-gateway requirements fuzz soak lock clean \
         test-compiled test-interpreted
 
 help: ## list the commands
@@ -52,6 +52,9 @@ requirements: build ## every requirement, the tests that prove it, and whether t
 
 fuzz: build $(VENV)/.fuzz ## feed the decoders hostile bytes; FUZZ_S=20 seconds for each
 	@FUZZ_S=$(or $(FUZZ_S),20) $(PY) -m fuzz
+
+soak: build ## attack a running gateway at random; SOAK_S=600 seconds
+	@$(PY) -m tools.soak $(or $(SOAK_S),600)
 
 lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/lock.txt

@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -55,9 +56,13 @@ class Stranger:
         frame = self._next()
         return frame is not None and frame.kind == Kind.WELCOME
 
+    def frames(self) -> Iterator[Frame]:
+        """One frame after the other up to the end of the connection."""
+        return iter(self._next, None)
+
     def hear_all(self) -> list[Frame]:
         """Everything up to the end of the connection."""
-        return list(iter(self._next, None))
+        return list(self.frames())
 
     def hear_bytes(self) -> bytes:
         """Everything up to the end of the connection, whatever it means."""

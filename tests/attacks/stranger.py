@@ -83,7 +83,7 @@ class Stranger:
         heard: list[Frame] = []
         while True:
             frame = self._next()
-            assert frame is not None, heard
+            assert frame is not None, [frame.kind for frame in heard]
             if frame.kind == Kind.PONG and frame.body == b"so far":
                 return heard
             heard.append(frame)

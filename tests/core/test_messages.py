@@ -397,3 +397,8 @@ def test_a_message_comes_back_from_a_dict_and_from_json(there: Callable[[Message
 def test_there_is_no_field_type_99() -> None:
     with pytest.raises(BadField, match="no field type 99"):
         Field("x", 1, 99)  # type: ignore[arg-type]  # what an untyped caller may do
+
+
+def test_a_payload_may_also_come_with_its_wrapping() -> None:
+    wrapped = Message.from_body(Message.from_payload(b"\x00\xff").encode())
+    assert wrapped.payload == b"\x00\xff"

@@ -113,6 +113,43 @@ def test_one_that_does_not_read_comes_last() -> None:
     assert servers[1].peer.outbox.busy == 4
 
 
+def test_more_than_whoever_serves_them_can_be_owed_is_refused_and_cuts_nobody() -> None:
+    house = House(Limits(outbox_bytes=65_536))
+    asker, (server,) = house.guest(), serving(house, 1)
+    server.is_reading = False
+    large = bytes(20_000)
+    for number in range(5):
+        asker.send(message(b"a", large, asker.inbox + b"%d" % number, REQUEST))
+    house.flush()
+    assert errors(asker.heard()) == ["Overloaded"] * 3
+    assert server.peer.outbox.busy == 2
+    assert not server.peer.outbox.is_cut
+    server.is_reading = True
+    server.take_backlog()
+    assert bodies(server.heard()) == [large] * 2
+
+
+def test_a_request_larger_than_the_bound_reaches_one_who_is_owed_nothing() -> None:
+    house = House(Limits(outbox_bytes=65_536))
+    asker, (server,) = house.guest(), serving(house, 1)
+    asker.say(message(b"a", bytes(100_000), asker.inbox + b"1", REQUEST))
+    assert len(bodies(server.heard())) == 1
+
+
+def test_what_nobody_asked_for_is_dropped_and_cuts_nobody() -> None:
+    house = House(Limits(outbox_bytes=65_536))
+    asker, other = house.guest(), house.guest()
+    asker.is_reading = False
+    other.send(message(asker.inbox + b"1", bytes(20_000)) * 10)
+    house.flush()
+    assert not asker.peer.outbox.is_cut
+    asker.is_reading = True
+    asker.take_backlog()
+    gap, *messages = asker.heard()
+    assert fields(gap) == {"reason": "slow", "count": 10 - len(messages)}
+    assert len(bodies(messages)) > 0
+
+
 def test_the_sender_is_chosen_only_if_nobody_else_is_there() -> None:
     house = House()
     asker = house.guest(b"", b"a")

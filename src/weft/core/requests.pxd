@@ -9,6 +9,7 @@ from weft.core.words cimport u32_at
 
 cdef Py_ssize_t _INBOX_BYTES
 cdef int _CUT
+cdef int _DROP_NEW
 cdef int _REQUEST
 cdef int _NOT_BACK
 
@@ -20,12 +21,14 @@ cpdef bint is_own_inbox(Peer peer, bytes subject) except -1
     data=bytearray,
     asking=dict,
     outbox=Outbox,
+    size=Py_ssize_t,
+    owed=Py_ssize_t,
     responder=Peer,
     awaited=Awaited,
 )
 cpdef object give_request(Peer peer, Py_ssize_t at, bytes reply)
 
-@cython.locals(service=Service, owner=Peer, awaited=Awaited, data=bytearray)
+@cython.locals(service=Service, owner=Peer, awaited=Awaited, data=bytearray, policy=int)
 cpdef object take_reply(Peer peer, Py_ssize_t at)
 
 @cython.locals(reply=bytes, awaited=Awaited, requester=Peer)

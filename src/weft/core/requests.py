@@ -9,10 +9,19 @@ from weft.core.bounds import Policy
 from weft.core.frames import Flag, Kind, stamp_frame
 from weft.core.service import INBOX_BYTES, NO_REQUESTS, Awaited, Peer
 from weft.core.words import u32_at
-from weft.errors import NotKnown, NotYours, ResponderGone, TooMany, UsageError, WeftError
+from weft.errors import (
+    NotKnown,
+    NotYours,
+    Overloaded,
+    ResponderGone,
+    TooMany,
+    UsageError,
+    WeftError,
+)
 
 _INBOX_BYTES = INBOX_BYTES + 1
 _CUT = int(Policy.CUT)
+_DROP_NEW = int(Policy.DROP_NEW)
 _REQUEST = int(Flag.REQUEST)
 _REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
 _NOT_BACK = int(Flag.NOT_BACK)
@@ -35,6 +44,11 @@ def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
     outbox = peer.route.responder(peer.outbox, data[at + 5] & _NOT_BACK != 0, service.request_turn)
     if outbox is None:
         return NotKnown(f"nobody serves {peer.subject.decode()!r}")
+    size = u32_at(data, at)
+    owed = outbox.owed()
+    if owed > 0 and owed + size > outbox.bounds.drop_bytes:
+        # Requests are not dropped: more of them would only get whoever serves them cut.
+        return Overloaded(f"whoever serves {peer.subject.decode()!r} has yet to read the last")
     service.request_turn += 1
     responder: Peer = outbox.owner
     awaited = Awaited(peer, responder, peer.subject, service.now_ns)
@@ -48,14 +62,15 @@ def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
     outbox.busy += 1
     service.deliveries += 1
     stamp_frame(data, at, service.stamp)
-    outbox.push(at, u32_at(data, at), _CUT)
+    outbox.push(at, size, _CUT)
     return None
 
 
 def take_reply(peer: Peer, at: int) -> WeftError | None:
     """Hand what lies at an offset of the arena to the owner of the inbox it is addressed to.
 
-    An answer to an owner that is gone is no error: whoever asked no longer waits.
+    An answer to an owner that is gone is no error: whoever asked no longer waits. What the owner
+    did not ask one alone for is dropped if it falls behind: nobody can get it cut by answering.
     """
     service = peer.service
     data = service.arena.data
@@ -65,13 +80,15 @@ def take_reply(peer: Peer, at: int) -> WeftError | None:
             return NotKnown("the owner of this inbox is gone")
         stamp_frame(data, at, service.stamp)
         return None
+    policy = _DROP_NEW
     awaited = owner.asking.get(peer.subject)
     if awaited is not None:
+        policy = _CUT
         if awaited.responder is not peer:
             return NotYours("this request was given to another connection to answer")
         _settle(peer.subject, awaited)
     stamp_frame(data, at, service.stamp)
-    owner.outbox.push(at, u32_at(data, at), _CUT)
+    owner.outbox.push(at, u32_at(data, at), policy)
     service.deliveries += 1
     return None
 

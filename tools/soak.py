@@ -26,7 +26,7 @@ def soak(seconds: float) -> int:
     with (
         tempfile.TemporaryDirectory() as folder,
         GatewayProcess(Path(folder), SETTINGS) as gateway,
-        Bystander(gateway.address) as bystander,
+        Bystander(gateway) as bystander,
     ):
         processes = (gateway.process.pid, gateway.worker())
         held: list[list[int]] = []

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from tests.attacks.gateway_process import WAIT_S
+from tests.attacks.gateway_process import WAIT_S, GatewayProcess
 
 from weft.client.sync import Connection
 
@@ -18,9 +18,9 @@ _NUMBERS = itertools.count(1)
 class Bystander:
     """One client that publishes and asks, and one that hears and answers."""
 
-    def __init__(self, address: str, service: str = "default") -> None:
-        self._speaker = Connection(address, service=service, name="bystander.speaker")
-        self._listener = Connection(address, service=service, name="bystander.listener")
+    def __init__(self, gateway: GatewayProcess) -> None:
+        self._speaker = Connection(gateway.address, name="bystander.speaker", tls=gateway.tls)
+        self._listener = Connection(gateway.address, name="bystander.listener", tls=gateway.tls)
         number = next(_NUMBERS)
         self._says = f"bystander.{number}"
         # Whoever subscribes to everything would be asked as well; this is not part of everything.

@@ -21,7 +21,7 @@ def gateway(
 @pytest.fixture(scope="module")
 def bystander(gateway: GatewayProcess) -> Iterator[Bystander]:
     """Somebody whose conversation must go on during every attack of the file."""
-    with Bystander(gateway.address) as talking:
+    with Bystander(gateway) as talking:
         yield talking
 
 

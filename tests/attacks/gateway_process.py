@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from typing import Any, Self
 
 # Long enough for whatever works, on a machine that is busy with other things.
 WAIT_S = 25
-_READY = re.compile(r" is ready on 127\.0\.0\.1:(\d+);")
+_READY = re.compile(r" is ready on (?:tls://)?127\.0\.0\.1:(\d+);")
 _POLL_S = 0.01
 _SERVE = ("-m", "weft.cli", "serve", "--config")
 
@@ -45,6 +46,10 @@ class GatewayProcess:
         limit = f'ulimit -n {descriptors_max} && exec "$@"'
         self._limiting = () if descriptors_max is None else ("/bin/sh", "-c", limit, "sh")
         self.port = 0
+        self.tls: ssl.SSLContext | None = None
+        if settings is not None and "tls.cert" in settings:
+            self.tls = ssl.create_default_context(cafile=str(settings["tls.cert"]))
+            self.tls.check_hostname = False
         self.write_settings({"services": ["default"], "drain_s": 5.0} | dict(settings or {}))
 
     def __enter__(self) -> Self:
@@ -79,7 +84,7 @@ class GatewayProcess:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{'tcp' if self.tls is None else 'tls'}://127.0.0.1:{self.port}"
 
     @property
     def log(self) -> str:
@@ -100,8 +105,9 @@ class GatewayProcess:
 
     def get(self, path: str) -> bytes:
         """A page of the gateway."""
-        url = f"http://{self.address}{path}"
-        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:  # our own
+        url = f"{'http' if self.tls is None else 'https'}://127.0.0.1:{self.port}{path}"
+        # Ours, and no other scheme.
+        with urllib.request.urlopen(url, timeout=WAIT_S, context=self.tls) as answer:  # noqa: S310
             page: bytes = answer.read()
         return page
 

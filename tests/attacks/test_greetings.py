@@ -87,7 +87,7 @@ def test_a_greeting_that_comes_byte_by_byte_is_accepted(siege: Siege) -> None:
     siege.await_counts()
 
 
-@pytest.mark.parametrize("sent", [0, 1, 3, 4, 31, len(CONNECT) - 1])
+@pytest.mark.parametrize("sent", [0, 3, len(CONNECT) - 1])
 def test_a_greeting_that_is_never_finished_is_given_up(siege: Siege, sent: int) -> None:
     stranger = siege.stranger(CONNECT[:sent])
     siege.bystander.talk()

@@ -16,7 +16,7 @@ SETTINGS = {
     "limits.requests": 50,
     "limits.control_burst": 300,
 }
-CONNECTIONS = 2500
+CONNECTIONS = 2000
 
 
 @pytest.mark.req("MM-10")

@@ -30,7 +30,7 @@ def no_more_than(pid: int, count: int) -> Iterator[None]:
 def test_a_front_without_descriptors_pauses_and_then_serves_who_waited(serve: Serve) -> None:
     gateway = serve()
     with ExitStack() as stack:
-        bystander = stack.enter_context(Bystander(gateway.address))
+        bystander = stack.enter_context(Bystander(gateway))
         with no_more_than(gateway.process.pid, 5), bystander.talking():
             silent = [stack.enter_context(Stranger(gateway.port, b"")) for _ in range(20)]
             eventually(lambda: "accepting pauses" in gateway.log, "nothing pauses")
@@ -48,7 +48,7 @@ def test_a_front_without_descriptors_pauses_and_then_serves_who_waited(serve: Se
 def test_a_worker_without_descriptors_loses_newcomers_alone(serve: Serve) -> None:
     gateway = serve()
     with ExitStack() as stack:
-        bystander = stack.enter_context(Bystander(gateway.address))
+        bystander = stack.enter_context(Bystander(gateway))
         with no_more_than(gateway.worker(), 5), bystander.talking():
             crowd = [stack.enter_context(Stranger(gateway.port)) for _ in range(20)]
             answers = Counter(stranger.is_welcome() for stranger in crowd)
@@ -65,7 +65,7 @@ def test_a_worker_without_descriptors_loses_newcomers_alone(serve: Serve) -> Non
 def test_no_more_are_let_in_than_a_worker_has_descriptors_for(serve: Serve) -> None:
     limit = 200
     gateway = serve(descriptors_max=limit)
-    with Bystander(gateway.address) as bystander:
+    with Bystander(gateway) as bystander:
         answers: Counter[str] = Counter()
         with ExitStack() as stack:
             for stranger in [stack.enter_context(Stranger(gateway.port)) for _ in range(200)]:

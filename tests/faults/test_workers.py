@@ -127,6 +127,36 @@ async def test_a_worker_that_stands_still_does_not_hold_up_the_drain(serve: Serv
     assert [is_running(pid) for pid in workers] == [False] * 3
 
 
+@pytest.mark.req("MM-14")
+async def test_a_worker_that_is_told_to_end_drains_and_is_started_again(serve: Serve) -> None:
+    gateway = serve({"services": SERVICES})
+    async with streaming(gateway.address, *SERVICES) as (one, two, three):
+        ended = await asyncio.to_thread(gateway.worker, "one")
+        os.kill(ended, signal.SIGTERM)
+        await asyncio.gather(*(stream.advance() for stream in (one, two, three)))
+    assert [stream.is_exact() for stream in (two, three)] == [True, True]
+    assert one.heard == sorted(set(one.heard))
+    assert one.connects == 2
+    service = gateway.service("one")
+    assert service["restarts"] == 1
+    assert service["pid"] != ended
+
+
+@pytest.mark.req("MM-15")
+async def test_a_front_that_stands_still_delays_nobody_who_is_connected(serve: Serve) -> None:
+    gateway = serve({"services": SERVICES})
+    async with streaming(gateway.address, *SERVICES) as streams:
+        os.kill(gateway.process.pid, signal.SIGSTOP)
+        try:
+            await asyncio.gather(*(stream.advance(3000) for stream in streams))
+            waiting = await asyncio.to_thread(Stranger, gateway.port, connect(b"one"))
+        finally:
+            os.kill(gateway.process.pid, signal.SIGCONT)
+        with waiting:
+            assert await asyncio.to_thread(waiting.hear, Kind.WELCOME)
+    assert [stream.is_exact() for stream in streams] == [True] * 3
+
+
 def test_workers_end_by_themselves_when_their_front_is_killed(serve: Serve) -> None:
     gateway = serve({"services": SERVICES, "drain_s": 1.0})
     workers = [gateway.worker(name) for name in SERVICES]

@@ -282,3 +282,14 @@ def test_one_who_only_listens_is_another_subscription_of_the_same_pattern() -> N
     assert router.subscribe(ONE, b"a")
     assert route(router, b"a").responders == [ONE]
     assert len(router) == 1
+
+
+@pytest.mark.parametrize("limit", range(5))
+def test_no_more_subscriptions_are_listed_than_asked_for(limit: int) -> None:
+    router = Router()
+    wishes = [(b"a", b""), (b"b", b""), (b"a", b"g"), (b"b", b"g")]
+    for pattern, group in wishes:
+        router.subscribe(ONE, pattern, group)
+    listed = router.subscriptions(ONE, limit)
+    assert [(each.pattern, each.group) for each in listed] == wishes[:limit]
+    assert router.subscriptions(TWO, limit) == []

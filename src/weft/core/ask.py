@@ -106,7 +106,7 @@ def _subscriptions(service: Service, request: Message) -> Facts:
         room = limit - len(listed)
         # There may be a million: no more are looked at than are listed.
         if count and room:
-            found = router.subscriptions(peer.outbox)[:room]
+            found = router.subscriptions(peer.outbox, room)
             listed += [_subscription_facts(peer, subscription) for subscription in found]
         more += max(0, count - room)
     return {"subscriptions": listed, "more": more}

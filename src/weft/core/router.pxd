@@ -35,6 +35,7 @@ cdef class Router:
     @cython.locals(registered=Registered, present=Subscriber)
     cpdef bint unsubscribe(self, Outbox outbox, bytes pattern, bytes group=*) except -1
 
+    @cython.locals(registered=Registered, count=Py_ssize_t)
     cpdef Py_ssize_t leave(self, Outbox outbox) except -1
 
     @cython.locals(registered=Registered)
@@ -47,7 +48,9 @@ cdef class Router:
     cpdef Route route(self, bytes subject)
 
     @cython.locals(registered=Registered, subscriber=Subscriber)
-    cpdef list subscriptions(self, Outbox outbox)
+    cpdef list subscriptions(self, Outbox outbox, Py_ssize_t limit=*)
 
+
+cdef object _shown(bytes pattern, bytes group, Subscriber subscriber)
 
 cdef Subscriber _present(Registered registered, bytes pattern, bytes group)

@@ -16,6 +16,8 @@ from weft.core.subjects import is_pattern, is_subject
 from weft.errors import BadSubject, UsageError
 
 CACHED_ROUTES_MAX = 4096
+# More than one connection can have.
+SUBSCRIPTIONS_MAX = 1 << 40
 
 _CUT = int(Policy.CUT)
 _POLICIES = len(Policy)
@@ -117,10 +119,15 @@ class Router:
 
     def leave(self, outbox: Outbox) -> int:
         """Remove every subscription of an outbox; return how many there were."""
-        subscriptions = self.subscriptions(outbox)
-        for subscription in subscriptions:
-            self.unsubscribe(outbox, subscription.pattern, subscription.group)
-        return len(subscriptions)
+        registered = self._registry.get(outbox)
+        if registered is None:
+            return 0
+        count = self.count(outbox)
+        for pattern in list(registered.plain):
+            self.unsubscribe(outbox, pattern)
+        for pattern, group in list(registered.grouped):
+            self.unsubscribe(outbox, pattern, group)
+        return count
 
     def has(self, outbox: Outbox, pattern: bytes, group: bytes = b"") -> bool:
         """Say if an outbox has this very subscription."""
@@ -140,18 +147,26 @@ class Router:
             self._cache.add(route)
         return route
 
-    def subscriptions(self, outbox: Outbox) -> list[Subscription]:
-        """What an outbox is subscribed to."""
+    def subscriptions(self, outbox: Outbox, limit: int = SUBSCRIPTIONS_MAX) -> list[Subscription]:
+        """What an outbox is subscribed to; of very many, the first."""
+        found: list[Subscription] = []
         registered = self._registry.get(outbox)
         if registered is None:
-            return []
-        return [
-            Subscription(pattern, b"", Policy(subscriber.policy), subscriber.is_listener)
-            for pattern, subscriber in registered.plain.items()
-        ] + [
-            Subscription(pattern, group, Policy(subscriber.policy), subscriber.is_listener)
-            for (pattern, group), subscriber in registered.grouped.items()
-        ]
+            return found
+        # No more are looked at than are listed: somebody may ask again and again.
+        for pattern, subscriber in registered.plain.items():
+            if len(found) >= limit:
+                return found
+            found.append(_shown(pattern, b"", subscriber))
+        for (pattern, group), subscriber in registered.grouped.items():
+            if len(found) >= limit:
+                return found
+            found.append(_shown(pattern, group, subscriber))
+        return found
+
+
+def _shown(pattern: bytes, group: bytes, subscriber: Subscriber) -> Subscription:
+    return Subscription(pattern, group, Policy(subscriber.policy), subscriber.is_listener)
 
 
 def _present(registered: Registered, pattern: bytes, group: bytes) -> Subscriber | None:

@@ -44,7 +44,7 @@ format: $(VENV)/.installed ## rewrite the sources in the house format
 bench: build ## compiled against interpreted, and a million subscriptions
 	@$(PY) -m benchmarks compiled subscriptions
 
-bench-gateway: build ## 10,000 idle connections, stopped readers, two busy services; about 3 minutes
+bench-gateway: build ## 10,000 idle connections, stopped readers, two busy services; about 4 minutes
 	@$(PY) -m benchmarks idle services stopped
 
 requirements: build ## every requirement, the tests that prove it, and whether they pass

@@ -33,9 +33,6 @@ class NotedDoor:
     def finish(self) -> None:
         self.told.append("finish")
 
-    def look(self) -> None:
-        self.told.append("look")
-
     def abort(self) -> None:
         self.told.append("abort")
 

@@ -292,4 +292,4 @@ def test_no_more_subscriptions_are_listed_than_asked_for(limit: int) -> None:
         router.subscribe(ONE, pattern, group)
     listed = router.subscriptions(ONE, limit)
     assert [(each.pattern, each.group) for each in listed] == wishes[:limit]
-    assert router.subscriptions(TWO, limit) == []
+    assert router.subscriptions(OTHER, limit) == []

@@ -11,7 +11,6 @@ from tests.core.talk import (
     subscribe,
 )
 
-from weft.core.departure import leave
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
 from weft.core.service import Peer
@@ -232,69 +231,6 @@ def test_requests_that_wait_too_long_are_given_up() -> None:
     house.wait(0.001)
     swept(house)
     assert (server.peer.outbox.busy, len(asker.peer.asking)) == (0, 0)
-
-
-def test_a_sweep_does_not_mind_those_who_leave_in_the_middle_of_it() -> None:
-    house = House(Limits(ping_s=5))
-    one, other = house.guest(), house.guest()
-
-    class Leaving:
-        """A door that finds its own peer and another gone."""
-
-        def look(self) -> None:
-            leave(one.peer)
-            leave(other.peer)
-
-        def fall_behind(self) -> None: ...
-        def finish(self) -> None: ...
-        def abort(self) -> None: ...
-
-    one.peer.door = Leaving()
-    assert swept(house) == []
-    assert house.service.peers == {}
-
-
-def test_doors_of_those_who_spoke_lately_look_again() -> None:
-    house = House()
-    one, other = house.guest(), house.guest()
-    house.wait(1)
-    swept(house)
-    assert [one.door.told, other.door.told] == [["look"], ["look"]]
-    house.wait(1)
-    one.say(message(b"a"))
-    house.wait(1)
-    swept(house)
-    house.wait(1)
-    swept(house)
-    assert [one.door.told, other.door.told] == [["look"] * 2, ["look"]]
-
-
-def test_a_door_that_found_more_looks_again_however_long_the_others_take() -> None:
-    house = House()
-    one, other = house.guest(), house.guest()
-    looks: list[Guest] = []
-
-    class Finding:
-        """A door that finds bytes when it looks, which takes time."""
-
-        def __init__(self, guest: Guest) -> None:
-            self._guest = guest
-
-        def look(self) -> None:
-            looks.append(self._guest)
-            self._guest.send(message(b"a"))
-            house.wait(0.1)
-
-        def fall_behind(self) -> None: ...
-        def finish(self) -> None: ...
-        def abort(self) -> None: ...
-
-    for guest in (one, other):
-        guest.peer.door = Finding(guest)
-    for _ in range(3):
-        house.wait(1)
-        swept(house)
-    assert looks == [one, other] * 3
 
 
 def test_many_quiet_peers_are_all_looked_after() -> None:

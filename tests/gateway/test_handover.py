@@ -32,7 +32,7 @@ async def received(sock: socket.socket, count: int) -> list[socket.socket]:
         loop.remove_reader(sock)
         batch, lost = receive(sock)
         assert lost == 0
-        found += batch
+        found += [socket.socket(fileno=fd) for fd in batch]
     return found
 
 
@@ -52,12 +52,13 @@ async def test_a_socket_arrives_with_every_byte_unread() -> None:
     outgoing = Outgoing()
     ours, theirs = socket.socketpair()
     ours.sendall(b"first words")
+    theirs.setblocking(False)
     outgoing.put(theirs)
     (arrived,) = await received(outgoing.far, 1)
     assert arrived.recv(100) == b"first words"
     ours.sendall(b"and more")
     assert arrived.recv(100) == b"and more"
-    assert arrived.gettimeout() == 0
+    assert not os.get_blocking(arrived.fileno())
     close_all([ours, arrived])
     outgoing.close()
 

@@ -78,7 +78,6 @@ cdef class Service:
     cdef readonly Writer writer
     cdef public int64_t wall_ns
     cdef public int64_t now_ns
-    cdef public int64_t swept_ns
     cdef readonly dict peers
     cdef readonly dict inboxes
     cdef readonly list ending

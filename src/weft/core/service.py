@@ -42,9 +42,6 @@ class Door(Protocol):
     def fall_behind(self) -> None:
         """There is a backlog to be sent, or the reader was given up."""
 
-    def look(self) -> None:
-        """See if more came, or if the connection is lost: the loop may not have said so."""
-
     def finish(self) -> None:
         """The peer is over: close once it has been sent what it is owed."""
 
@@ -148,7 +145,6 @@ class Service:
         self.writer = Writer()
         self.wall_ns = 0
         self.now_ns = 0
-        self.swept_ns = 0
         self.peers: dict[int, Peer] = {}
         self.inboxes: dict[bytes, Peer] = {}
         # Those whose doors have yet to be told that they are over.

@@ -10,10 +10,8 @@ cdef int64_t _LINGER_NS
 cdef int64_t _S
 
 
-@cython.locals(began_ns=int64_t, peer=Peer)
+@cython.locals(peer=Peer)
 cpdef list sweep(Service service)
-
-cdef bint _is_lost(Peer peer, door) except -1
 
 @cython.locals(service=Service, now_ns=int64_t, quiet_ns=int64_t)
 cdef object _check_lateness(Peer peer)

@@ -8,7 +8,7 @@ from weft.core.answers import end_with
 from weft.core.events import announce_peer
 from weft.core.frames import Kind, encode
 from weft.core.requests import expire_requests
-from weft.core.service import Door, Peer, Service
+from weft.core.service import Peer, Service
 from weft.errors import Silent, SlowReader, TooSlow
 
 # A connection that is over gets this long to take what it is owed.
@@ -22,16 +22,11 @@ _S = 1_000_000_000
 def sweep(service: Service) -> list[Peer]:
     """Look after every peer; return those whose doors must close at once."""
     lost: list[Peer] = []
-    # Looking takes time: who speaks during this sweep has spoken since its beginning.
-    began_ns = service.now_ns
     # What is announced may end others: go by a copy.
     for peer in list(service.peers.values()):
         if peer.is_over:
             if service.now_ns - peer.over_ns > _LINGER_NS:
                 lost.append(peer)
-            continue
-        door = peer.door
-        if door is not None and peer.heard_ns >= service.swept_ns and _is_lost(peer, door):
             continue
         peer.outbox.expire(service.now_ns)
         if peer.outbox.is_cut:
@@ -42,17 +37,7 @@ def sweep(service: Service) -> list[Peer]:
         _check_pace(peer)
         if peer.asking:
             expire_requests(peer, service.now_ns - int(service.limits.request_s * _S))
-    service.swept_ns = began_ns
     return lost
-
-
-def _is_lost(peer: Peer, door: Door) -> bool:
-    """Have a door look again if its peer spoke lately; say if it is over by that.
-
-    A loop may tell of a broken socket only once, together with the last bytes that came.
-    """
-    door.look()
-    return peer.is_over
 
 
 def _check_lateness(peer: Peer) -> None:

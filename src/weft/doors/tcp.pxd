@@ -2,35 +2,40 @@ cimport cython
 
 from weft.core.outbox cimport Outbox
 from weft.core.service cimport Peer
+from weft.doors.poll cimport Poll
 from weft.doors.turn cimport Turn
 
 cdef Py_ssize_t _READ
 cdef int _READS
 cdef Py_ssize_t _PIECE
 cdef int _AGAIN
+cdef int _READING
+cdef int _WRITING
 
 
 @cython.final
 cdef class TcpDoor:
     cdef Turn _turn
-    cdef object _loop
+    cdef Poll _poll
     cdef int _fd
-    cdef bint _is_writing
+    cdef int _watched
     cdef Peer _peer
 
     @cython.locals(peer=Peer)
     cpdef Peer open(self, token)
 
-    @cython.locals(count=Py_ssize_t)
-    cpdef object readable(self)
-
-    @cython.locals(outbox=Outbox, count=Py_ssize_t)
-    cpdef object writable(self)
-
-    cpdef object look(self)
+    cpdef object happened(self, int events)
 
     cpdef object fall_behind(self)
 
     cpdef object finish(self)
 
     cpdef object abort(self)
+
+    @cython.locals(count=Py_ssize_t)
+    cdef object _read(self)
+
+    @cython.locals(outbox=Outbox, count=Py_ssize_t)
+    cdef object _write(self)
+
+    cdef object _watch(self, int events)

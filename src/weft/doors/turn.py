@@ -51,6 +51,10 @@ class Turn:
             self._deal(peer, start)
         return count
 
+    def begin(self) -> None:
+        """Begin a turn that its caller will end with flush()."""
+        self._is_scheduled = True
+
     def wake(self) -> None:
         """Make sure that a flush follows in this turn of the loop."""
         if not self._is_scheduled:

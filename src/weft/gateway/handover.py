@@ -60,7 +60,7 @@ class Outgoing:
         try:
             while True:
                 batch, _ = receive(self.far)
-                unreceived += batch
+                unreceived += [_restored(fd) for fd in batch]
         except BlockingIOError:
             self._waiting.extendleft(reversed(unreceived))
         self.sent = 0
@@ -88,9 +88,8 @@ class Outgoing:
         self._flush_at = None
         while self._waiting:
             batch = list(itertools.islice(self._waiting, BATCH_MAX))
-            families = bytes(sock.family for sock in batch)
             try:
-                socket.send_fds(self._near, [families], [sock.fileno() for sock in batch])
+                socket.send_fds(self._near, [bytes(len(batch))], [sock.fileno() for sock in batch])
             except BlockingIOError:
                 self._wait_for_room()
                 return
@@ -114,21 +113,24 @@ class Outgoing:
             self._loop.add_writer(self._near, self._flush)
 
 
-def receive(sock: socket.socket) -> tuple[list[socket.socket], int]:
-    """One batch of non-blocking sockets, and how many of it were lost for want of descriptors.
+def receive(sock: socket.socket) -> tuple[list[int], int]:
+    """One batch of descriptors of sockets, and how many were lost for want of descriptors.
+
+    They are non-blocking if they were so where they came from.
 
     Raises:
         BlockingIOError: nothing is there at the moment.
         EOFError: the other end is closed.
     """
     # Not socket.recv_fds: it takes no heed of its flags, and programs we start would inherit these.
-    families, attached, _, _ = sock.recvmsg(BATCH_MAX, _ATTACHED_BYTES, socket.MSG_CMSG_CLOEXEC)
-    if not families:
+    marks, attached, _, _ = sock.recvmsg(BATCH_MAX, _ATTACHED_BYTES, socket.MSG_CMSG_CLOEXEC)
+    if not marks:
         raise EOFError("no more sockets will come")
-    descriptors = array.array("i", b"".join(data for _, _, data in attached))
-    batch = []
-    for family, descriptor in zip(families, descriptors, strict=False):
-        received = socket.socket(family, socket.SOCK_STREAM, 0, descriptor)
-        received.setblocking(False)
-        batch.append(received)
-    return batch, len(families) - len(batch)
+    batch = array.array("i", b"".join(data for _, _, data in attached)).tolist()
+    return batch, len(marks) - len(batch)
+
+
+def _restored(fd: int) -> socket.socket:
+    sock = socket.socket(fileno=fd)
+    sock.setblocking(False)
+    return sock

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import secrets
-import socket
 from time import monotonic_ns, time_ns
 
 from weft.core.answers import end_with, told
@@ -14,6 +13,7 @@ from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.core.service import Peer, Service
 from weft.core.watch import sweep
+from weft.doors.poll import Poll
 from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
 from weft.errors import Draining
@@ -33,6 +33,7 @@ class Host:
         self._tick()
         self._started_ns = monotonic_ns()
         self._turn = Turn(self._service, self._loop)
+        self._poll = Poll(self._turn, self._loop)
         self._emptied = asyncio.Event()
         self._turn.on_empty = self._emptied.set
         self._is_closed = False
@@ -43,10 +44,10 @@ class Host:
         """How many connections there are, greeted or not."""
         return len(self._service.peers)
 
-    def adopt(self, sock: socket.socket) -> None:
+    def adopt(self, fd: int) -> None:
         """Take over a connected, non-blocking socket of which nothing was read."""
         self._tick()
-        TcpDoor(self._turn, self._loop, sock.detach()).open(secrets.randbits(64))
+        TcpDoor(self._turn, self._poll, fd).open(secrets.randbits(64))
 
     def status(self) -> ServiceStatus:
         """The service in numbers."""
@@ -88,6 +89,7 @@ class Host:
         self._turn.flush()
         for peer in self._peers():
             self._abort(peer)
+        self._poll.close()
 
     def _tick(self) -> None:
         self._service.now_ns = monotonic_ns()

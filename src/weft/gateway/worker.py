@@ -90,8 +90,8 @@ class Worker:
         self._received += len(batch) + lost
         if lost:
             _log.error("%s connections were lost: no descriptors are left", lost)
-        for sock in batch:
-            self._host.adopt(sock)
+        for fd in batch:
+            self._host.adopt(fd)
 
     async def _obey(self) -> None:
         while (order := await self._channel.receive()) is not None:

@@ -44,8 +44,8 @@ format: $(VENV)/.installed ## rewrite the sources in the house format
 bench: build ## compiled against interpreted, and a million subscriptions
 	@$(PY) -m benchmarks compiled subscriptions
 
-bench-gateway: build ## 10,000 idle connections, stopped readers, two busy services; about 4 minutes
-	@$(PY) -m benchmarks idle services stopped
+bench-gateway: build ## idle connections, busy services, stopped readers, killed workers; about 4 minutes
+	@$(PY) -m benchmarks idle services stopped recovery
 
 requirements: build ## every requirement, the tests that prove it, and whether they pass
 	@$(PY) tools/requirements.py

@@ -6,7 +6,7 @@ import platform
 import sys
 from types import ModuleType
 
-from benchmarks import compiled, idle, services, stopped, subscriptions
+from benchmarks import compiled, idle, recovery, services, stopped, subscriptions
 
 BENCHMARKS: dict[str, ModuleType] = {
     "compiled": compiled,
@@ -14,6 +14,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "idle": idle,
     "services": services,
     "stopped": stopped,
+    "recovery": recovery,
 }
 
 

@@ -70,6 +70,10 @@ class Gateway:
         """The process id of a service's worker."""
         return int(self.status()["services"][service]["pid"])
 
+    def cut(self) -> int:
+        """How many readers of the default service were cut because they were too slow."""
+        return int(self.status()["services"]["default"]["status"]["ended"].get("SlowReader", 0))
+
 
 class Load:
     """A load generator that is running; its figures are one line of JSON each."""

@@ -81,7 +81,7 @@ def _round(gateway: Gateway, *, is_stopped: bool) -> float:
 def _soak(gateway: Gateway) -> Figures:
     worker = gateway.worker()
     seen = [rss_bytes(worker)]
-    cut_before = _cut(gateway)
+    cut_before = gateway.cut()
     held: list[Load] = []
     began = fresh_at = time.monotonic()
     while time.monotonic() < began + SOAK_S:
@@ -91,7 +91,7 @@ def _soak(gateway: Gateway) -> Figures:
             fresh_at += FRESH_EVERY_S
         _flow(gateway)
         seen.append(rss_bytes(worker))
-    cut = _cut(gateway) - cut_before
+    cut = gateway.cut() - cut_before
     for sitters in held:
         sitters.process.send_signal(signal.SIGCONT)
         sitters.end()
@@ -102,8 +102,3 @@ def _soak(gateway: Gateway) -> Figures:
         "stopped": len(held) * HALF,
         "cut": cut,
     }
-
-
-def _cut(gateway: Gateway) -> int:
-    ended = gateway.status()["services"]["default"]["status"]["ended"]
-    return int(ended.get("SlowReader", 0))

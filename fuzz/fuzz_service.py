@@ -25,8 +25,8 @@ class _Door:
     def fall_behind(self) -> None:
         """Nothing is sent, so everything falls behind."""
 
-    def look(self) -> None:
-        """Nothing comes but by hand."""
+    def press(self) -> None:
+        """Nothing is sent, however often it is tried."""
 
     def finish(self) -> None:
         """Nothing is open."""

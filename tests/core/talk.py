@@ -30,6 +30,9 @@ class NotedDoor:
     def fall_behind(self) -> None:
         self.told.append("fall behind")
 
+    def press(self) -> None:
+        self.told.append("press")
+
     def finish(self) -> None:
         self.told.append("finish")
 

@@ -15,9 +15,10 @@ from tests.core.talk import (
     subscribe,
 )
 
-from weft.core.ask import LIMIT, LIMIT_MAX, status_facts
+from weft.core.ask import LIMIT, LIMIT_MAX, UNREAD_MAX_BYTES, status_facts
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
+from weft.core.messages import Message
 
 
 def question(guest: Guest, about: bytes, body: bytes = b"\0\0\0\0", flags: int = REQUEST) -> bytes:
@@ -250,14 +251,26 @@ def test_an_answer_over_the_body_limit_is_refused_and_not_sent() -> None:
 
 
 def test_asking_much_of_a_large_service_over_and_over_ends_the_connection() -> None:
-    house = House(Limits(control_burst=50, control_per_s=1))
+    house = House(Limits(control_burst=900, control_per_s=1))
     others = [house.guest() for _ in range(320)]
     guest = house.guest()
     for _ in range(2):
         assert len(ask(guest, "connections")["connections"]) == LIMIT
-    assert ask(guest, "status")["name"] == "ControlFlood"
+    assert ask(guest, "connections")["name"] == "ControlFlood"
     assert guest.peer.is_over
     assert not others[0].peer.is_over
+
+
+def test_whoever_does_not_read_its_answers_gets_no_more_of_them() -> None:
+    house = House()
+    guest = house.guest()
+    guest.say(subscribe(patterns=[f"a.{number}." + "x" * 100 for number in range(LIMIT_MAX)]))
+    limit = Message(limit=LIMIT_MAX).encode()
+    heard = guest.say(*[question(guest, b"subscriptions", limit)] * 50)
+    answers = len(heard) - len(errors(heard))
+    assert set(errors(heard)) == {"Overloaded"}
+    assert sum(len(frame.body) for frame in heard[:answers]) < 2 * UNREAD_MAX_BYTES
+    assert len(ask(guest, "subscriptions")["subscriptions"]) == LIMIT
 
 
 def test_a_question_with_a_bare_body_is_one_without_options() -> None:

@@ -233,8 +233,10 @@ def test_a_loss_is_news_even_if_nothing_else_is_owed() -> None:
 @pytest.mark.parametrize("policy", [Policy.DROP_NEW, Policy.DROP_OLD, Policy.LATEST])
 def test_what_waited_too_long_is_dropped(policy: Policy) -> None:
     backlog = Backlog(BOUNDS)
+    keep(backlog, message("first", 10), policy, now_ns=0)
     keep(backlog, message("old", 10), policy, now_ns=0)
     keep(backlog, message("new", 10), policy, now_ns=500)
+    backlog.sent(len(backlog.take(1, 400)))
     backlog.expire(AGE_NS + 1)
     assert taken(backlog) == ["old 1", "new"]
 
@@ -353,10 +355,36 @@ def test_an_unfinished_frame_may_wait_as_long_as_any_other() -> None:
     assert backlog.is_cut
 
 
-def test_what_is_on_its_way_is_as_old_as_its_taking() -> None:
+@pytest.mark.parametrize("policy", [Policy.DROP_NEW, Policy.DROP_OLD, Policy.LATEST])
+def test_a_reader_that_takes_nothing_is_cut_however_new_what_it_is_owed_is(policy: Policy) -> None:
+    backlog = Backlog(BOUNDS)
+    for now_ns in (0, 500, 900):
+        keep(backlog, message("a", 10), policy, now_ns)
+    backlog.take(100, 950)
+    backlog.expire(AGE_NS)
+    assert not backlog.is_cut
+    backlog.expire(AGE_NS + 1)
+    assert backlog.is_cut
+
+
+def test_a_reader_that_had_taken_everything_has_all_the_time_again() -> None:
+    backlog = Backlog(BOUNDS)
+    backlog.begin(b"rest", 0)
+    backlog.sent(len(backlog.take(100, 100)))
+    keep(backlog, message("a", 10), Policy.DROP_NEW, now_ns=5000)
+    backlog.expire(5000 + AGE_NS)
+    assert not backlog.is_cut
+
+
+def test_a_reader_that_takes_a_little_has_all_the_time_again() -> None:
     backlog = Backlog(BOUNDS)
     keep(backlog, message("a", 10), Policy.DROP_NEW, now_ns=4500)
     backlog.take(100, 5000)
+    backlog.sent(0)
+    backlog.expire(4500 + AGE_NS)
+    assert not backlog.is_cut
+    backlog.take(100, 5000)
+    backlog.sent(1)
     backlog.expire(5000 + AGE_NS)
     assert not backlog.is_cut
     backlog.expire(5000 + AGE_NS + 1)

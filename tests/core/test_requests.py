@@ -129,6 +129,17 @@ def test_more_than_whoever_serves_them_can_be_owed_is_refused_and_cuts_nobody() 
     assert bodies(server.heard()) == [large] * 2
 
 
+def test_small_requests_are_refused_before_they_get_whoever_serves_them_cut() -> None:
+    house = House(Limits(outbox_bytes=65_536))
+    asker, (server,) = house.guest(), serving(house, 1)
+    server.is_reading = False
+    refused = 0
+    for number in range(1000):
+        refused += len(errors(asker.say(request(asker, b"a", b"%d" % number))))
+    assert not server.peer.outbox.is_cut
+    assert server.peer.outbox.busy == 1000 - refused > 100
+
+
 def test_a_request_larger_than_the_bound_reaches_one_who_is_owed_nothing() -> None:
     house = House(Limits(outbox_bytes=65_536))
     asker, (server,) = house.guest(), serving(house, 1)

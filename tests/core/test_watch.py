@@ -199,10 +199,30 @@ def test_what_was_dropped_is_told_as_it_grows() -> None:
     assert guest.peer.dropped_said == sum(counts)
 
 
-def test_one_who_is_over_has_a_while_to_take_what_it_is_owed() -> None:
-    house = House()
+def test_one_who_is_over_and_reads_has_time_to_take_what_it_is_owed() -> None:
+    house = House(Limits(outbox_age_s=10))
     guest = house.guest()
     guest.is_reading = False
+    guest.say(b"\0\0\0\0")
+    house.wait(10)
+    assert swept(house) == []
+    house.wait(0.001)
+    assert swept(house) == [guest.peer]
+
+
+def test_doors_of_those_who_are_behind_try_again() -> None:
+    house = House()
+    guest, sender = behind(house, "drop_new"), house.guest()
+    swept(house)
+    assert guest.door.told == []
+    sender.say(message(b"a"))
+    swept(house)
+    assert (guest.door.told, sender.door.told) == (["press"], [])
+
+
+def test_one_who_is_over_has_a_while_to_hang_up() -> None:
+    house = House()
+    guest = house.guest()
     guest.say(b"\0\0\0\0")
     house.wait(LINGER_S)
     assert swept(house) == []

@@ -1,13 +1,14 @@
 import asyncio
-import os
 from collections.abc import Callable
 
+import pytest
 from tests.doors.loops import on_both_loops, unix_pair, until
 
 from weft.core.limits import Limits
 from weft.core.service import Service
 from weft.doors.poll import READING, WRITING, Poll
 from weft.doors.turn import Turn
+from weft.errors import InternalError, WeftError
 
 
 class Noting:
@@ -20,6 +21,9 @@ class Noting:
     def happened(self, events: int) -> None:
         self.told.append(events)
         self._then()
+
+    def give_up(self, error: WeftError) -> None:
+        raise error
 
 
 def polling() -> Poll:
@@ -83,40 +87,32 @@ async def test_one_that_another_ended_in_the_same_batch_is_not_told() -> None:
         theirs.close()
 
 
-async def test_what_was_owed_is_sent_although_a_door_failed() -> None:
-    loop = asyncio.get_running_loop()
-    failures: list[str] = []
-    loop.set_exception_handler(lambda _, context: failures.append(str(context["exception"])))
-    turn = Turn(Service("weather", "g", 1, Limits()), loop)
-    poll = Poll(turn, loop)
-    client, theirs = unix_pair()
-    fd = os.dup(theirs.fileno())
-    peer = turn.service.join(1, Unused())
-    peer.outbox.fd = theirs.fileno()
+class Failing:
+    """A door with a fault."""
 
-    def fail() -> None:
-        poll.watch(fd, door, 0)
-        peer.owe(b"owed")
+    def __init__(self) -> None:
+        self.errors: list[WeftError] = []
+
+    def happened(self, _events: int) -> None:
         raise RuntimeError("a door failed")
 
-    door = Noting(fail)
-    poll.watch(fd, door, WRITING)
-    assert await loop.sock_recv(client.sock, 100) == b"owed"
-    assert failures == ["a door failed"]
+    def give_up(self, error: WeftError) -> None:
+        self.errors.append(error)
+
+
+@on_both_loops
+async def test_a_door_that_fails_is_given_up_and_the_others_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    poll = polling()
+    pairs = [unix_pair() for _ in range(2)]
+    failing, door = Failing(), Noting()
+    poll.watch(pairs[0][1].fileno(), failing, WRITING)
+    poll.watch(pairs[1][1].fileno(), door, WRITING)
+    await until(lambda: len(failing.errors) > 0 and len(door.told) > 0)
+    assert isinstance(failing.errors[0], InternalError)
+    assert "a door failed" in caplog.text
     poll.close()
-    os.close(fd)
-    client.close()
-    theirs.close()
-
-
-class Unused:
-    """A door that nobody is to call."""
-
-    def fall_behind(self) -> None:
-        raise AssertionError
-
-    def finish(self) -> None:
-        raise AssertionError
-
-    def abort(self) -> None:
-        raise AssertionError
+    for client, theirs in pairs:
+        client.close()
+        theirs.close()

@@ -16,11 +16,14 @@ from tests.doors.loops import (
 )
 
 from weft.core.frames import Frame, Kind, encode
+from weft.core.intake import READ_BYTES
 from weft.core.limits import Limits
 from weft.core.service import Peer, Service
 from weft.doors.poll import READING, WRITING, Poll
 from weft.doors.tcp import SEND_BUFFER_BYTES, UNANSWERED_MS, TcpDoor, prepare
 from weft.doors.turn import Turn
+
+GOODBYE = encode(Kind.GOODBYE)
 
 
 class Hall:
@@ -126,6 +129,78 @@ async def test_one_who_says_goodbye_is_sent_what_it_is_owed_and_then_the_end() -
     assert len(bodies(await client.hear_all())) == 200
     await until(lambda: len(hall.service.peers) == 1)
     assert hall.service.ended == {"left": 1}
+    hall.close()
+
+
+def receive_waiting(client: Client) -> None:
+    """Take, without a turn of the loop, what the kernel holds for a client."""
+    try:
+        while data := client.sock.recv(1 << 16):
+            client.decoder.feed(data)
+    except BlockingIOError:
+        pass
+
+
+@pytest.mark.parametrize("last", [GOODBYE, b"\0\0\0\0", b""], ids=["goodbye", "error", "end"])
+@on_both_loops
+async def test_last_words_are_answered_also_if_the_backlog_ends_in_the_same_turn(
+    last: bytes,
+) -> None:
+    hall = Hall()
+    client, peer = await hall.client(b"a", is_small=True)
+    sender, _ = await hall.client()
+    count = 0
+    while not peer.outbox.is_behind():
+        await sender.say(message(b"a", bytes(1000)), encode(Kind.PING))
+        await sender.hear()
+        count += 1
+    # Both at once: there are last words to read, and there is room for the backlog.
+    client.sock.send(message(b"b", flags=ANSWER) + last)
+    if not last:
+        client.sock.shutdown(socket.SHUT_WR)
+    receive_waiting(client)
+    heard = await client.hear_all()
+    assert len(bodies(heard)) == count
+    errors = [Kind.ERROR] if last == b"\0\0\0\0" else []
+    assert [frame.kind for frame in heard[count:]] == [Kind.OK, *errors]
+    hall.close()
+
+
+@pytest.mark.parametrize("size", [READ_BYTES - 1, READ_BYTES, READ_BYTES + 1])
+@on_both_loops
+async def test_an_error_at_the_very_end_is_told_however_the_reads_fall(size: int) -> None:
+    hall = Hall()
+    client, theirs = unix_pair()
+    hall.clients.append(client)
+    asked = message(b"b", flags=ANSWER)
+    rest = size - len(CONNECT) - len(asked) - 4
+    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * READ_BYTES)
+    data = CONNECT + asked + message(b"b", bytes(rest - len(message(b"b", b"")))) + b"\0\0\0\0"
+    assert client.sock.send(data) == size
+    client.sock.shutdown(socket.SHUT_WR)
+    TcpDoor(hall.turn, hall.poll, theirs.detach()).open(1)
+    heard = await client.hear_all()
+    assert [frame.kind for frame in heard] == [Kind.WELCOME, Kind.OK, Kind.ERROR]
+    await until(lambda: not hall.service.peers)
+    hall.close()
+
+
+@on_both_loops
+async def test_a_reader_that_takes_little_at_a_time_is_sent_more_when_its_door_is_pressed() -> None:
+    hall = Hall()
+    reader, peer = await hall.client(b"a", is_tcp=True)
+    sender, _ = await hall.client()
+    while not peer.outbox.is_behind():
+        await sender.say(*[message(b"a", bytes(60_000))] * 10, encode(Kind.PING))
+        await sender.hear()
+    owed = peer.outbox.owed()
+    taken = 0
+    assert peer.door is not None
+    # The kernel would tell only once a good part of its buffer is free.
+    while peer.outbox.owed() == owed:
+        taken += len(await hall.loop.sock_recv(reader.sock, 1000))
+        peer.door.press()
+    assert taken < SEND_BUFFER_BYTES
     hall.close()
 
 

@@ -20,6 +20,39 @@ batch, lost = receive(sock)
 print(len(batch), lost)
 """
 
+# Whoever may have everything is not held to the limit, so it becomes nobody in particular.
+TOO_MANY_ON_THEIR_WAY = """
+import asyncio, os, resource, socket
+from weft.gateway.handover import Outgoing, receive
+
+async def main():
+    if os.geteuid() == 0:
+        os.setuid(65_534)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+    outgoing, sent, received = Outgoing(), 0, 0
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        while not len(outgoing):
+            for _ in range(30):
+                outgoing.put(theirs.dup())
+                sent += 1
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+    while received < sent:
+        try:
+            batch, lost = receive(outgoing.far)
+        except BlockingIOError:
+            await asyncio.sleep(0.001)
+            continue
+        received += len(batch) + lost
+        for fd in batch:
+            os.close(fd)
+    print(sent > 100, len(outgoing))
+    outgoing.close()
+
+asyncio.run(main())
+"""
+
 
 async def received(sock: socket.socket, count: int) -> list[socket.socket]:
     """So many sockets from the other end, as they come."""
@@ -191,3 +224,14 @@ async def test_sockets_lost_for_want_of_descriptors_are_counted() -> None:
     assert 0 < kept < 10
     assert kept + lost == 10
     outgoing.close()
+
+
+def test_more_than_may_be_on_their_way_go_when_some_have_arrived() -> None:
+    found = subprocess.run(  # noqa: S603  # ours
+        [sys.executable, "-c", TOO_MANY_ON_THEIR_WAY],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (found.stdout, found.stderr) == ("True 0\n", "")

@@ -164,6 +164,18 @@ async def test_what_changed_is_known_to_this_worker_and_the_next() -> None:
             peer.sock.close()
 
 
+async def test_what_changes_while_a_worker_starts_is_known_to_it() -> None:
+    async with kept() as place:
+        ping_s = 10.0
+        while not place.keeper.up.is_set():
+            ping_s += 1
+            place.keeper.change(Change(Limits(ping_s=ping_s), Log(level="error"), 5.0))
+            await asyncio.sleep(0.001)
+        peer = place.join()
+        assert (await peer.welcome())["ping_s"] == ping_s
+        peer.sock.close()
+
+
 async def test_a_worker_that_cannot_start_turns_away_who_waits(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -75,6 +75,14 @@ def test_tls_is_known_by_its_first_record() -> None:
     assert look(b"\x16\x03\x01\x02\x00\x01\x00", LIMIT) == Handshake()
 
 
+def test_a_greeting_is_no_handshake_whatever_its_size() -> None:
+    # The first bytes of this size are those of a handshake.
+    body = bytes(790 - len(encode(Kind.CONNECT, b"default")))
+    greeting = encode(Kind.CONNECT, b"default", body)
+    assert greeting.startswith(b"\x16\x03")
+    assert look(greeting, 1024) == Greeting("default")
+
+
 @pytest.mark.parametrize("text", [b"SSH-2.0-x\r\n", b"EHLO x\r\n", b"get / HTTP/1.1\r\n"])
 def test_another_protocol_is_refused(text: bytes) -> None:
     with pytest.raises(FrameTooBig):

@@ -22,3 +22,9 @@ def test_no_more_are_started_than_allowed() -> None:
     admit("b", ["a", "b"], settings)
     with pytest.raises(NoSuchService, match="runs 2 services already and will not start 'c'"):
         admit("c", ["a", "b"], settings)
+
+
+def test_those_that_are_named_are_started_whatever_still_runs() -> None:
+    settings = Settings(services=("c", "d"), services_max=2)
+    admit("c", ["a", "b"], settings)
+    admit("d", ["a", "b", "c"], settings)

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from weft.core.limits import Limits
+from weft.core.service import BODY_MAX_BYTES, Service
 from weft.errors import BadOption
 from weft.gateway.settings import Address, Settings, Tls, host_name, is_service, parse_address
 
@@ -97,6 +98,9 @@ def test_nothing_else_names_a_service(name: str) -> None:
         ({"connections": -1}, "connections is -1"),
         ({"limits": Limits(ping_s=-1.0)}, "limits.ping_s is -1.0"),
         ({"limits": Limits(body_bytes=1 << 31)}, "limits.body_bytes is 2147483648"),
+        ({"limits": Limits(body_bytes=BODY_MAX_BYTES + 1)}, "limits.body_bytes is 268434"),
+        ({"limits": Limits(outbox_bytes=8191)}, "limits.outbox_bytes is 8191"),
+        ({"limits": Limits(outbox_age_s=0.0009)}, "limits.outbox_age_s is 0.0009"),
         ({"limits": Limits(greeting_bytes=541)}, "limits.greeting_bytes is 541"),
         ({"limits": Limits(greeting_bytes=32_769)}, "limits.greeting_bytes is 32769"),
     ],
@@ -105,3 +109,8 @@ def test_a_value_that_cannot_be_is_named_with_its_key(values: dict[str, Any], sa
     with pytest.raises(BadOption) as caught:
         Settings(**values)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("limits", [Limits(outbox_bytes=8192), Limits(outbox_age_s=0.001)])
+def test_a_service_can_be_made_with_every_limit_that_is_allowed(limits: Limits) -> None:
+    assert Service("weather", "g", 1, Settings(limits=limits).limits).limits == limits

@@ -18,12 +18,17 @@ from weft.core.outbox import Outbox
 from weft.core.router import Subscription
 from weft.core.service import Peer, Service
 from weft.core.words import cut, u32_at
-from weft.errors import BadOption, NotKnown, UsageError, WeftError, shortened
+from weft.errors import BadOption, NotKnown, Overloaded, UsageError, WeftError, shortened
 
 LIMIT = 100
 LIMIT_MAX = 1000
 
+# A gateway answers nobody who has yet to read so much.
+UNREAD_MAX_BYTES = 1 << 20
+
 _LOOKS_PER_CREDIT = 16
+# An entry that is listed costs about as much as so many frames.
+_CREDIT_PER_ENTRY = 4
 
 Facts = dict[str, Any]
 
@@ -39,6 +44,9 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
     if answer is None:
         return NotKnown(f"{shortened(question.decode())} is none of {', '.join(_ANSWERS)}")
     service = peer.service
+    unread = peer.outbox.owed()
+    if peer.outbox.is_cut or unread > UNREAD_MAX_BYTES:
+        return Overloaded(f"{unread} bytes were not read yet, over {UNREAD_MAX_BYTES}")
     request = Message.from_frame(cut(data, at, at + u32_at(data, at)))
     # Most answers take a look at every connection, and some at every flow.
     spend(peer, (len(service.peers) + service.flow_count) // _LOOKS_PER_CREDIT + 1)
@@ -46,6 +54,8 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
         facts = answer(service, request)
     except UsageError as error:
         return error
+    entries = sum(len(value) for value in facts.values() if isinstance(value, list))
+    spend(peer, _CREDIT_PER_ENTRY * entries)
     frame = bytearray(told(peer, Kind.MESSAGE, reply, b"", Message.from_dict(facts)))
     if len(frame) > service.run.body_limit:
         return BadOption(f"an answer of {len(frame)} bytes is too long: set a lower limit")

@@ -35,7 +35,8 @@ cdef class Backlog:
     cdef Bounds _bounds
     cdef bytes _front
     cdef Py_ssize_t _front_at
-    cdef int64_t _front_time_ns
+    cdef int64_t _moved_ns
+    cdef int64_t _offered_ns
     cdef object _kept
     cdef object _yielding
     cdef Py_ssize_t _yielding_cost
@@ -74,7 +75,7 @@ cdef class Backlog:
     cdef Kept _remove(self, Py_ssize_t number)
 
     @cython.locals(length=Py_ssize_t, kept=Kept, parts=list)
-    cdef object _refill(self, Py_ssize_t limit_bytes, int64_t now_ns)
+    cdef object _refill(self, Py_ssize_t limit_bytes)
 
 
 @cython.locals(last=Py_ssize_t)

@@ -51,7 +51,9 @@ class Backlog:
         # On its way out and no longer droppable: part of it may have been sent.
         self._front = b""
         self._front_at = 0
-        self._front_time_ns = 0
+        # When the reader last took something, or had taken everything; when it was last offered it.
+        self._moved_ns = 0
+        self._offered_ns = 0
         self._kept: OrderedDict[int, Kept] = OrderedDict()
         # Those of the kept that may give way to others, and the newest frame of each subject.
         self._yielding: OrderedDict[int, Kept] = OrderedDict()
@@ -65,7 +67,7 @@ class Backlog:
             raise ValueError(f"{self.size} bytes come before the rest of a frame")
         self._front = rest
         self._front_at = 0
-        self._front_time_ns = now_ns
+        self._moved_ns = now_ns
         self.size = len(rest)
         self.cost = len(rest)
         if self.cost > self._bounds.keep_bytes:
@@ -85,6 +87,8 @@ class Backlog:
 
     def keep(self, frames: bytes, policy: int, now_ns: int) -> None:
         """Keep whole frames for later as one piece, or drop what the policy says must go."""
+        if self.size == 0:
+            self._moved_ns = now_ns
         subject = cut(frames, _HEADER, _HEADER + frames[6]) if policy == _LATEST else None
         kept = Kept(frames, policy, now_ns, subject)
         if not self._make_room(kept):
@@ -106,13 +110,16 @@ class Backlog:
     def take(self, limit_bytes: int, now_ns: int) -> memoryview:
         """What to send next: about so many bytes, followed by a call of sent()."""
         if self._front_at == len(self._front):
-            self._refill(limit_bytes, now_ns)
+            self._refill(limit_bytes)
+        self._offered_ns = now_ns
         return memoryview(self._front)[self._front_at :]
 
     def sent(self, count: int) -> None:
         """So many bytes of what take() gave are gone."""
         if not 0 <= count <= len(self._front) - self._front_at:
             raise ValueError(f"{count} bytes were not taken")
+        if count > 0:
+            self._moved_ns = self._offered_ns
         self._front_at += count
         self.size -= count
         if self._front_at == len(self._front):
@@ -121,9 +128,9 @@ class Backlog:
             self._front_at = 0
 
     def expire(self, now_ns: int) -> None:
-        """Apply the bound in age: drop what waited too long, or cut."""
+        """Apply the bound in age: drop what waited too long, cut who took nothing for so long."""
         oldest_ns = now_ns - self._bounds.limit_age_ns
-        if self._front_at < len(self._front) and self._front_time_ns < oldest_ns:
+        if self.size > 0 and self._moved_ns < oldest_ns:
             self.cut()
         while self._kept:
             number = next(iter(self._kept))
@@ -183,7 +190,7 @@ class Backlog:
             del self._latest[kept.subject]
         return kept
 
-    def _refill(self, limit_bytes: int, now_ns: int) -> None:
+    def _refill(self, limit_bytes: int) -> None:
         # What is on its way can no longer give way: never let that be most of the bound.
         limit_bytes = max(1, min(limit_bytes, self._bounds.piece_bytes))
         parts = [self.losses.take()]
@@ -197,7 +204,6 @@ class Backlog:
             self.cost -= _KEPT_COST
         self._front = b"".join(parts)
         self._front_at = 0
-        self._front_time_ns = now_ns
 
 
 def _piece_end(data: Bytes, at: int, end: int, most: int) -> int:

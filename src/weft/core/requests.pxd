@@ -12,6 +12,7 @@ cdef int _CUT
 cdef int _DROP_NEW
 cdef int _REQUEST
 cdef int _NOT_BACK
+cdef Py_ssize_t _KEPT_COST
 
 
 cpdef bint is_own_inbox(Peer peer, bytes subject) except -1
@@ -22,7 +23,7 @@ cpdef bint is_own_inbox(Peer peer, bytes subject) except -1
     asking=dict,
     outbox=Outbox,
     size=Py_ssize_t,
-    owed=Py_ssize_t,
+    taken=Py_ssize_t,
     responder=Peer,
     awaited=Awaited,
 )

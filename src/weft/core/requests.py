@@ -5,7 +5,7 @@ other side is put right: the requester is told, the responder is no longer count
 """
 
 from weft.core.answers import error_frame
-from weft.core.bounds import Policy
+from weft.core.bounds import KEPT_COST_BYTES, Policy
 from weft.core.frames import Flag, Kind, stamp_frame
 from weft.core.service import INBOX_BYTES, NO_REQUESTS, Awaited, Peer
 from weft.core.words import u32_at
@@ -25,6 +25,7 @@ _DROP_NEW = int(Policy.DROP_NEW)
 _REQUEST = int(Flag.REQUEST)
 _REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
 _NOT_BACK = int(Flag.NOT_BACK)
+_KEPT_COST = KEPT_COST_BYTES
 
 
 def is_own_inbox(peer: Peer, subject: bytes) -> bool:
@@ -45,8 +46,8 @@ def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
     if outbox is None:
         return NotKnown(f"nobody serves {peer.subject.decode()!r}")
     size = u32_at(data, at)
-    owed = outbox.owed()
-    if owed > 0 and owed + size > outbox.bounds.drop_bytes:
+    taken = outbox.cost() + outbox.pending
+    if taken > 0 and taken + size + _KEPT_COST > outbox.bounds.drop_bytes:
         # Requests are not dropped: more of them would only get whoever serves them cut.
         return Overloaded(f"whoever serves {peer.subject.decode()!r} has yet to read the last")
     service.request_turn += 1

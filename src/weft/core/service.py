@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from weft.core.arena import ARENA_BYTES, Arena
+from weft.core.arena import ARENA_BYTES, ARENA_MAX_BYTES, Arena
 from weft.core.bounds import Bounds, Policy, Reason
 from weft.core.frames import HEADER_BYTES, NAME_MAX_BYTES, Run, Stamp
 from weft.core.limits import Limits
@@ -34,6 +34,9 @@ NO_REQUESTS: dict[bytes, "Awaited"] = {}
 _NO_FLOW = Flow(0)
 Flow(0).fold(_NO_FLOW)
 _S = 1_000_000_000
+# The arena holds some of the largest frames at once.
+_LARGEST_IN_ARENA = 4
+BODY_MAX_BYTES = ARENA_MAX_BYTES // _LARGEST_IN_ARENA - _NAMES_BYTES
 
 
 class Door(Protocol):
@@ -41,6 +44,9 @@ class Door(Protocol):
 
     def fall_behind(self) -> None:
         """There is a backlog to be sent, or the reader was given up."""
+
+    def press(self) -> None:
+        """Send more of the backlog if there is room for the least of it."""
 
     def finish(self) -> None:
         """The peer is over: close once it has been sent what it is owed."""
@@ -134,7 +140,7 @@ class Service:
         self.name = name
         self.gateway = gateway
         largest = limits.body_bytes + _NAMES_BYTES
-        self.arena = Arena(max(ARENA_BYTES, 4 * largest))
+        self.arena = Arena(max(ARENA_BYTES, _LARGEST_IN_ARENA * largest))
         # Messages dropped for want of room or time, by the number of the reason.
         self.dropped = [0] * (len(Reason) + 1)
         self.limits = limits

@@ -13,6 +13,8 @@ cdef int64_t _S
 @cython.locals(peer=Peer)
 cpdef list sweep(Service service)
 
+cdef int64_t _patience_ns(Peer peer) except -1
+
 @cython.locals(service=Service, now_ns=int64_t, quiet_ns=int64_t)
 cdef object _check_lateness(Peer peer)
 

@@ -11,7 +11,7 @@ from weft.core.requests import expire_requests
 from weft.core.service import Peer, Service
 from weft.errors import Silent, SlowReader, TooSlow
 
-# A connection that is over gets this long to take what it is owed.
+# A connection that is over and was sent everything gets this long to hang up.
 LINGER_NS = 2_000_000_000
 
 _PING = encode(Kind.PING)
@@ -22,12 +22,14 @@ _S = 1_000_000_000
 def sweep(service: Service) -> list[Peer]:
     """Look after every peer; return those whose doors must close at once."""
     lost: list[Peer] = []
-    # What is announced may end others: go by a copy.
+    # A door that finds its socket broken lets its peer leave: go by a copy.
     for peer in list(service.peers.values()):
         if peer.is_over:
-            if service.now_ns - peer.over_ns > _LINGER_NS:
+            if service.now_ns - peer.over_ns > _patience_ns(peer):
                 lost.append(peer)
             continue
+        if peer.outbox.is_behind() and peer.door is not None:
+            peer.door.press()
         peer.outbox.expire(service.now_ns)
         if peer.outbox.is_cut:
             peer.end(SlowReader(f"{peer.name} did not read what it was sent"))
@@ -38,6 +40,11 @@ def sweep(service: Service) -> list[Peer]:
         if peer.asking:
             expire_requests(peer, service.now_ns - int(service.limits.request_s * _S))
     return lost
+
+
+def _patience_ns(peer: Peer) -> int:
+    """How long a peer that is over may take: longer while it is still sent what it is owed."""
+    return peer.outbox.bounds.limit_age_ns if peer.outbox.is_behind() else _LINGER_NS
 
 
 def _check_lateness(peer: Peer) -> None:

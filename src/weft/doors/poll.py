@@ -5,11 +5,15 @@ connection, whatever happened in one go is one turn, and a socket that broke is 
 dealt with.
 """
 
+import logging
 import select
 from asyncio import AbstractEventLoop
 from typing import Protocol
 
 from weft.doors.turn import Turn
+from weft.errors import InternalError, WeftError
+
+_log = logging.getLogger(__name__)
 
 READING = select.EPOLLIN
 WRITING = select.EPOLLOUT
@@ -23,6 +27,9 @@ class Watched(Protocol):
 
     def happened(self, events: int) -> None:
         """The socket can be read or written, or is broken, which either will tell."""
+
+    def give_up(self, error: WeftError) -> None:
+        """End the connection at once."""
 
 
 class Poll:
@@ -58,7 +65,13 @@ class Poll:
             for fd, events in self._epoll.poll(0, _BATCH_MAX):
                 # An earlier one of the batch may have ended it.
                 door = self._doors.get(fd)
-                if door is not None:
+                if door is None:
+                    continue
+                try:
                     door.happened(events)
+                except Exception:
+                    # A fault of ours, with no telling what of its bytes was dealt with.
+                    _log.exception("a connection is given up")
+                    door.give_up(InternalError("the gateway failed"))
         finally:
             self._turn.flush()

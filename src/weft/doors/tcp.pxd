@@ -28,7 +28,11 @@ cdef class TcpDoor:
 
     cpdef object fall_behind(self)
 
+    cpdef object press(self)
+
     cpdef object finish(self)
+
+    cpdef object give_up(self, error)
 
     cpdef object abort(self)
 

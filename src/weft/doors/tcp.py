@@ -12,7 +12,7 @@ from weft.core.intake import READ_BYTES
 from weft.core.service import Peer
 from weft.doors.poll import READING, WRITING, Poll
 from weft.doors.turn import Turn
-from weft.errors import SlowReader
+from weft.errors import SlowReader, WeftError
 
 # What the kernel may hold for a reader beside its outbox; more would only hide that it is slow.
 SEND_BUFFER_BYTES = 1 << 19
@@ -39,11 +39,15 @@ class TcpDoor:
         self._peer: Peer
 
     def open(self, token: int) -> Peer:
-        """Take a seat in the service and begin to read."""
+        """Take a seat in the service and begin to read.
+
+        Raises:
+            OSError: the socket cannot be watched; it is still the caller's.
+        """
+        self._watch(_READING)
         peer = self._turn.service.join(token, self)
         peer.outbox.fd = self._fd
         self._peer = peer
-        self._watch(_READING)
         return peer
 
     def happened(self, events: int) -> None:
@@ -56,16 +60,20 @@ class TcpDoor:
     def fall_behind(self) -> None:
         """Send the backlog when the socket has room; give up on a reader that is cut."""
         if self._peer.outbox.is_cut:
-            self._peer.end(SlowReader(f"{self._peer.name} did not read what it was sent"))
-            self.abort()
+            self.give_up(SlowReader(f"{self._peer.name} did not read what it was sent"))
         else:
             self._watch(self._watched | _WRITING)
+
+    def press(self) -> None:
+        """Send more of the backlog if there is any room: the kernel tells only of much room."""
+        if self._watched & _WRITING:
+            self._write()
 
     def finish(self) -> None:
         """Close once everything owed was sent; after an error, wait for the peer to read of it."""
         if self._fd < 0 or self._watched & _WRITING:
             return
-        if self._peer.error is None:
+        if self._peer.error is None or not self._watched & _READING:
             self.abort()
             return
         try:
@@ -76,6 +84,11 @@ class TcpDoor:
                 borrowed.detach()
         except OSError:
             self.abort()
+
+    def give_up(self, error: WeftError) -> None:
+        """End the connection at once because of an error that its peer is not told."""
+        self._peer.end(error)
+        self.abort()
 
     def abort(self) -> None:
         """Close at once, whatever is owed."""
@@ -92,15 +105,16 @@ class TcpDoor:
         """Read and deal with what came."""
         for _ in range(_READS):
             count = self._turn.read(self._peer, self._fd)
-            if count != _READ or self._fd < 0:
+            # What answers the last words of one that is over is sent before anything else is read.
+            if count != _READ or self._peer.is_over:
                 break
         if count == 0:
             # It sends nothing more, but still gets what it is owed.
             self._watch(self._watched & ~_READING)
             self._peer.end(None)
             self._turn.wake()
-            if self._peer.error is not None:
-                self.abort()
+            if not self._peer.outbox.owed():
+                self.finish()
         elif count < _AGAIN:
             self.abort()
 
@@ -121,13 +135,14 @@ class TcpDoor:
             self.abort()
             return
         self._watch(self._watched & ~_WRITING)
-        if self._peer.is_over:
+        # What is owed in this turn goes at its end, and then this is told to finish.
+        if self._peer.is_over and not self._peer.outbox.owed():
             self.finish()
 
     def _watch(self, events: int) -> None:
         if events != self._watched:
-            self._watched = events
             self._poll.watch(self._fd, self, events)
+            self._watched = events
 
 
 def prepare(sock: socket.socket) -> None:

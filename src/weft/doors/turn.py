@@ -54,6 +54,7 @@ class Turn:
     def begin(self) -> None:
         """Begin a turn that its caller will end with flush()."""
         self._is_scheduled = True
+        self._tell_time()
 
     def wake(self) -> None:
         """Make sure that a flush follows in this turn of the loop."""

@@ -180,6 +180,10 @@ class Front:
             self._services.give(service, visitor.sock)
         except WeftError as error:
             self._refuse(visitor, error)
+        except OSError as error:
+            # Its service was to be started for it.
+            problem = f"service {service!r} cannot be started: {error.strerror}"
+            self._refuse(visitor, Overloaded(problem))
 
     def _refuse(self, visitor: Visitor, error: WeftError) -> None:
         self._lobby.forget(visitor)

@@ -8,10 +8,13 @@ import array
 import asyncio
 import errno
 import itertools
+import logging
 import socket
 from collections import deque
 
 from weft.errors import Overloaded
+
+_log = logging.getLogger(__name__)
 
 # Few enough that receiving them does not hold up the worker's other connections.
 BATCH_MAX = 64
@@ -57,12 +60,16 @@ class Outgoing:
     def take_back(self) -> None:
         """Put what the last worker did not receive back in front of what waits."""
         unreceived: list[socket.socket] = []
+        lost = 0
         try:
             while True:
-                batch, _ = receive(self.far)
+                batch, missing = receive(self.far)
                 unreceived += [_restored(fd) for fd in batch]
+                lost += missing
         except BlockingIOError:
             self._waiting.extendleft(reversed(unreceived))
+        if lost:
+            _log.error("%s connections were lost: no descriptors are left", lost)
         self.sent = 0
         if self._waiting and self._flush_at is None and not self._is_full:
             self._flush_at = self._loop.call_soon(self._flush)
@@ -77,15 +84,16 @@ class Outgoing:
         """Close both ends and everything that waits."""
         if self._flush_at is not None:
             self._flush_at.cancel()
-        if self._is_full:
-            self._loop.remove_writer(self._near)
+        self._stop_waiting()
         for sock in self.take_all():
             sock.close()
         self._near.close()
         self.far.close()
 
     def _flush(self) -> None:
-        self._flush_at = None
+        if self._flush_at is not None:
+            self._flush_at.cancel()
+            self._flush_at = None
         while self._waiting:
             batch = list(itertools.islice(self._waiting, BATCH_MAX))
             try:
@@ -97,12 +105,16 @@ class Outgoing:
                 if error.errno != errno.ETOOMANYREFS:
                     raise
                 # Too many descriptors of this user are on their way; nothing tells when fewer are.
+                self._stop_waiting()
                 self._flush_at = self._loop.call_later(_RETRY_S, self._flush)
                 return
             self.sent += len(batch)
             for sock in batch:
                 self._waiting.popleft()
                 sock.close()
+        self._stop_waiting()
+
+    def _stop_waiting(self) -> None:
         if self._is_full:
             self._is_full = False
             self._loop.remove_writer(self._near)

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import logging
+import os
 import secrets
 from time import monotonic_ns, time_ns
 
@@ -18,6 +20,8 @@ from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
 from weft.errors import Draining
 from weft.gateway.status import ServiceStatus
+
+_log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
 
@@ -47,7 +51,11 @@ class Host:
     def adopt(self, fd: int) -> None:
         """Take over a connected, non-blocking socket of which nothing was read."""
         self._tick()
-        TcpDoor(self._turn, self._poll, fd).open(secrets.randbits(64))
+        try:
+            TcpDoor(self._turn, self._poll, fd).open(secrets.randbits(64))
+        except OSError as error:
+            os.close(fd)
+            _log.error("a connection was lost: it cannot be watched: %s", error.strerror)
 
     def status(self) -> ServiceStatus:
         """The service in numbers."""

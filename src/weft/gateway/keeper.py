@@ -167,7 +167,9 @@ class Keeper:
             await self._talk(ours)
             await asyncio.wait_for(process.wait(), _GRACE_S)
         except TimeoutError:
-            _log.warning("worker %s did not end and is killed", process.pid, extra=self._about)
+            failed = "end" if self.up.is_set() else "start"
+            text = "worker %s did not %s in time and is killed"
+            _log.warning(text, process.pid, failed, extra=self._about)
         finally:
             if process.returncode is None:
                 process.kill()
@@ -193,11 +195,12 @@ class Keeper:
         channel = await channel_to_worker(ours)
         try:
             channel.send(self._start)
+            # From now on it is told of every change: orders are heard in the order they are given.
+            self._channel = channel
             async with asyncio.timeout(START_S):
                 first = await channel.receive()
             if not isinstance(first, Ready):
                 return
-            self._channel = channel
             self._say_up()
             while (news := await channel.receive()) is not None:
                 self._hear(news)

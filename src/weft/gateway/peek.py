@@ -23,6 +23,8 @@ _METHODS = {
     )
 }
 _TLS_HANDSHAKE = b"\x16\x03"
+# A greeting of 790 bytes begins like a handshake, too, but for its third byte and the fourth.
+_FRAME_END = b"\0\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def look(data: bytes, limit_bytes: int) -> Verdict:
         return More(FIRST_BYTES)
     if data[:FIRST_BYTES] in _METHODS:
         return Request()
-    if data.startswith(_TLS_HANDSHAKE):
+    if data.startswith(_TLS_HANDSHAKE) and data[2:FIRST_BYTES] != _FRAME_END:
         return Handshake()
     size = u32_at(data, 0)
     if size < HEADER_BYTES:

@@ -90,7 +90,10 @@ class Server:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        return DRAINED if draining in done else FAILED
+        if draining not in done:
+            return FAILED
+        draining.result()
+        return DRAINED
 
     def _end(self) -> None:
         if self._stop.is_set():

@@ -47,12 +47,16 @@ class Services(Protocol):
 def admit(service: str, running: Collection[str], settings: Settings) -> None:
     """Make sure that newcomers to a service may be let in, and that it may be started if need be.
 
+    One that the settings name always is: those that they no longer name end with their connections.
+
     Raises:
         NoSuchService: the settings do not allow it.
     """
     if settings.services and service not in settings.services:
         raise NoSuchService(f"this gateway does not run a service {service!r}")
-    if service not in running and len(running) >= settings.services_max:
+    if service in settings.services or service in running:
+        return
+    if len(running) >= settings.services_max:
         raise NoSuchService(
             f"this gateway runs {len(running)} services already and will not start {service!r}"
         )

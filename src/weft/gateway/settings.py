@@ -10,15 +10,25 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from weft.core.bounds import OUTBOX_LIMIT_MIN_BYTES
 from weft.core.frames import BODY_LIMIT_MAX_BYTES, HEADER_BYTES, NAME_MAX_BYTES
 from weft.core.greeting import SERVICE_NAME
 from weft.core.limits import Limits
+from weft.core.service import BODY_MAX_BYTES
 from weft.errors import BadOption, shortened
 
 LISTEN = "127.0.0.1:7411"
 # Room for the header and both names; and what the kernel holds back for us while we only look.
 GREETING_MIN_BYTES = HEADER_BYTES + 2 * NAME_MAX_BYTES
 GREETING_MAX_BYTES = 32 << 10
+
+# Where more than 0 is not enough, or the most that a number can be is too much.
+_RANGES: dict[str, tuple[float, float]] = {
+    "greeting_bytes": (GREETING_MIN_BYTES, GREETING_MAX_BYTES),
+    "body_bytes": (1, BODY_MAX_BYTES),
+    "outbox_bytes": (OUTBOX_LIMIT_MIN_BYTES, BODY_LIMIT_MAX_BYTES),
+    "outbox_age_s": (0.001, BODY_LIMIT_MAX_BYTES),
+}
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,63}\Z")
 
@@ -94,7 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise BadOption("tls.cert and tls.key belong together: one of them is missing")
         _check_ranges(self, "")
         _check_ranges(self.limits, "limits.")
-        _check_greeting(self.limits)
+        _check_limits(self.limits)
 
     @property
     def address(self) -> Address:
@@ -152,9 +162,8 @@ def _check_ranges(settings: msgspec.Struct, prefix: str) -> None:
             )
 
 
-def _check_greeting(limits: Limits) -> None:
-    if not GREETING_MIN_BYTES <= limits.greeting_bytes <= GREETING_MAX_BYTES:
-        raise BadOption(
-            f"limits.greeting_bytes is {limits.greeting_bytes}; it must be"
-            f" {GREETING_MIN_BYTES} … {GREETING_MAX_BYTES}"
-        )
+def _check_limits(limits: Limits) -> None:
+    for name, (least, most) in _RANGES.items():
+        value = getattr(limits, name)
+        if not least <= value <= most:
+            raise BadOption(f"limits.{name} is {value}; it must be {least} … {most}")

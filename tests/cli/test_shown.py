@@ -66,6 +66,13 @@ def test_every_type_has_a_short_form() -> None:
     )
 
 
+def test_an_item_of_a_list_is_shown_as_the_type_it_has() -> None:
+    items = [Field.uint64("", (1 << 64) - 1), Field.timestamp("", NOON_NS), Message(n=[None])]
+    assert body_text(received(Message(Field.list("l", items)))) == (
+        "l=[18446744073709551615, 2026-01-31T12:00:00.123456789Z, {n=[null]}]"
+    )
+
+
 def test_bare_bytes_are_shown_as_text_if_they_are_text() -> None:
     assert body_text(received("21,5 °C".encode())) == "21,5 °C"
 

@@ -37,6 +37,18 @@ async def test_each_message_is_a_line(gateway: str, started: Start) -> None:
         assert await process.wait() == 0
 
 
+@pytest.mark.usefixtures("gateway")
+async def test_the_largest_numbers_in_a_list_are_shown(started: Start, run_here: Run) -> None:
+    async with started("sub", "shown.list", "--count", "1") as process:
+        await line_of(process.stderr)
+        published = await asyncio.to_thread(
+            run_here, "pub", "shown.list", "--message-json", '{"l":[18446744073709551615]}'
+        )
+        assert published.returncode == 0
+        assert (await line_of(process.stdout)).endswith("  l=[18446744073709551615]\n")
+        assert await process.wait() == 0
+
+
 async def test_json_has_everything(gateway: str, started: Start) -> None:
     async with started("sub", "--json", "json.sub", "--count", "1") as process:
         await line_of(process.stderr)

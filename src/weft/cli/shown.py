@@ -6,10 +6,12 @@ body that is not a message is shown as such; reading goes on.
 
 import json
 from datetime import datetime
+from typing import Any
 
-from weft import Field, FieldType, Message
+from weft import FieldType, Message
+from weft.core.fields import Fields
 from weft.core.values import timestamp_text
-from weft.errors import ProtocolError, WrongType
+from weft.errors import WeftError, WrongType
 
 # What is shown of one value, of how many fields or items on one level, and of a whole message.
 VALUE_MAX = 256
@@ -35,7 +37,7 @@ def message_json(message: Message) -> str:
     try:
         body = f'"message":{message.to_json()}'
         text = bare_text(message)
-    except ProtocolError as error:
+    except WeftError as error:
         body = f'"error":{to_json(str(error))}'
         text = None
     if text is not None:
@@ -52,8 +54,8 @@ def body_text(message: Message) -> str:
         payload = bare_payload(message)
         if payload is not None:
             return _blob(payload)
-        return _cut(_fields(message.fields()), BODY_MAX)
-    except ProtocolError as error:
+        return _cut(_fields(message.raw_form()), BODY_MAX)
+    except WeftError as error:
         return f"<cannot be read: {error}>"
 
 
@@ -97,32 +99,40 @@ def to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _fields(fields: list[Field]) -> str:
-    shown = [f"{printable(field.name)}={_value(field)}" for field in fields[:FIELDS_MAX]]
+def _fields(fields: Fields) -> str:
+    shown = [
+        f"{printable(name)}={value}"
+        for name, value in zip(fields.names, _values(fields), strict=False)
+    ]
     if len(fields) > FIELDS_MAX:
         shown.append(f"… {len(fields) - FIELDS_MAX} more")
     return " ".join(shown)
 
 
-def _value(field: Field) -> str:
-    value = field.value
-    if field.type == FieldType.MESSAGE:
-        return "{" + _fields(value.fields()) + "}"
-    if field.type == FieldType.LIST:
-        return _items(value)
-    if field.type == FieldType.STRING:
-        return _cut(printable(to_json(value)))
-    if field.type == FieldType.BLOB:
-        return _blob(value)
-    if field.type == FieldType.TIMESTAMP:
-        return timestamp_text(field.raw_form())
-    return "null" if value is None else str(value).lower()
+def _values(fields: Fields) -> list[str]:
+    first = zip(fields.kinds[:FIELDS_MAX], fields.values[:FIELDS_MAX], strict=True)
+    return [_value(kind, raw) for kind, raw in first]
 
 
-def _items(values: list[object]) -> str:
-    shown = [_value(Field("", value)) for value in values[:FIELDS_MAX]]
-    if len(values) > FIELDS_MAX:
-        shown.append(f"… {len(values) - FIELDS_MAX} more")
+def _value(kind: int, raw: Any) -> str:
+    # The raw form, as an item of a list has no other that still knows its type.
+    if kind == FieldType.MESSAGE:
+        return "{" + _fields(raw) + "}"
+    if kind == FieldType.LIST:
+        return _items(raw)
+    if kind == FieldType.STRING:
+        return _cut(printable(to_json(raw)))
+    if kind == FieldType.BLOB:
+        return _blob(raw)
+    if kind == FieldType.TIMESTAMP:
+        return timestamp_text(raw)
+    return "null" if raw is None else str(raw).lower()
+
+
+def _items(items: Fields) -> str:
+    shown = _values(items)
+    if len(items) > FIELDS_MAX:
+        shown.append(f"… {len(items) - FIELDS_MAX} more")
     return f"[{', '.join(shown)}]"
 
 

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -32,3 +33,39 @@ def test_the_exit_code_is_that_of_the_command() -> None:
     )
     assert done.returncode == 2
     assert done.stderr == "weft: no such command 'nonsense'; see 'weft --help'\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("arguments", [["pub", "a.b", "x"], ["status"]])
+def test_a_closed_stream_is_as_good_as_an_empty_one(
+    gateway: str, arguments: list[str], closed: str
+) -> None:
+    done = started_with(closed, *arguments, gateway=gateway)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_news_never_goes_to_the_results() -> None:
+    done = started_with("2>&-", "nonsense")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("text", [[], ["-"]])
+def test_without_an_input_there_are_no_lines_to_publish(gateway: str, text: list[str]) -> None:
+    done = started_with("<&-", "pub", "a.b", *text, gateway=gateway)
+    assert done.returncode == 2
+    assert "nothing to publish" in done.stderr
+
+
+def started_with(
+    closed: str, *arguments: str, gateway: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """A command line that a shell started with some of its streams closed."""
+    command = [sys.executable, "-m", "weft.cli", *arguments]
+    return subprocess.run(  # noqa: S603  # our own command
+        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "WEFT_GATEWAY": gateway},
+    )

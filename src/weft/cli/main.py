@@ -1,5 +1,6 @@
 """Where the command `weft` begins: it works only with the extra `cli`, and says so."""
 
+import os
 import sys
 
 try:
@@ -13,4 +14,25 @@ except ModuleNotFoundError as missing:
 
 def main() -> None:
     """Carry out the command line of this process, and end it."""
+    _open_what_is_closed()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_what_is_closed() -> None:
+    """Let a standard stream that is closed lead nowhere.
+
+    Otherwise a socket would get its number, which uvloop does not survive, nor whoever writes to
+    the stream. Standard input stays None in Python: it tells that there are no lines to read.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest free number is taken, and that is this one; processes that are started
+            # from here need it as much.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    # Where there is no standard error, print() would take standard output instead.
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)

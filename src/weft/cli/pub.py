@@ -117,7 +117,7 @@ def _messages(content: Content, manner: Manner) -> Iterator[Body]:
     if manner.count is not None:
         raise click.UsageError("--count repeats one message, not lines of standard input")
     # A program may be started without any standard input.
-    if content.text is None and (sys.stdin is None or sys.stdin.isatty()):
+    if sys.stdin is None or (content.text is None and sys.stdin.isatty()):
         raise click.UsageError("nothing to publish: give TEXT, --field or lines to read")
     return messages_in_lines(standard_input(), manner.json_lines)
 

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
+import weft
 from weft import Connection
 from weft.cli.command_line import run
 
@@ -137,3 +138,55 @@ async def test_lines_are_published_as_they_come(started: Start) -> None:
             assert (await reader.stdout.readline()).endswith(b"  tests.lines  %s\n" % text)
         writer.stdin.close()
         assert await writer.wait() == 0
+
+
+async def test_a_connection_that_was_made_anew_is_a_failure(started: Start) -> None:
+    async with started("serve", "--listen", "127.0.0.1:0") as first:
+        address = (await line_of(first.stdout)).partition(" ready on ")[2].partition(";")[0]
+        async with started("pub", "tests.anew", "--gateway", address, "--json") as writer:
+            assert writer.stdin
+            async with weft.connect(address) as connection, connection.subscribe(">") as heard:
+                await heard.ready()
+                writer.stdin.write(b"first\n")
+                assert (await anext(heard)).text == "first"
+            first.kill()
+            assert (await line_of(writer.stderr)).startswith("weft: disconnected: ")
+            async with started("serve", "--listen", address) as second:
+                await line_of(second.stdout)
+                while not (line := await line_of(writer.stderr)).startswith("weft: connected: "):
+                    assert line.startswith("weft: failed: ")
+                out, err = await writer.communicate(b"second\n")
+        assert writer.returncode == 1
+        assert json.loads(out)["messages"] == 2
+        assert err.decode().splitlines()[-1] == (
+            "weft: connection lost: some of the 2 messages to tests.anew may be lost, as the"
+            " connection was lost and made anew"
+        )
+
+
+async def test_what_is_acknowledged_is_not_lost_with_its_connection(started: Start) -> None:
+    async with started("serve", "--listen", "127.0.0.1:0") as first:
+        address = (await line_of(first.stdout)).partition(" ready on ")[2].partition(";")[0]
+        async with started("pub", "tests.acked", "--gateway", address, "--ack") as writer:
+            assert writer.stdin
+            async with weft.connect(address) as connection, connection.subscribe(">") as heard:
+                await heard.ready()
+                writer.stdin.write(b"first\n")
+                await anext(heard)
+            # It drains: what it owes, such as its OK, is sent.
+            first.terminate()
+            assert (await line_of(writer.stderr)).startswith("weft: disconnected: ")
+            await first.wait()
+            async with started("serve", "--listen", address) as second:
+                await line_of(second.stdout)
+                while not (line := await line_of(writer.stderr)).startswith("weft: connected: "):
+                    assert line.startswith("weft: failed: ")
+                _, err = await writer.communicate(b"second\n")
+        assert writer.returncode == 0
+        assert b"lost" not in err
+
+
+async def line_of(stream: asyncio.StreamReader | None) -> str:
+    """The next line of a process's output."""
+    assert stream is not None
+    return (await stream.readline()).decode()

@@ -22,7 +22,7 @@ from weft.cli.help_text import examples
 from weft.cli.progress import Bar
 from weft.cli.quantities import rate, short
 from weft.cli.shown import to_json
-from weft.cli.target import Target, target_options
+from weft.cli.target import Target, Teller, target_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ def pub(target: Target, subject: str, content: Content, **options: Any) -> None:
     """
     manner = Manner(**options)
     messages = _messages(content, manner)
-    with target.open() as connection, Bar(subject, manner.count) as bar:
+    teller = Teller()
+    with target.open(teller) as connection, Bar(subject, manner.count) as bar:
         sent = _Sent()
         for message in _paced(messages, manner.rate):
             _publish(connection, subject, message, manner, is_first=sent.messages == 0)
@@ -71,6 +72,10 @@ def pub(target: Target, subject: str, content: Content, **options: Any) -> None:
             bar.reached(sent.messages, rate(sent.message_rate))
         connection.flush()
     sent.report(subject, target.is_json)
+    loss = teller.loss(f"{sent.messages:,} messages to {subject}")
+    # What was acknowledged has arrived, whatever became of the connection later.
+    if loss is not None and not manner.ack:
+        raise loss
 
 
 class _Sent:

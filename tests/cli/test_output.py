@@ -1,5 +1,7 @@
 import io
+import json
 import os
+import subprocess
 import sys
 
 import click
@@ -87,3 +89,14 @@ def test_any_character_can_be_printed() -> None:
         finally:
             sys.stdout = saved
         assert reader.readline() == b"21 \\xb0C\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16", "utf-8"])
+def test_json_is_utf_8_wherever_it_goes(gateway: str, encoding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "weft.cli", "pub", "tests.zürich", "x", "--json"],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding, "WEFT_GATEWAY": gateway},
+    )
+    assert json.loads(done.stdout.decode())["subject"] == "tests.zürich"

@@ -104,7 +104,7 @@ def bench(target: Target, **options: Any) -> None:
             if not target.is_json:
                 output.result(_line(title, results[name]))
     if target.is_json:
-        output.result(to_json({name: _facts(result) for name, result in results.items()}))
+        output.json_result(to_json({name: _facts(result) for name, result in results.items()}))
 
 
 def _measures(plan: Plan, manner: Manner) -> dict[str, tuple[str, Measure]]:

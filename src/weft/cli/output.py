@@ -36,6 +36,14 @@ def result(text: str) -> None:
     print(text, flush=True)
 
 
+def json_result(text: str) -> None:
+    """Print one line of JSON, which is UTF-8 wherever it goes: a program reads it, no terminal."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None and sys.stdout.encoding != "utf-8":
+        reconfigure(encoding="utf-8", errors="backslashreplace")
+    result(text)
+
+
 def news(text: str) -> None:
     """Tell something besides the result, on standard error."""
     print(f"weft: {text}", file=sys.stderr, flush=True)

@@ -102,7 +102,7 @@ class _Sent:
         seconds = self.seconds
         if is_json:
             facts = {"subject": subject, "messages": self.messages, "bytes": self.bytes}
-            output.result(to_json({**facts, "seconds": seconds}))
+            output.json_result(to_json({**facts, "seconds": seconds}))
         elif output.is_terminal(sys.stderr):
             each = f" in {short(seconds, 's')}, {rate(self.message_rate)}"
             plural = "" if self.messages == 1 else "s"

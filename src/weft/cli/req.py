@@ -80,7 +80,7 @@ def req(target: Target, subject: str, content: Content, **options: Any) -> None:
 def show(answer: Message, *, is_json: bool) -> None:
     """Print one answer: a text as it is, so that a script can take it."""
     if is_json:
-        output.result(message_json(answer))
+        output.json_result(message_json(answer))
         return
     text = bare_text(answer)
     if text is None:

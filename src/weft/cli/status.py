@@ -52,7 +52,7 @@ def _show_gateway(target: Target) -> None:
         with target.open() as connection:
             there = ask(connection, "connections", ALL)
     if target.is_json:
-        output.result(to_json({**answer, "service": target.service, **there}))
+        output.json_result(to_json({**answer, "service": target.service, **there}))
         return
     up = duration(page.uptime_s)
     output.show(
@@ -97,7 +97,7 @@ def _show_subscribers(target: Target, subject: str) -> None:
 
 def _show_list(target: Target, answer: Answer, title: str, columns: tuple[str, ...]) -> None:
     if target.is_json:
-        output.result(to_json(answer))
+        output.json_result(to_json(answer))
         return
     rows = read(answer[title.partition(" ")[0]], list[dict[str, object]])
     output.show(

@@ -67,7 +67,7 @@ def sub(target: Target, patterns: tuple[str, ...], **options: Any) -> None:
 def show(message: Message, *, is_json: bool) -> None:
     """Print one message on one line."""
     if is_json:
-        output.result(message_json(message))
+        output.json_result(message_json(message))
         return
     time = output.style(clock(message.time), is_dim=True)
     subject = output.style(printable(message.subject), color="cyan")

@@ -134,7 +134,7 @@ def _draw(target: Target, connection: Connection, manner: Manner) -> None:
 
 def _print(target: Target, picture: Picture) -> None:
     if target.is_json:
-        output.result(to_json(_values(target, picture)))
+        output.json_result(to_json(_values(target, picture)))
     else:
         output.show(_drawn(target, picture), "")
 

@@ -27,7 +27,7 @@ def version(is_json: bool) -> None:
         "system": platform.system(),
     }
     if is_json:
-        output.result(to_json(facts))
+        output.json_result(to_json(facts))
         return
     output.result(
         f"weft {facts['version']}, {core} core, Python {facts['python']}, {facts['system']}"

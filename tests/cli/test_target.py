@@ -1,3 +1,5 @@
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -7,6 +9,8 @@ from click.testing import CliRunner
 from weft.cli.target import Target, Teller, target_options
 from weft.client.status import Status, What
 from weft.errors import BadOption, ConnectionLost, Overloaded, Refused, SlowReader
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @click.command()
@@ -84,3 +88,21 @@ def test_what_is_dropped_is_remembered() -> None:
     tell(Status(What.CONNECTED, "connected to g"))
     tell(Status(What.DROPPED, "what is published is dropped"))
     assert isinstance(tell.loss("2 messages"), Overloaded)
+
+
+@pytest.mark.parametrize(
+    "host", ["a..b", ".", "a" * 70, "\udcff\udcfe", "a b", "a\nb", "xn--é", "[::1%a b]"]
+)
+@pytest.mark.parametrize("command", [["pub", "a.b", "x"], ["status"], ["bench"]])
+def test_a_host_that_cannot_be_is_a_mistake(run_here: Run, command: list[str], host: str) -> None:
+    done = run_here(*command, "--gateway", f"{host}:7655")
+    assert done.stderr.startswith("weft: bad option: --gateway: ")
+    assert done.stderr.endswith(" is not the name or address of a host\n")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    "gateway", ["a.b.:1", "[fe80::1%eth0]:1", "tls://zürich.example", "a:1, b:2", "my_host"]
+)
+def test_every_way_to_name_a_gateway_is_taken(gateway: str) -> None:
+    assert f"gateway={gateway!r}" in target_of("--gateway", gateway)

@@ -57,6 +57,17 @@ async def test_a_command_that_takes_too_long_is_answered_with_an_error(
         assert received.to_dict() == {"error": "the command took longer than 0.1 s"}
 
 
+async def test_a_command_that_writes_for_ever_is_answered_with_an_error(
+    gateway: str, started: Start
+) -> None:
+    async with started("reply", "replied.endless", "--command", "yes") as process:
+        await ready(process)
+        async with weft.connect(gateway) as connection:
+            received = await connection.send_request("replied.endless", "x", timeout=20)
+        assert received["error"].startswith("the command wrote ")
+        assert received["error"].endswith(" bytes or more, over the limit of 8388608")
+
+
 async def test_what_awaits_no_answer_is_shown_and_not_answered(
     gateway: str, started: Start
 ) -> None:

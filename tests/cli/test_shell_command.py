@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli.shell_command import run_shell
-from weft.errors import ResponderGone, TimedOut
+from weft.cli.shell_command import WRITTEN_MAX_BYTES, run_shell
+from weft.errors import BadField, ResponderGone, TimedOut
 
 
 def test_bytes_go_in_and_bytes_come_out() -> None:
@@ -26,13 +26,37 @@ def test_a_command_that_fails_is_an_error_with_its_code() -> None:
         run_shell("exit 3", b"", 10, {})
 
 
+def test_a_command_may_read_and_write_much_at_once() -> None:
+    given = os.urandom(3_000_000)
+    assert run_shell("cat", given, 30, {}) == given
+    assert run_shell(f"head -c {WRITTEN_MAX_BYTES} /dev/zero", b"", 30, {}) == bytes(
+        WRITTEN_MAX_BYTES
+    )
+
+
+@pytest.mark.parametrize("timeout_s", [10, 1e300])
+def test_a_command_that_closes_its_output_first_is_waited_for(timeout_s: float) -> None:
+    with pytest.raises(ResponderGone, match="ended with 4"):
+        run_shell("exec >&-; cat; exit 4", b"x" * 1_000_000, timeout_s, {})
+
+
 def test_a_command_that_takes_too_long_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
     written = tmp_path / "pid"
     with pytest.raises(TimedOut, match=r"longer than 0\.2 s"):
         run_shell(f"sleep 1000 & echo $! > {written}; wait", b"", 0.2, {})
-    child = int(written.read_text())
+    assert_ended(int(written.read_text()))
+
+
+def test_a_command_that_writes_for_ever_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    written = tmp_path / "pid"
+    with pytest.raises(BadField, match=rf"bytes or more, over the limit of {WRITTEN_MAX_BYTES}"):
+        run_shell(f"sleep 1000 & echo $! > {written}; exec yes", b"", 1000, {})
+    assert_ended(int(written.read_text()))
+
+
+def assert_ended(process: int) -> None:
     with contextlib.suppress(ProcessLookupError):
-        descriptor = os.pidfd_open(child)
+        descriptor = os.pidfd_open(process)
         # Readable once it has ended.
         assert select.select([descriptor], [], [], 20)[0]
         os.close(descriptor)

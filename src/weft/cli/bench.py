@@ -16,6 +16,7 @@ from weft.cli.bench_measures import (
     measure_throughput,
 )
 from weft.cli.bench_plan import Plan, window_for
+from weft.cli.finite_range import SECONDS_MAX, FiniteRange
 from weft.cli.help_text import examples
 from weft.cli.progress import Bar
 from weft.cli.quantities import latency, rate, short
@@ -61,7 +62,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0.1),
+    type=FiniteRange(min=0.1, max=SECONDS_MAX),
     default=3.0,
     show_default=True,
     metavar="S",

@@ -18,6 +18,7 @@ from weft.cli.content import (
     messages_in_lines,
     standard_input,
 )
+from weft.cli.finite_range import RATE_MIN, FiniteRange
 from weft.cli.help_text import examples
 from weft.cli.progress import Bar
 from weft.cli.quantities import rate, short
@@ -50,7 +51,7 @@ class Manner:
 @click.option("--count", type=click.IntRange(min=1), help="Publish the message so many times.")
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=RATE_MIN),
     help="Publish at most so many messages in a second.",
 )
 @click.option("--ack", is_flag=True, help="Wait for the gateway's OK after every message.")

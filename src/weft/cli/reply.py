@@ -9,6 +9,7 @@ import click
 from weft import Connection, Message
 from weft.cli import output, sub
 from weft.cli.content import Body, Content, content_options
+from weft.cli.finite_range import SECONDS
 from weft.cli.help_text import examples
 from weft.cli.shell_command import run_shell
 from weft.cli.shown import bare_payload, bare_text
@@ -47,7 +48,7 @@ class Manner:
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     default=30.0,
     show_default=True,
     metavar="S",

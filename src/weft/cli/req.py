@@ -10,6 +10,7 @@ import click
 from weft import Message
 from weft.cli import output
 from weft.cli.content import Content, content_options
+from weft.cli.finite_range import SECONDS
 from weft.cli.help_text import examples
 from weft.cli.quantities import short
 from weft.cli.shown import bare_text, body_text, message_json, printable
@@ -39,7 +40,7 @@ class Manner:
 @content_options
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     default=2.0,
     show_default=True,
     metavar="S",
@@ -49,7 +50,7 @@ class Manner:
 @click.option("--count", type=click.IntRange(min=1), help="With --many: enough answers.")
 @click.option(
     "--quiet",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SECONDS,
     metavar="S",
     help="With --many: end after so many seconds without a further answer.",
 )

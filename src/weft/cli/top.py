@@ -14,6 +14,7 @@ from rich.live import Live
 from weft import Connection
 from weft.cli import output, tables
 from weft.cli.asked import Answer, ConnectionRow, FlowRow, ServiceTotals, ask, check_service, read
+from weft.cli.finite_range import SECONDS_MAX, FiniteRange
 from weft.cli.help_text import examples
 from weft.cli.quantities import rate, short
 from weft.cli.shown import clock, to_json
@@ -53,7 +54,7 @@ class Picture:
 @click.option("--once", is_flag=True, help="Show one picture and end.")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.1),
+    type=FiniteRange(min=0.1, max=SECONDS_MAX),
     default=1.0,
     show_default=True,
     metavar="S",

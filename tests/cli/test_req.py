@@ -64,6 +64,25 @@ def test_many_answer(gateway: str, run_here: Run) -> None:
     assert sorted(done.stdout.splitlines()) == ["one", "two"]
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_an_answer_that_cannot_be_read_hides_no_other(
+    gateway: str, run_here: Run, options: list[str]
+) -> None:
+    broken = weft.Message.from_body(b"\x01")
+    with (
+        weft.Connection(gateway) as one,
+        weft.Connection(gateway) as two,
+        one.subscribe("asked.broken", lambda m: m.respond(broken)),
+        two.subscribe("asked.broken", lambda m: m.respond("whole")),
+    ):
+        done = run_here("req", "asked.broken", "--many", "--count", "2", *options)
+    assert len(done.stdout.splitlines()) == 2
+    assert "whole" in done.stdout
+    assert ("error" if options else "<cannot be read: ") in done.stdout
+    assert done.stderr == "weft: bad message: 1 of 2 answers cannot be read\n"
+    assert done.returncode == 1
+
+
 @pytest.mark.usefixtures("gateway")
 def test_many_of_whom_nobody_answers_is_a_failure(run_here: Run) -> None:
     done = run_here("req", "asked.none", "--many", "--timeout", "0.1")

@@ -13,10 +13,10 @@ from weft.cli.content import Content, content_options
 from weft.cli.finite_range import SECONDS
 from weft.cli.help_text import examples
 from weft.cli.quantities import short
-from weft.cli.shown import bare_text, body_text, message_json, printable
+from weft.cli.shown import bare_text, body_text, is_readable, message_json, printable
 from weft.cli.target import Target, target_options
 from weft.client.received import Received
-from weft.errors import TimedOut
+from weft.errors import BadMessage, TimedOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,9 @@ def req(target: Target, subject: str, content: Content, **options: Any) -> None:
         show(answer.message, is_json=target.is_json)
     if not answers:
         raise TimedOut(f"no answer from {subject} within {short(manner.timeout, 's')}")
+    broken = sum(not is_readable(answer.message) for answer in answers)
+    if broken:
+        raise BadMessage(f"{broken} of {len(answers)} answers cannot be read")
 
 
 def show(answer: Message, *, is_json: bool) -> None:
@@ -83,7 +86,7 @@ def show(answer: Message, *, is_json: bool) -> None:
     if is_json:
         output.json_result(message_json(answer))
         return
-    text = bare_text(answer)
+    text = bare_text(answer) if is_readable(answer) else None
     if text is None:
         text = body_text(answer)
     elif output.is_terminal(sys.stdout):

@@ -59,6 +59,15 @@ def body_text(message: Message) -> str:
         return f"<cannot be read: {error}>"
 
 
+def is_readable(message: Message) -> bool:
+    """Say if the body is a message, or bare bytes."""
+    try:
+        message.raw_form()
+    except WeftError:
+        return False
+    return True
+
+
 def bare_payload(message: Message) -> bytes | None:
     """The bytes of a message that was published as bare bytes; None if it has fields."""
     try:

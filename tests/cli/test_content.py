@@ -58,6 +58,11 @@ def test_every_line_is_a_message_without_its_end() -> None:
     assert list(messages_in_lines(lines, is_json=False)) == ["one", "two", "", b"\xff", " three "]
 
 
+def test_only_one_line_end_is_taken_off() -> None:
+    lines = io.BytesIO(b"one\r\r\n\r\n\r\rtwo\r")
+    assert list(messages_in_lines(lines, is_json=False)) == ["one\r", "", "\r\rtwo\r"]
+
+
 def test_every_line_of_json_is_a_message_with_its_fields() -> None:
     lines = io.BytesIO(b'{"a":1}\n{"b":"x"}')
     assert list(messages_in_lines(lines, is_json=True)) == [Message(a=1), Message(b="x")]

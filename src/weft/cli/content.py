@@ -83,7 +83,7 @@ def messages_in_lines(stream: BinaryIO, is_json: bool) -> Iterator[Body]:
         number += 1
         if len(line) > LINE_MAX_BYTES:
             raise BadField(f"line {number} is over the limit of {LINE_MAX_BYTES} bytes")
-        content = line.rstrip(b"\r\n")
+        content = line[:-2] if line.endswith(b"\r\n") else line.removesuffix(b"\n")
         if not is_json:
             yield text_or_bytes(content)
             continue

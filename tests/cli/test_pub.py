@@ -90,6 +90,18 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.parametrize(
+    "arguments", [["bad..subject"], [""], ["a.*"], ["a.b", "--reply", "bad..subject"]]
+)
+@pytest.mark.usefixtures("gateway")
+def test_a_subject_that_cannot_be_is_refused_though_there_is_nothing_to_publish(
+    run_here: Run, arguments: list[str]
+) -> None:
+    done = run_here("pub", *arguments, given=b"")
+    assert done.stderr.startswith("weft: bad subject: ")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
 def test_at_a_terminal_there_must_be_something_to_publish(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

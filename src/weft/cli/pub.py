@@ -24,6 +24,7 @@ from weft.cli.progress import Bar
 from weft.cli.quantities import rate, short
 from weft.cli.shown import to_json
 from weft.cli.target import Target, Teller, target_options
+from weft.core.subjects import checked_subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,10 @@ def pub(target: Target, subject: str, content: Content, **options: Any) -> None:
     if there is neither TEXT nor a field.
     """
     manner = Manner(**options)
+    # A mistake is one even if there is nothing to publish.
+    checked_subject(subject)
+    if manner.reply:
+        checked_subject(manner.reply)
     messages = _messages(content, manner)
     teller = Teller()
     with target.open(teller) as connection, Bar(subject, manner.count) as bar:

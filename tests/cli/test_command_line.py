@@ -1,4 +1,6 @@
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +53,34 @@ def test_an_unknown_option_is_one_sentence(run_here: Run) -> None:
     assert done.stderr.startswith("weft: no such option")
     assert done.stderr.endswith("; see 'weft pub --help'\n")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["pub", "--help"], ["--version"], ["version"]])
+def test_nobody_who_reads_is_no_fault(arguments: list[str]) -> None:
+    done = run_unread(*arguments, unread="stdout")
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["pub", "a..b", "x"]])
+def test_nobody_who_reads_of_a_mistake_is_no_fault_either(arguments: list[str]) -> None:
+    done = run_unread(*arguments, unread="stderr")
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+def run_unread(*arguments: str, unread: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command line one of whose streams leads into a pipe that nobody reads."""
+    read, write = os.pipe()
+    os.close(read)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, unread: write}
+    try:
+        return subprocess.run(  # noqa: S603  # our own command
+            [sys.executable, "-m", "weft.cli", *arguments],
+            check=False,
+            stdout=streams["stdout"],
+            stderr=streams["stderr"],
+        )
+    finally:
+        os.close(write)
 
 
 def test_a_traceback_is_shown_only_on_demand(

@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -27,12 +28,26 @@ class Commands(click.Group):
         """The names of the commands, as they were added."""
         return list(self.commands)
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the command line, which prints the help; see invoke()."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError as error:
+            output.let_nobody_read(sys.stdout)
+            raise click.exceptions.Exit(failures.UNREAD) from error
+
     def invoke(self, ctx: click.Context) -> object:
         """Carry out the command; click itself would not tell that nobody reads from a failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            _let_nobody_read()
+            output.let_nobody_read(sys.stdout)
             return failures.UNREAD
 
 
@@ -66,15 +81,8 @@ def run(arguments: Sequence[str]) -> int:
 def _report(error: Exception) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         # No mistake, but no command either: what there is, instead of a sentence.
-        print(error.format_message(), file=sys.stderr)
+        output.tell(error.format_message())
         return
     if os.environ.get("WEFT_DEBUG"):
         traceback.print_exception(error)
     output.news(failures.sentence_of(error))
-
-
-def _let_nobody_read() -> None:
-    # What is left in the buffer is flushed at the end of the process, and would fail once more.
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, sys.stdout.fileno())
-    os.close(nothing)

@@ -46,7 +46,22 @@ def json_result(text: str) -> None:
 
 def news(text: str) -> None:
     """Tell something besides the result, on standard error."""
-    print(f"weft: {text}", file=sys.stderr, flush=True)
+    tell(f"weft: {text}")
+
+
+def tell(text: str) -> None:
+    """Print to standard error; if nobody reads that, it is no reason to end."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        let_nobody_read(sys.stderr)
+
+
+def let_nobody_read(stream: TextIO) -> None:
+    """Lead a stream nowhere: what is in its buffer would fail once more when the process ends."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)
 
 
 def style(text: str, *, color: str | None = None, is_dim: bool = False) -> str:

@@ -176,10 +176,13 @@ async def test_a_connection_that_was_made_anew_is_a_failure(started: Start) -> N
         )
 
 
-async def test_what_is_acknowledged_is_not_lost_with_its_connection(started: Start) -> None:
+@pytest.mark.parametrize(("options", "rest"), [(["--ack"], b"second\n"), ([], b"")])
+async def test_what_is_acknowledged_is_not_lost_with_its_connection(
+    started: Start, options: list[str], rest: bytes
+) -> None:
     async with started("serve", "--listen", "127.0.0.1:0") as first:
         address = (await line_of(first.stdout)).partition(" ready on ")[2].partition(";")[0]
-        async with started("pub", "tests.acked", "--gateway", address, "--ack") as writer:
+        async with started("pub", "tests.acked", "--gateway", address, *options) as writer:
             assert writer.stdin
             async with weft.connect(address) as connection, connection.subscribe(">") as heard:
                 await heard.ready()
@@ -193,7 +196,7 @@ async def test_what_is_acknowledged_is_not_lost_with_its_connection(started: Sta
                 await line_of(second.stdout)
                 while not (line := await line_of(writer.stderr)).startswith("weft: connected: "):
                     assert line.startswith("weft: failed: ")
-                _, err = await writer.communicate(b"second\n")
+                _, err = await writer.communicate(rest)
         assert writer.returncode == 0
         assert b"lost" not in err
 

@@ -157,6 +157,17 @@ def test_only_fields_are_given_without_a_name(value: Any) -> None:
         Message(value)
 
 
+def test_who_gives_a_dict_is_told_what_takes_one() -> None:
+    with pytest.raises(BadField, match="from_dict"):
+        Message({"a": 1})  # type: ignore[arg-type]
+
+
+def test_who_looks_for_a_field_in_bare_bytes_is_told_of_them() -> None:
+    bare = Message.from_frame(frames.encode(Kind.MESSAGE, b"a", b"x", flags=Flag.BARE))
+    with pytest.raises(NoSuchField, match="bare bytes, which payload gives"):
+        bare["a"]
+
+
 def test_any_name_can_be_a_keyword() -> None:
     assert Message(self=1, fields=2, named=3).to_dict() == {"self": 1, "fields": 2, "named": 3}
 
@@ -192,7 +203,7 @@ def test_a_typed_get_gives_the_value(kind: str) -> None:
     + [("get_timestamp_ns", "int64")],
 )
 def test_a_get_of_the_wrong_type_is_an_error(get: str, name: str) -> None:
-    with pytest.raises(WrongType, match=f"^field '{name}' is a {name}, not a ") as caught:
+    with pytest.raises(WrongType, match=f"^field '{name}' has type {name}, not ") as caught:
         getattr(EVERYTHING, get)(name)
     assert isinstance(caught.value, TypeError)
 

@@ -157,7 +157,7 @@ class Message(Envelope):
         made = Fields(False)
         for field in fields:
             if not isinstance(field, Field):
-                raise BadField(f"{type(field).__name__} is not a Field")
+                raise _not_a_field(field)
             made.add(field.name, field.raw_kind(), field.raw_form())
         for name, value in named.items():
             add_value(made, name, value, 1)
@@ -330,12 +330,19 @@ class Message(Envelope):
             raise self._lacks(name)
         if fields.kinds[position] != kind:
             found = FieldType(fields.kinds[position])
-            raise WrongType(f"field {shortened(name)} is a {found}, not a {FieldType(kind)}")
+            raise WrongType(f"field {shortened(name)} has type {found}, not {FieldType(kind)}")
         return fields.values[position]
 
     def _lacks(self, name: str) -> NoSuchField:
+        if self._bare_body() is not None:
+            return NoSuchField(f"no field {shortened(name)} in bare bytes, which payload gives")
         names = ", ".join(shortened(known) for known in self._read().names[:8])
         return NoSuchField(f"no field {shortened(name)} among {names or 'none at all'}")
+
+
+def _not_a_field(given: object) -> BadField:
+    hint = ": Message.from_dict() takes it" if isinstance(given, Mapping) else ""
+    return BadField(f"{type(given).__name__} is not a Field{hint}")
 
 
 def _made(frame: bytes | None, body: bytes | None, fields: Fields | None) -> Message:

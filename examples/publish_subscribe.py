@@ -22,4 +22,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except weft.errors.Unreachable as error:
+        sys.exit(f"{error}; is `weft serve` running there?")

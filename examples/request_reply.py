@@ -42,4 +42,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except* weft.errors.Unreachable as unreachable:
+        sys.exit(f"{unreachable.exceptions[0]}; is `weft serve` running there?")

@@ -230,3 +230,17 @@ def test_a_setting_that_cannot_be_is_refused_when_it_is_made() -> None:
         Gateway("0.0.0.0:7411")
     with pytest.raises(BadOption, match="workers is 'threads'"):
         Gateway(workers="threads")  # type: ignore[arg-type]  # that is the point
+
+
+async def test_a_gateway_shows_where_it_listens_and_whether_it_still_does() -> None:
+    gateway = Gateway(HERE, settings=Settings(name="london"), workers="inline")
+    shown = [repr(gateway)]
+    async with gateway:
+        address = gateway.address
+        shown.append(repr(gateway))
+    shown.append(repr(gateway))
+    assert shown == [
+        f"<Gateway london for {HERE}, not started>",
+        f"<Gateway london on {address}, open>",
+        f"<Gateway london on {address}, closed>",
+    ]

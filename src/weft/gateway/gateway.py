@@ -56,6 +56,12 @@ class Gateway:
         finally:
             await self.close()
 
+    def __repr__(self) -> str:
+        if self._node is None:
+            return f"<Gateway {self._settings.name} for {self._settings.listen}, not started>"
+        state = "closed" if self._is_closed.is_set() else "open"
+        return f"<Gateway {self._settings.name} on {self.address}, {state}>"
+
     @property
     def address(self) -> str:
         """Where it really listens, as HOST:PORT.

@@ -7,8 +7,10 @@ from typing import Any, Unpack
 
 import pytest
 
+from weft.client.address import addresses_from
 from weft.client.aio import AsyncConnection, connect
 from weft.client.content import message_frame
+from weft.client.line import Line
 from weft.client.options import ConnectOptions
 from weft.client.outgoing import CONTROL_RESERVE_BYTES, FRAME_COST_BYTES, Outgoing
 from weft.client.session import unsubscribe_frame
@@ -153,6 +155,19 @@ async def test_a_broken_stream_ends_the_connection_and_a_new_one_begins(
         assert isinstance(status.error, BadFrame)
         await gateway.peer()
         await statuses.wait_for(What.CONNECTED)
+
+
+async def test_what_comes_over_another_line_is_not_heard(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer, _):
+        subscription = connection.subscribe("a")
+        await peer.confirm()
+        await subscription.ready()
+        engine = connection._engine
+        stranger = Line(addresses_from(gateway.address)[0], engine)
+        engine.received(stranger, message_frame("a", b"of a line that was given up"))
+        engine.writable(stranger)
+        peer.send(Kind.MESSAGE, b"a", b"of ours", flags=Flag.BARE)
+        assert (await subscription.next(10)).payload == b"of ours"
 
 
 async def test_a_message_to_no_subject_ends_the_connection(scripted: Scripted) -> None:

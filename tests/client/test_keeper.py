@@ -77,6 +77,39 @@ async def test_a_gateway_that_does_not_greet_is_unreachable(scripted: Scripted) 
             await connect(gateway.address, connect_timeout_s=0.05)
 
 
+def stand_still(seconds: float) -> None:
+    """Keep the loop from doing anything, as a program that computes does."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    while loop.time() < until:
+        pass
+
+
+async def test_a_welcome_that_is_read_too_late_by_a_busy_program_counts(
+    scripted: Scripted,
+) -> None:
+    async with scripted() as gateway:
+        connecting = asyncio.ensure_future(connect(gateway.address, connect_timeout_s=0.1))
+        peer = await gateway.stranger()
+        peer.welcome()
+        stand_still(0.2)
+        connection = await connecting
+        assert connection.is_connected
+        assert connection.statistics.connects == 1
+        assert len(gateway._peers) == 1
+        await gateway.part(connection)
+
+
+async def test_an_attempt_that_is_given_up_leaves_no_line(scripted: Scripted) -> None:
+    async with scripted() as gateway:
+        connecting = asyncio.ensure_future(connect(gateway.address))
+        peer = await gateway.stranger()
+        peer.welcome()
+        connecting.cancel()
+        await asyncio.wait({connecting})
+        await peer.hung_up()
+
+
 async def test_a_gateway_that_hangs_up_instead_of_greeting_is_lost(scripted: Scripted) -> None:
     async with scripted() as gateway:
         connecting = asyncio.ensure_future(connect(gateway.address))

@@ -24,11 +24,11 @@ class Owner:
         self.emptied = asyncio.Event()
         self.lines: list[Line] = []
 
-    def received(self, data: bytes) -> None:
+    def received(self, _: Line, data: bytes) -> None:
         self.data += data
         self.arrived.set()
 
-    def writable(self) -> None:
+    def writable(self, _: Line) -> None:
         self.emptied.set()
 
     def ended(self, line: Line, _: Exception | None) -> None:

@@ -76,8 +76,10 @@ class Engine:
 
     # What the line calls.
 
-    def received(self, data: bytes) -> None:
+    def received(self, line: Line, data: bytes) -> None:
         """Bytes arrived."""
+        if line is not self.line:
+            return
         self.statistics.received_bytes += len(data)
         deliver = self.subscriptions.dispatch.deliver
         try:
@@ -90,8 +92,10 @@ class Engine:
             self.fail(error)
         self.reading.steer()
 
-    def writable(self) -> None:
+    def writable(self, line: Line) -> None:
         """The socket takes bytes again."""
+        if line is not self.line:
+            return
         self._made_room()
         self.flush()
 

@@ -135,10 +135,11 @@ class Keeper:
         """Dial and greet one gateway."""
         self._attempts += 1
         limit_s = self._options.connect_timeout_s
+        deadline = self._engine.loop.time() + limit_s
         try:
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout_at(deadline):
                 line = await dial(address, self._options.tls, self._engine)
-                await self._greet(line)
+            await self._greet(line, deadline)
         except WeftError as error:
             self._report_failure(error)
             raise
@@ -149,15 +150,24 @@ class Keeper:
         self._attempts = 0
         return line
 
-    async def _greet(self, line: Line) -> None:
-        self._engine.begin(line)
+    async def _greet(self, line: Line, deadline: float) -> None:
+        """Greet over a line and await the welcome; without one the line is ended."""
+        engine = self._engine
+        engine.begin(line)
+        answers = {line.welcomed, line.ended}
         try:
-            await asyncio.wait({line.welcomed, line.ended}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if not line.welcomed.done():
-                line.abort()
+            # Not cancelled by a timeout: a loop that stood still finds the welcome and the end of
+            # the time at once, and a line that is welcome must not be taken for a failure.
+            left_s = max(deadline - engine.loop.time(), 0.0)
+            await asyncio.wait(answers, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+        except BaseException:
+            line.abort()
+            raise
+        if line.ended.done():
+            raise engine.cause(line)
         if not line.welcomed.done():
-            raise self._engine.cause(line)
+            line.abort()
+            raise TimeoutError
 
     async def _part(self) -> None:
         engine = self._engine

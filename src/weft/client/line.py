@@ -14,10 +14,10 @@ _HIGH_WATER_BYTES = 64 << 10
 class Owner(Protocol):
     """Whoever speaks over a line."""
 
-    def received(self, data: bytes) -> None:
+    def received(self, line: "Line", data: bytes) -> None:
         """Bytes arrived."""
 
-    def writable(self) -> None:
+    def writable(self, line: "Line") -> None:
         """The socket takes bytes again."""
 
     def ended(self, line: "Line", error: Exception | None) -> None:
@@ -45,7 +45,7 @@ class Line(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass on what arrived."""
-        self._owner.received(data)
+        self._owner.received(self, data)
 
     def pause_writing(self) -> None:
         """The socket's buffer is full."""
@@ -54,7 +54,7 @@ class Line(asyncio.Protocol):
     def resume_writing(self) -> None:
         """The socket's buffer has emptied."""
         self.is_blocked = False
-        self._owner.writable()
+        self._owner.writable(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The end, from whichever side."""

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from weft.client.waiters import Several, Single
-from weft.errors import ConnectionLost, NotKnown, Overloaded
+from weft.errors import ConnectionLost, ControlFlood, NotKnown, Overloaded
 
 
 async def test_one_answer_is_awaited() -> None:
@@ -38,6 +38,15 @@ async def test_each_who_is_lost_raises_an_error_of_its_own() -> None:
         with pytest.raises(ConnectionLost, match="gone") as raised:
             await waiter.answer()
         assert raised.value is not error
+
+
+async def test_whatever_ended_the_connection_it_is_lost() -> None:
+    error = ControlFlood("too much")
+    waiter = Single()
+    waiter.lost(error)
+    with pytest.raises(ConnectionLost, match="too much") as raised:
+        await waiter.answer()
+    assert raised.value.__cause__ is error
 
 
 async def test_several_answers_are_kept_in_order() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from weft.errors import Overloaded, WeftError
+from weft.errors import ConnectionLost, Overloaded, WeftError
 
 
 class Single:
@@ -16,7 +16,8 @@ class Single:
         """The frame that answers.
 
         Raises:
-            WeftError: what the gateway said instead, or that the connection was lost.
+            ConnectionLost: the connection was lost; its cause says why.
+            WeftError: what the gateway said instead.
         """
         return await self._answer
 
@@ -75,6 +76,14 @@ class Several:
         self.failed(_own(error))
 
 
-def _own(error: WeftError) -> WeftError:
-    """A copy: one that a thousand coroutines raise would collect the tracebacks of them all."""
-    return type(error)(*error.args)
+def _own(error: WeftError) -> ConnectionLost:
+    """A copy: one that a thousand coroutines raise would collect the tracebacks of them all.
+
+    Whatever ended the connection, whoever waited has lost it, and may try again.
+    """
+    if isinstance(error, ConnectionLost):
+        own = type(error)(*error.args)
+    else:
+        own = ConnectionLost(f"the connection was lost: {error}")
+    own.__cause__ = error
+    return own

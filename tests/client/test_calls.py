@@ -9,11 +9,15 @@ import pytest
 
 from weft.client.aio import AsyncConnection, connect
 from weft.client.calls import Identity
+from weft.client.content import message_frame
 from weft.client.options import ConnectOptions
 from weft.core import frames
 from weft.core.frames import Flag, Frame, Kind
+from weft.core.messages import Message
 from weft.errors import (
+    BadField,
     ConnectionLost,
+    ControlFlood,
     NotKnown,
     Overloaded,
     Reserved,
@@ -97,6 +101,51 @@ async def test_an_acknowledgement_is_not_waited_for_for_ever(scripted: Scripted)
         assert (await publishing).sequence == 2
 
 
+async def test_a_message_that_could_not_be_sent_takes_nobodys_acknowledgement(
+    scripted: Scripted,
+) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer):
+        with pytest.raises(BadField):
+            await connection.publish("a", bytes(2 << 20), acknowledge=True)
+        publishing = asyncio.create_task(connection.publish("a", b"", acknowledge=True))
+        acknowledge(peer, await peer.frame(Kind.MESSAGE), 1)
+        assert (await publishing).sequence == 1
+
+
+async def test_what_never_fits_the_buffer_is_refused_at_once(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway, buffer_bytes=10_000) as (connection, _):
+        for refused in (
+            connection.publish("a", bytes(10_000)),
+            connection.publish("a", bytes(10_000), acknowledge=True),
+            connection.send_request("a", bytes(10_000)),
+            connection.gather("a", bytes(10_000)),
+        ):
+            with pytest.raises(BadField, match="never fits a publish buffer of 10000"):
+                await refused
+
+
+async def test_who_is_overtaken_by_another_thread_waits_for_room_again(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted() as gateway, meeting(gateway, buffer_bytes=1000) as (connection, peer):
+        outgoing = connection._engine.outgoing
+        has_room = outgoing.has_room
+        overtaken: list[int] = []
+
+        def overtake(size: int) -> bool:
+            answer = has_room(size)
+            if not overtaken:
+                overtaken.append(size)
+                assert outgoing.put(message_frame("b", bytes(800)))
+            return answer
+
+        monkeypatch.setattr(outgoing, "has_room", overtake)
+        publishing = asyncio.create_task(connection.publish("a", bytes(500), acknowledge=True))
+        assert (await peer.frame(Kind.MESSAGE)).subject == b"b"
+        acknowledge(peer, await peer.frame(Kind.MESSAGE), 1)
+        assert (await publishing).sequence == 1
+
+
 async def test_a_lost_connection_fails_an_acknowledgement(scripted: Scripted) -> None:
     async with scripted() as gateway, meeting(gateway) as (connection, peer):
         publishing = asyncio.create_task(connection.publish("a", b"", acknowledge=True))
@@ -170,6 +219,24 @@ async def test_a_request_that_may_be_repeated_is_sent_again(scripted: Scripted) 
         assert (await asking).payload == b"!"
 
 
+async def test_a_request_may_be_repeated_whatever_ended_the_connection(
+    scripted: Scripted,
+) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer):
+        asking = asyncio.create_task(connection.send_request("q", b"?", resend=True))
+        flushing = asyncio.create_task(connection.flush())
+        await peer.frame(Kind.PING)
+        peer.send(Kind.ERROR, body=Message(number=2008, name="ControlFlood", text="", kind=0))
+        peer.close()
+        with pytest.raises(ConnectionLost) as raised:
+            await flushing
+        assert isinstance(raised.value.__cause__, ControlFlood)
+        following = await gateway.peer()
+        asked = await following.frame(Kind.MESSAGE)
+        following.send(Kind.MESSAGE, asked.reply, b"!", flags=Flag.BARE)
+        assert (await asking).payload == b"!"
+
+
 async def test_a_repeated_request_still_has_one_time_limit(scripted: Scripted) -> None:
     async with scripted() as gateway, meeting(gateway) as (connection, peer):
         asking = asyncio.create_task(connection.send_request("q", b"?", 0.3, resend=True))
@@ -184,6 +251,24 @@ async def test_a_call_that_finds_no_connection_waits_for_one(scripted: Scripted)
     async with scripted() as gateway, meeting(gateway) as (connection, peer):
         await lose(connection, peer)
         asking = asyncio.create_task(connection.send_request("q", b"?"))
+        following = await gateway.peer()
+        asked = await following.frame(Kind.MESSAGE)
+        following.send(Kind.MESSAGE, asked.reply, b"")
+        await asking
+
+
+async def test_a_call_is_not_misled_by_a_connection_that_is_lost_at_once(
+    scripted: Scripted,
+) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer):
+        await lose(connection, peer)
+        asking = asyncio.create_task(connection.send_request("q", b"?"))
+        # The welcome and the goodbye are read together: the caller has no turn between them.
+        brief = await gateway.stranger()
+        brief.welcome()
+        brief.send(Kind.GOODBYE, body=Message(reason="draining", text=""))
+        await brief.frame(Kind.GOODBYE)
+        brief.close()
         following = await gateway.peer()
         asked = await following.frame(Kind.MESSAGE)
         following.send(Kind.MESSAGE, asked.reply, b"")

@@ -135,6 +135,16 @@ def test_a_thread_does_not_wait_for_ever() -> None:
         buffer.put_waiting(FRAME, 0.01)
 
 
+def test_a_thread_that_is_always_overtaken_does_not_wait_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    buffer = outgoing(when_full="block")
+    # As if others took the room whenever there is some.
+    monkeypatch.setattr(buffer, "offer", lambda _: False)
+    with pytest.raises(Overloaded, match=r"after 0\.01 s"):
+        buffer.put_waiting(FRAME, 0.01)
+
+
 def test_a_waiting_thread_is_told_of_the_end() -> None:
     buffer = outgoing(when_full="block")
     fill(buffer)

@@ -50,6 +50,24 @@ def test_whoever_gives_up_keeps_its_place_in_the_line() -> None:
     assert waiting.take_question((True, b"a", b"")) is second
 
 
+def test_whoever_never_asked_leaves_no_place() -> None:
+    waiting = Waiting(2)
+    first, second, third = Someone(), Someone(), Someone()
+    waiting.add_question(first, (True, b"a", b""))
+    waiting.add_question(second, (True, b"a", b""))
+    waiting.withdraw(second)
+    waiting.add_question(third, (True, b"a", b""))
+    assert waiting.take_question((True, b"a", b"")) is first
+    assert waiting.take_question((True, b"a", b"")) is third
+    waiting.add_question(first, (True, b"a", b""))
+    waiting.withdraw(first)
+    waiting.add_request(second, b"r")
+    waiting.withdraw(second)
+    waiting.withdraw(third)
+    assert len(waiting) == 0
+    assert waiting.take_question((True, b"a", b"")) is None
+
+
 def test_a_ping_is_found_once_by_its_body() -> None:
     waiting, someone = Waiting(10), Someone()
     waiting.add_ping(someone, b"1")

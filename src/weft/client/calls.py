@@ -6,7 +6,7 @@ repeated is sent again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -68,11 +68,14 @@ class Calls:
         frame = message_frame(draft.subject, draft.body, draft.reply, draft.flags | Flag.ANSWER)
         parts = frames.parse(frame)
         waiter = Single()
+
+        def asked() -> bytes:
+            self._session.question(waiter, parts.subject, parts.reply)
+            return frame
+
         async with self._limited(None, f"no acknowledgement of {draft.subject!r}"):
             try:
-                await self._ready_for(len(frame))
-                self._session.question(waiter, parts.subject, parts.reply)
-                self._send(frame)
+                await self._send(waiter, asked, frame)
                 answer = frames.parse(await waiter.answer())
             finally:
                 self._forget(waiter)
@@ -152,11 +155,32 @@ class Calls:
                 until = min(deadline, self._engine.loop.time() + ending.quiet_s)
 
     async def _ask(self, waiter: Waiter, draft: Draft, flags: Flag) -> None:
-        # The length of the reply is not known yet: an inbox belongs to a connection.
-        size = len(message_frame(draft.subject, draft.body)) + _REPLY_MAX_BYTES
-        await self._ready_for(size)
-        reply = self._session.request(waiter).decode()
-        self._send(message_frame(draft.subject, draft.body, reply, flags))
+        def asked() -> bytes:
+            reply = self._session.request(waiter).decode()
+            return message_frame(draft.subject, draft.body, reply, flags)
+
+        # The reply is not known yet: an inbox belongs to a connection.
+        longest = message_frame(draft.subject, draft.body, "_" * _REPLY_MAX_BYTES, flags)
+        await self._send(waiter, asked, longest)
+
+    async def _send(self, waiter: Waiter, asked: Callable[[], bytes], longest: bytes) -> None:
+        """Buffer a frame once there is a connection and room.
+
+        `asked` makes it, and has the waiter await its answer; it is no longer than `longest`.
+        """
+        outgoing = self._engine.outgoing
+        outgoing.check(longest)
+        is_put = False
+        while not is_put:
+            await self._ready_for(len(longest))
+            frame = asked()
+            try:
+                # Another thread may have taken the room meanwhile.
+                is_put = outgoing.put(frame)
+            finally:
+                if not is_put:
+                    self._session.withdraw(waiter)
+        self._engine.reading.steer()
 
     async def _ready_for(self, size: int) -> None:
         """Wait for a connection and for room; nothing comes between this and what is sent next."""
@@ -167,12 +191,6 @@ class Calls:
             if self._engine.options.when_full != "block":
                 raise self._engine.outgoing.is_full()
             await self._engine.room()
-
-    def _send(self, frame: bytes) -> None:
-        # Another thread may have taken the room meanwhile.
-        if not self._engine.outgoing.put(frame):
-            raise self._engine.outgoing.is_full()
-        self._engine.reading.steer()
 
     def _forget(self, waiter: Waiter) -> None:
         self._session.forget(waiter)

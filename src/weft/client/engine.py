@@ -219,7 +219,8 @@ class Engine:
         Raises:
             NotOpen: there will be none, because it is closed.
         """
-        if not self.is_closed:
+        # It may be lost again before whoever waits has its turn.
+        while not (self.opened.is_set() or self.is_closed):
             await self.opened.wait()
         if self.is_closed:
             raise NotOpen("the connection is closed")

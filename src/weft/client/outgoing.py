@@ -5,6 +5,7 @@ may go beyond the bound by a reserve: a full buffer must not keep a connection f
 """
 
 import threading
+import time
 from collections.abc import Callable
 
 from weft.client.options import WhenFull
@@ -79,7 +80,7 @@ class Outgoing:
         """Take a frame, if there is room; see offer()."""
         cost = len(frame) + FRAME_COST_BYTES
         if cost > self.body_limit_bytes or cost > self._limit:
-            self._check_size(frame, cost)
+            self.check(frame)
         with self._room:
             if self._is_closed:
                 raise NotOpen("the connection is closed")
@@ -98,9 +99,12 @@ class Outgoing:
             Overloaded: there was no room in time; otherwise see offer().
         """
         cost = len(frame) + FRAME_COST_BYTES
+        deadline = time.monotonic() + timeout_s
+        # Another thread may take the room that this one was woken for.
         while not self.offer(frame):
             with self._room:
-                if not self._room.wait_for(lambda: self._has_room(cost), timeout_s):
+                left_s = deadline - time.monotonic()
+                if left_s <= 0 or not self._room.wait_for(lambda: self._has_room(cost), left_s):
                     raise self.is_full(timeout_s)
 
     def put_control(self, frame: bytes) -> None:
@@ -116,6 +120,22 @@ class Outgoing:
             must_wake = self._append(frame, cost)
         if must_wake:
             self._wake()
+
+    def check(self, frame: bytes) -> None:
+        """Refuse a frame that no amount of waiting would make room for.
+
+        Raises:
+            BadField: it is larger than the gateway or the buffer could ever take.
+        """
+        body = len(frame) - HEADER_BYTES - frame[6] - frame[7]
+        if body > self.body_limit_bytes:
+            raise BadField(
+                f"body of {body} bytes is over the gateway's limit of {self.body_limit_bytes}"
+            )
+        if len(frame) + FRAME_COST_BYTES > self._limit:
+            raise BadField(
+                f"frame of {len(frame)} bytes never fits a publish buffer of {self._limit}"
+            )
 
     def has_room(self, size: int) -> bool:
         """Say if a frame of this size could be put now."""
@@ -187,17 +207,6 @@ class Outgoing:
         self._held -= size
         self._in_flight += size
         return b"".join(chunk)
-
-    def _check_size(self, frame: bytes, cost: int) -> None:
-        body = len(frame) - HEADER_BYTES - frame[6] - frame[7]
-        if body > self.body_limit_bytes:
-            raise BadField(
-                f"body of {body} bytes is over the gateway's limit of {self.body_limit_bytes}"
-            )
-        if cost > self._limit:
-            raise BadField(
-                f"frame of {len(frame)} bytes never fits a publish buffer of {self._limit}"
-            )
 
 
 def _outlives(frame: bytes, inbox: bytes) -> bool:

@@ -240,6 +240,10 @@ class Session:
         """Await nothing more for a waiter."""
         self._waiting.forget(waiter)
 
+    def withdraw(self, waiter: Waiter) -> None:
+        """Await nothing for a waiter whose frame was not sent after all."""
+        self._waiting.withdraw(waiter)
+
     def _greeted(self, data: bytes, events: list[Event]) -> bytes:
         """Read the first frame; what follows it is returned, to be read under the real limit."""
         self._first += data

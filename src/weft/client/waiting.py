@@ -69,6 +69,18 @@ class Waiting:
             line[line.index(waiter)] = None
             self._abandoned += 1
 
+    def withdraw(self, waiter: Waiter) -> None:
+        """What the waiter asks was never sent: no answer comes, so no place is kept for one."""
+        place = self._places.get(waiter)
+        self.forget(waiter)
+        if isinstance(place, tuple):
+            line = self._questions[place]
+            # Nobody has asked since, so that the place is the last one.
+            line.pop()
+            self._abandoned -= 1
+            if not line:
+                del self._questions[place]
+
     def request(self, reply: bytes) -> Waiter | None:
         """Whoever awaits messages to a reply subject."""
         return self._requests.get(reply)

@@ -55,8 +55,8 @@ def test_a_subscription_needs_a_pattern() -> None:
 
 
 def test_only_what_differs_from_the_default_is_said() -> None:
-    assert listening("a").body() == b""
-    told = Message.from_body(listening("a", "b", policy="latest", only=True).body())
+    assert listening("a").body == b""
+    told = Message.from_body(listening("a", "b", policy="latest", only=True).body)
     assert told.to_dict() == {"policy": "latest", "listen_only": True, "patterns": ["b"]}
 
 

@@ -6,7 +6,7 @@ import pytest
 from weft.client.interests import Listening
 from weft.client.options import Wish
 from weft.client.outgoing import Outgoing
-from weft.client.session import Greeting, Session
+from weft.client.session import Greeting, Session, unsubscribe_frame
 from weft.client.status import Gap, Reporter, Status, What
 from weft.client.subscriptions import Subscriptions
 from weft.core import frames
@@ -39,8 +39,8 @@ class Town:
         self.statuses: list[Status] = []
         reporter = Reporter(logging.getLogger("weft.test"), "me.1", self.statuses.append)
         self.outgoing = Outgoing(1 << 20, "raise", lambda: None, lambda: None)
-        session = Session(Greeting("default", "", "", "test"), limit)
-        self.subscriptions = Subscriptions(session, self.outgoing, reporter, limit)
+        self.session = Session(Greeting("default", "", "", "test"), limit)
+        self.subscriptions = Subscriptions(self.session, self.outgoing, reporter, limit)
         self.subscriptions.is_asking = is_asking
 
     def add(self, *patterns: str, **wish: Any) -> Listening:
@@ -165,6 +165,43 @@ def test_one_that_disagrees_changes_nothing() -> None:
         town.add("a", policy="latest")
     assert town.asked() == []
     assert len(town.subscriptions.interests) == 1
+
+
+def test_one_with_more_than_a_frame_can_name_is_refused() -> None:
+    town = Town()
+    with pytest.raises(BadOption, match="70000 patterns are too many"):
+        town.add(*(f"a.{number}" for number in range(70_000)))
+    long = [f"a.{number}.{'x' * 100}.{'y' * 90}" for number in range(6000)]
+    with pytest.raises(BadOption, match=r"6000 patterns take \d+ bytes, over .* limit of 1048576"):
+        town.add(*long)
+    assert town.asked() == []
+    assert len(town.subscriptions.interests) == 0
+
+
+def test_one_that_the_buffer_cannot_take_takes_nobodys_answer() -> None:
+    town = Town()
+    name = "x" * 100
+    while True:
+        try:
+            town.outgoing.put_control(unsubscribe_frame([name.encode()], b""))
+        except Overloaded:
+            break
+    with pytest.raises(Overloaded):
+        town.add(name, "y")
+    assert len(town.subscriptions.interests) == 0
+    assert town.session._waiting.take_question((False, name.encode(), b"")) is None
+    assert town.session._waiting._abandoned == 0
+
+
+def test_what_a_new_gateway_takes_no_frame_for_is_refused_and_the_rest_asked_for() -> None:
+    town = Town(is_asking=False)
+    long = town.add("a", "b", "c")
+    town.add("d")
+    town.session.body_limit_bytes = 10
+    assert [frame.subject for frame in parsed(town.subscriptions.ask_again())] == [b"d"]
+    assert isinstance(long.error, BadOption)
+    assert sink(long).is_ended
+    assert [status.what for status in town.statuses] == [What.REFUSED]
 
 
 def test_cleared_there_are_none() -> None:

@@ -13,7 +13,7 @@ from weft.client.options import Wish
 from weft.client.session import patterns_body
 from weft.client.status import Gap
 from weft.core.subjects import checked_pattern, checked_subject, is_literal, matches, overlaps
-from weft.errors import BadOption, WeftError
+from weft.errors import BadField, BadOption, WeftError
 
 
 class Sink(Protocol):
@@ -37,7 +37,7 @@ class Listening:
 
         Raises:
             BadSubject: one of them is not legal.
-            BadOption: there is no pattern.
+            BadOption: there is no pattern, or more than one frame can name.
         """
         given = [patterns] if isinstance(patterns, str) else list(patterns)
         # In order and without doubles: each counts once.
@@ -46,19 +46,23 @@ class Listening:
             raise BadOption("a subscription needs a pattern")
         self.group = checked_subject(wish.group) if wish.group else b""
         self.wish = wish
+        self.body = self._body()
         self.sink = sink
         self.is_open = True
         self.error: WeftError | None = None
         self.settled = asyncio.Event()
 
-    def body(self) -> bytes:
-        """The options as SUBSCRIBE carries them."""
-        options: dict[str, object] = {}
-        if self.wish.policy != "cut":
-            options["policy"] = self.wish.policy
-        if self.wish.listen_only:
-            options["listen_only"] = True
-        return patterns_body(self.patterns[1:], options)
+    def check(self, limit_bytes: int) -> None:
+        """Refuse what the gateway could not be asked for.
+
+        Raises:
+            BadOption: the patterns are longer than a body may be.
+        """
+        if len(self.body) > limit_bytes:
+            raise BadOption(
+                f"{len(self.patterns)} patterns take {len(self.body)} bytes, over the gateway's"
+                f" limit of {limit_bytes}: use several subscriptions"
+            )
 
     def answered(self, frame: bytes) -> None:  # noqa: ARG002  # that it came is what counts
         """The gateway confirmed it."""
@@ -78,6 +82,20 @@ class Listening:
             self.error = error
             self.settled.set()
             self.sink.ended()
+
+    def _body(self) -> bytes:
+        """The options as SUBSCRIBE carries them."""
+        options: dict[str, object] = {}
+        if self.wish.policy != "cut":
+            options["policy"] = self.wish.policy
+        if self.wish.listen_only:
+            options["listen_only"] = True
+        try:
+            return patterns_body(self.patterns[1:], options)
+        except BadField as error:
+            raise BadOption(
+                f"{len(self.patterns)} patterns are too many for one subscription: {error}"
+            ) from error
 
 
 class Interests:

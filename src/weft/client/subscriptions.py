@@ -8,7 +8,7 @@ from weft.client.interests import Interests, Listening
 from weft.client.outgoing import Outgoing
 from weft.client.session import Session, unsubscribe_frame
 from weft.client.status import Gap, Reporter, Status, What
-from weft.errors import NotOpen, Overloaded, WeftError
+from weft.errors import BadOption, NotOpen, Overloaded, WeftError
 
 
 class Subscriptions:
@@ -30,7 +30,7 @@ class Subscriptions:
         """Begin a subscription; `listening.settled` is set once the gateway has answered.
 
         Raises:
-            BadOption: it disagrees with one that is there.
+            BadOption: it disagrees with one that is there, or has too many patterns.
             NotOpen: everything was withdrawn.
             Overloaded: there are too many, or the gateway does not read.
         """
@@ -39,12 +39,15 @@ class Subscriptions:
         # Each is asked for again, and awaits an answer, when the connection comes back.
         if len(self.interests) >= self._limit:
             raise Overloaded(f"{self._limit} subscriptions are all there may be")
+        listening.check(self._session.body_limit_bytes)
         self.interests.add(listening)
         self.dispatch.forget()
         if self.is_asking:
             try:
                 self._outgoing.put_control(self._frame(listening))
-            except Overloaded:
+            except BaseException:
+                # It was not asked for, so no answer to it comes either.
+                self._session.withdraw(listening)
                 self._remove(listening)
                 raise
 
@@ -70,6 +73,7 @@ class Subscriptions:
         """The frames that ask a new gateway for everything."""
         if self._is_withdrawn:
             return b""
+        self._refuse_too_long()
         return b"".join([self._frame(listening) for listening in self.interests])
 
     def announce(self, gap: Gap, detail: str) -> None:
@@ -101,6 +105,15 @@ class Subscriptions:
         for listening in self.interests:
             self._remove(listening)
 
+    def _refuse_too_long(self) -> None:
+        """Give up what this gateway takes no frame for; it would end every connection over it."""
+        for listening in self.interests:
+            try:
+                listening.check(self._session.body_limit_bytes)
+            except BadOption as error:
+                listening.failed(error)
+                self.refused(listening, error)
+
     def _remove(self, listening: Listening) -> list[bytes]:
         self._session.forget(listening)
         gone = self.interests.remove(listening)
@@ -110,5 +123,5 @@ class Subscriptions:
 
     def _frame(self, listening: Listening) -> bytes:
         return self._session.subscribe(
-            listening, listening.patterns, listening.group, listening.body()
+            listening, listening.patterns, listening.group, listening.body
         )

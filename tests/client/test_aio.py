@@ -293,3 +293,68 @@ async def test_services_do_not_hear_each_other(gateway: str) -> None:
         await one.flush()
         await other.publish("a", b"for the other")
         assert (await subscription.next()).payload == b"for the other"
+
+
+async def test_handlers_are_stopped_before_the_connection_refuses_what_they_say(
+    gateway: str,
+) -> None:
+    statuses: list[Status] = []
+    connection = await connect(gateway, on_status=statuses.append)
+    began = asyncio.Event()
+
+    async def handle(_: AsyncReceived) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await connection.publish("last.words", b"")
+
+    connection.subscribe("a", handle)
+    for _ in range(5):
+        await connection.publish("a", b"")
+    await began.wait()
+    await connection.close()
+    assert [status.what for status in statuses] == ["connected", "closed"]
+
+
+async def test_a_handler_that_closes_the_connection_gets_nothing_more(gateway: str) -> None:
+    connection = await connect(gateway)
+    seen: list[bytes] = []
+    closed = asyncio.Event()
+
+    async def handle(message: AsyncReceived) -> None:
+        seen.append(message.payload)
+        await connection.close()
+        closed.set()
+
+    connection.subscribe("a", handle)
+    for number in range(5):
+        await connection.publish("a", b"%d" % number)
+    await closed.wait()
+    assert not connection._tasks or await asyncio.wait(connection._tasks)
+    assert seen == [b"0"]
+
+
+async def test_a_cancelled_close_stops_the_handlers_and_the_connection(gateway: str) -> None:
+    connection = await connect(gateway)
+    began, told, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def handle(_: AsyncReceived) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            told.set()
+            await go.wait()
+
+    connection.subscribe("a", handle)
+    await connection.publish("a", b"")
+    await began.wait()
+    closing = asyncio.create_task(connection.close())
+    await told.wait()
+    closing.cancel()
+    await asyncio.wait({closing})
+    assert closing.cancelled()
+    go.set()
+    await connection.close()
+    assert not connection.is_connected

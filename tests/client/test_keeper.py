@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from weft.client import keeper as module
-from weft.client.aio import connect
+from weft.client.address import addresses_from
+from weft.client.aio import AsyncConnection, connect
 from weft.client.keeper import Keeper
 from weft.client.line import Line
 from weft.client.status import Status, What
@@ -282,6 +283,86 @@ async def test_a_gateway_that_does_not_let_go_is_left(
         peer = await gateway.peer()
         await (await connecting).close()
         await peer.hung_up()
+
+
+class Shrinking(asyncio.Transport):
+    """A transport whose buffer is emptied a little whenever one looks."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = size
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Never full."""
+
+    def get_write_buffer_size(self) -> int:
+        self._size = max(self._size - 1, 0)
+        return self._size
+
+
+async def test_a_slow_gateway_is_waited_for_while_it_takes_something(
+    gateway: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CLOSE_S", 0.001)
+    async with connect(gateway) as connection:
+        line = Line(addresses_from(gateway)[0], connection._engine)
+        line.connection_made(Shrinking(100))
+        await connection._keeper._let_go(line)
+        assert line.unsent_bytes == 0
+
+
+async def publish_much(connection: AsyncConnection) -> None:
+    for _ in range(50):
+        await connection.publish("a", b"x" * 100_000)
+
+
+async def test_what_a_gateway_did_not_take_is_told_at_the_end(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CLOSE_S", 0.05)
+    async with scripted() as gateway:
+        statuses = Statuses()
+        connecting = asyncio.ensure_future(connect(gateway.address, on_status=statuses.put))
+        await gateway.peer()
+        connection = await connecting
+        await publish_much(connection)
+        await connection.close()
+        detail = (await statuses.wait_for(What.CLOSED)).detail
+        assert int(detail.split()[2]) > 1_000_000
+        assert detail.endswith("bytes were not sent")
+
+
+async def test_closing_waits_for_a_gateway_that_said_goodbye_first(scripted: Scripted) -> None:
+    async with scripted() as gateway:
+        connecting = asyncio.ensure_future(connect(gateway.address))
+        peer = await gateway.peer()
+        connection = await connecting
+        line = connection._engine.line
+        assert line is not None
+        await publish_much(connection)
+        peer.send(Kind.GOODBYE, body=Message(reason="draining", text=""))
+        while not connection._engine.is_parting:
+            await asyncio.wait({line.ended}, timeout=0.001)
+        closing = asyncio.create_task(connection.close())
+        for _ in range(50):
+            await peer.frame(Kind.MESSAGE)
+        await peer.frame(Kind.GOODBYE)
+        peer.close()
+        await closing
+
+
+async def test_a_cancelled_close_leaves_nothing_behind(scripted: Scripted) -> None:
+    async with scripted() as gateway:
+        connecting = asyncio.ensure_future(connect(gateway.address))
+        peer = await gateway.peer()
+        connection = await connecting
+        closing = asyncio.create_task(connection.close())
+        await peer.frame(Kind.GOODBYE)
+        closing.cancel()
+        await asyncio.wait({closing})
+        assert closing.cancelled()
+        await peer.hung_up()
+        await connection.close()
 
 
 async def test_closing_twice_at_once_is_closing(gateway: str) -> None:

@@ -234,9 +234,20 @@ class AsyncConnection:
             await self.close()
 
     async def close(self) -> None:
-        """Send what is buffered, leave the gateway and stop; harmless if done before."""
+        """Stop the handlers, send what is buffered and leave the gateway; harmless if done before.
+
+        It waits as long as the gateway takes what is sent, at most `timeout_s`. What is left then,
+        and whatever is buffered while there is no connection, is lost: the status `closed` says
+        how much. If it is cancelled it stops at once.
+        """
+        # Before the connection refuses what they say: a handler that is stopped may say goodbye.
+        self._engine.subscriptions.finish()
+        try:
+            await stop(self._tasks)
+        except BaseException:
+            self._keeper.abandon()
+            raise
         await self._keeper.close()
-        await stop(self._tasks)
 
     async def __aenter__(self) -> Self:
         return self

@@ -167,7 +167,7 @@ class AsyncSubscription:
         queue = self._queue
         connection = self._home.connection
         is_empty = False
-        while not is_empty:
+        while not (is_empty or self._home.engine.is_closed):
             frame = None
             try:
                 frame = queue.take()

@@ -61,6 +61,7 @@ class Engine:
         self._is_sending = False
         self.reading = Reading(self.session, reporter, options.queue_bytes, defer)
         self._cause: WeftError | None = None
+        self._unsent = 0
         self._room: list[asyncio.Future[None]] = []
         self._on: dict[type[Any], Callable[[Any], None]] = {
             talk.Welcomed: self._welcomed,
@@ -107,6 +108,9 @@ class Engine:
         self.reading.line = None
         was_open = self.session.is_open
         cause = self._cause_of(line, error)
+        # A socket that broke does not say how much it still had: no more than this.
+        is_broken = error is not None and line.is_blocked
+        self._unsent = self.outgoing.in_flight_bytes if is_broken else line.unsent_bytes
         self._stop_sending()
         waiters = self.session.end()
         self.outgoing.lost(self.session.inbox)
@@ -124,6 +128,7 @@ class Engine:
         self.reading.line = line
         self.is_parting = False
         self._cause = None
+        self._unsent = 0
         line.write(self.session.begin(self.loop.time()))
 
     def cause(self, line: Line) -> WeftError:
@@ -173,10 +178,14 @@ class Engine:
         self.outgoing.close()
 
     def close(self) -> int:
-        """End every subscription; how many bytes were never sent."""
+        """End the line and every subscription at once; how many bytes were never sent."""
         self.refuse()
+        line = self.line
+        if line is not None:
+            line.abort()
+            self._unsent = line.unsent_bytes
         self.subscriptions.clear()
-        unsent = self.outgoing.held_bytes
+        unsent = self.outgoing.waiting_bytes + self._unsent
         self._made_room()
         # Whoever waits for a connection finds that there will be none.
         self.opened.set()
@@ -317,8 +326,16 @@ class Engine:
         self.say_goodbye()
         line = self.line
         if line is not None:
-            ending = self.loop.call_later(PARTING_S, line.abort)
-            line.ended.add_done_callback(lambda _: ending.cancel())
+            deadline = self.loop.time() + self.options.timeout_s
+            self.loop.call_later(PARTING_S, self._leave, line, line.unsent_bytes, deadline)
+
+    def _leave(self, line: Line, unsent: int, deadline: float) -> None:
+        """Leave a gateway that said goodbye, once it takes nothing more of what it is owed."""
+        left = line.unsent_bytes
+        if left < unsent and self.loop.time() < deadline:
+            self.loop.call_later(PARTING_S, self._leave, line, left, deadline)
+        else:
+            line.abort()
 
     def _late(self, _: talk.Late) -> None:
         self.statistics.late += 1

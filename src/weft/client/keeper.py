@@ -16,7 +16,7 @@ from weft.client.line import Line, dial
 from weft.client.status import Status, What
 from weft.errors import ConnectionLost, InternalError, NotOpen, Unreachable, WeftError
 
-# How long a gateway may take to let us go.
+# How long a gateway may take to let us go, or to take more of what it is sent.
 CLOSE_S = 2.0
 
 
@@ -60,21 +60,36 @@ class Keeper:
             raise
 
     async def close(self) -> None:
-        """Send what is buffered, part from the gateway and stop; harmless if done before."""
+        """Send what is buffered, part from the gateway and stop; harmless if done before.
+
+        If it is cancelled it stops at once.
+        """
         if self._is_closing:
             await self._closed.wait()
             return
         self._is_closing = True
         try:
             await self._part()
-        finally:
             if self._task is not None:
                 self._task.cancel()
                 await asyncio.wait({self._task})
-            unsent = self._engine.close()
-            detail = f"closed, and {unsent} bytes were not sent" if unsent else "closed"
-            self._engine.reporter.report(Status(What.CLOSED, detail))
-            self._closed.set()
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Stop at once; what is not sent by now is lost.
+
+        It waits for nothing, so that whoever is cancelled leaves neither a socket nor a waiter.
+        """
+        if self._closed.is_set():
+            return
+        self._is_closing = True
+        if self._task is not None:
+            self._task.cancel()
+        unsent = self._engine.close()
+        detail = f"closed, and {unsent} bytes were not sent" if unsent else "closed"
+        self._engine.reporter.report(Status(What.CLOSED, detail))
+        self._closed.set()
 
     async def _first_line(self) -> Line:
         errors: list[WeftError] = []
@@ -175,12 +190,22 @@ class Keeper:
         engine.refuse()
         if line is None:
             return
-        if engine.say_goodbye():
+        # To a gateway that said goodbye first it was said already.
+        if engine.say_goodbye() or engine.is_parting:
             engine.reading.steer()
-            await asyncio.wait({line.ended}, timeout=CLOSE_S)
+            await self._let_go(line)
         line.abort()
         if not line.ended.done():
             await asyncio.wait({line.ended}, timeout=CLOSE_S)
+
+    async def _let_go(self, line: Line) -> None:
+        """Wait until the gateway hangs up, as long as it takes what it is sent."""
+        loop = self._engine.loop
+        deadline = loop.time() + self._options.timeout_s
+        unsent = line.unsent_bytes + 1
+        while not line.ended.done() and line.unsent_bytes < unsent and loop.time() < deadline:
+            unsent = line.unsent_bytes
+            await asyncio.wait({line.ended}, timeout=min(CLOSE_S, deadline - loop.time()))
 
     def _turn_to_next(self) -> None:
         self._at = (self._at + 1) % len(self._addresses)

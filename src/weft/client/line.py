@@ -36,6 +36,13 @@ class Line(asyncio.Protocol):
         self.ended: asyncio.Future[None] = loop.create_future()
         self._owner = owner
         self._transport: asyncio.Transport | None = None
+        self._given_up = 0
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What the socket has not taken; after abort(), what it never did."""
+        waiting = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return self._given_up + waiting
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport that was made."""
@@ -81,6 +88,7 @@ class Line(asyncio.Protocol):
     def abort(self) -> None:
         """End it now; what is unsent is lost."""
         if self._transport is not None:
+            self._given_up += self._transport.get_write_buffer_size()
             self._transport.abort()
 
 

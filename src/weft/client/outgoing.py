@@ -54,6 +54,16 @@ class Outgoing:
         """How much waits here or in the socket's own buffer."""
         return self._held + self._in_flight
 
+    @property
+    def waiting_bytes(self) -> int:
+        """How much waits here."""
+        return self._held
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """How much was taken and may still be in the socket's own buffer."""
+        return self._in_flight
+
     def offer(self, frame: bytes) -> bool:
         """Take a frame, or throw it away if that was chosen; False if it must wait for room.
 

@@ -219,7 +219,12 @@ class Connection:
             self.close()
 
     def close(self) -> None:
-        """Send what is buffered, leave the gateway and stop; harmless if done before."""
+        """Send what is buffered, leave the gateway and stop; harmless if done before.
+
+        It waits as long as the gateway takes what is sent, at most `timeout_s`. What is left then,
+        and whatever is buffered while there is no connection, is lost: the status `closed` says
+        how much.
+        """
         self._callbacks.discard()
         try:
             self._background.run(self._keeper.close())

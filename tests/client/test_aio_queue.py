@@ -70,6 +70,14 @@ async def test_a_gap_is_told_in_its_place() -> None:
     assert town.gaps == [Gap("slow", 3)]
 
 
+async def test_what_is_dealt_with_before_a_gap_is_not_held_for_ever() -> None:
+    town = Town()
+    town.queue.put(FRAME)
+    town.queue.missed(Gap("slow", 3))
+    assert [town.take(), town.take()] == [FRAME, None]
+    assert town.queue._intake.held_bytes == 0
+
+
 async def test_a_gap_that_nobody_wants_is_not_kept() -> None:
     town = Town(hears_gaps=False)
     town.queue.missed(Gap("slow", 3))

@@ -32,6 +32,9 @@ class AsyncQueue:
         self._done = 0
         self._done_bytes = 0
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     def put(self, frame: bytes) -> None:
         """A message came."""
         if self.is_ended:
@@ -74,7 +77,9 @@ class AsyncQueue:
             item = items.popleft()
             if type(item) is bytes:
                 return item
-            self._intake.release(0)
+            # Told of together with the messages before it, of which it may be the last.
+            self._done += 1
+            self._hand_in()
             if self._on_gap is not None and isinstance(item, Gap):
                 self._on_gap(item)
         self._is_idle = True
@@ -85,9 +90,7 @@ class AsyncQueue:
         self._done += 1
         self._done_bytes += len(frame)
         if self._done == _RELEASED_TOGETHER or not self._items or self._done_bytes > _MUCH_BYTES:
-            self._intake.release(self._done_bytes, self._done)
-            self._done = 0
-            self._done_bytes = 0
+            self._hand_in()
 
     async def wait(self) -> bool:
         """Wait until there is something to take; False if nothing more comes."""
@@ -98,6 +101,12 @@ class AsyncQueue:
             self._is_idle = True
             await self._news.wait()
         return True
+
+    def _hand_in(self) -> None:
+        count, size = self._done, self._done_bytes
+        self._done = 0
+        self._done_bytes = 0
+        self._intake.release(size, count)
 
     def _tell(self) -> None:
         self._is_idle = False

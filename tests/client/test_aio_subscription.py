@@ -128,6 +128,24 @@ async def test_a_handler_that_awaits_what_is_cancelled_gets_the_next(gateway: st
         await done.wait()
 
 
+async def test_a_handler_that_cancels_its_own_task_gets_the_next(gateway: str) -> None:
+    connection = await connect(gateway)
+    seen: list[bytes] = []
+
+    async def handle(message: AsyncReceived) -> None:
+        seen.append(message.payload)
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.Event().wait()
+
+    connection.subscribe("a", handle)
+    for number in range(3):
+        await connection.publish("a", b"%d" % number)
+    await connection.drain()
+    assert seen == [b"0", b"1", b"2"]
+
+
 async def test_a_gap_callback_that_raises_is_reported_too(running: Any) -> None:
     failed = asyncio.Event()
 

@@ -90,12 +90,16 @@ def test_whoever_asks_is_told_when_it_is_empty() -> None:
     told: list[int] = []
     bound.admit(SIZE)
     bound.admit(SIZE)
-    bound.when_empty(lambda: told.append(bound.held_bytes))
+
+    def note() -> None:
+        told.append(bound.held_bytes)
+
+    bound.when_empty(note)
     bound.release(SIZE)
     assert told == []
     bound.release(SIZE)
     assert told == [0]
-    bound.when_empty(None)
+    bound.forget(note)
     bound.admit(SIZE)
     bound.release(SIZE)
     assert told == [0]
@@ -155,3 +159,22 @@ def test_takers_on_other_threads_never_leave_it_held(takers: int) -> None:
     arrived.release(takers)
     for thread in threads:
         thread.join(30)
+
+
+def test_two_who_wait_for_it_to_be_empty_are_both_told() -> None:
+    bound, _ = intake()
+    told: list[str] = []
+    bound.admit(SIZE)
+    bound.when_empty(lambda: told.append("first"))
+    bound.when_empty(lambda: told.append("second"))
+    bound.release(SIZE)
+    assert told == ["first", "second"]
+
+
+def test_whoever_waits_is_let_go_when_nobody_takes_any_more() -> None:
+    bound, _ = intake()
+    told: list[int] = []
+    bound.admit(SIZE)
+    bound.when_empty(lambda: told.append(bound.held_bytes))
+    bound.leave()
+    assert told == [COST]

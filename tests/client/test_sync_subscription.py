@@ -1,11 +1,17 @@
+import asyncio
 import threading
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
 
 from weft.client.status import Gap, Status, What
 from weft.client.sync import BlockingReceived, Connection
+from weft.core.frames import Kind
 from weft.errors import BadOption, NotOpen, Reserved, TimedOut, UsageError
+
+Scripted = Callable[[], AbstractAsyncContextManager[Any]]
 
 
 @pytest.mark.req("MM-18")
@@ -227,3 +233,28 @@ def test_what_overflows_is_announced(
         assert subscription.next(30).payload == b"last"
         assert 0 < got < 100
         assert gaps == ([Gap("full", 100 - got)] if hears_gaps else [])
+
+
+async def test_one_that_was_refused_later_leaves_nothing_behind_when_it_is_closed(
+    scripted: Scripted,
+) -> None:
+    async with scripted() as gateway:
+        opening = asyncio.create_task(
+            asyncio.to_thread(Connection, gateway.address, backoff_first_s=0.001)
+        )
+        peer = await gateway.peer()
+        connection = await opening
+        subscribing = asyncio.create_task(asyncio.to_thread(connection.subscribe, "a"))
+        await peer.confirm()
+        subscription = await subscribing
+        peer.close()
+        following = await gateway.peer()
+        following.refuse((4002, "not yours"), await following.frame(Kind.SUBSCRIBE))
+        with pytest.raises(Reserved):
+            await asyncio.to_thread(subscription.next, 30)
+        await asyncio.to_thread(subscription.close)
+        assert len(connection._engine.reading._intakes) == 1
+        closing = asyncio.create_task(asyncio.to_thread(connection.close))
+        await following.frame(Kind.GOODBYE)
+        following.close()
+        await closing

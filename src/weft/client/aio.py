@@ -17,6 +17,7 @@ from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body, message_frame
 from weft.client.engine import Engine
 from weft.client.keeper import Keeper
+from weft.client.loops import Loops
 from weft.client.options import (
     ConnectOptions,
     Gathering,
@@ -91,7 +92,8 @@ class AsyncConnection:
         self._keeper = keeper
         self._calls = Calls(engine)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._home = Home(self, engine, self._calls, self._own)
+        self._loops = Loops()
+        self._home = Home(self, engine, self._calls, self._own, self._loops)
 
     @property
     def name(self) -> str:
@@ -228,6 +230,7 @@ class AsyncConnection:
         """
         if asyncio.current_task() in self._tasks:
             raise UsageError("a handler cannot wait until it has finished: drain elsewhere")
+        self._loops.finish(asyncio.current_task())
         try:
             await self._calls.drain(timeout)
         finally:
@@ -241,6 +244,7 @@ class AsyncConnection:
         how much. If it is cancelled it stops at once.
         """
         # Before the connection refuses what they say: a handler that is stopped may say goodbye.
+        self._engine.is_closing = True
         self._engine.subscriptions.finish()
         try:
             await stop(self._tasks)

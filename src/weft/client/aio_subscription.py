@@ -12,6 +12,7 @@ from weft.client.calls import Calls
 from weft.client.content import Body
 from weft.client.engine import Engine
 from weft.client.interests import Listening
+from weft.client.loops import Loop, Loops
 from weft.client.options import Wish
 from weft.client.received import Received
 from weft.core.messages import Message
@@ -58,6 +59,7 @@ class Home:
     engine: Engine
     calls: Calls
     own: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
+    loops: Loops
 
 
 class AsyncSubscription:
@@ -65,7 +67,8 @@ class AsyncSubscription:
 
     With a handler, a plain or an async function, its messages are handled one after the other by a
     task that runs while there are any. Without one: `async for message in subscription`. A queue
-    that nobody empties stops the whole connection from reading once it is full.
+    that nobody empties stops the whole connection from reading once it is full. A drain waits for
+    the body of a loop, but not for what is done with a message of next().
     """
 
     def __init__(
@@ -130,19 +133,12 @@ class AsyncSubscription:
 
     def __aiter__(self) -> AsyncIterator[AsyncReceived]:
         self._check_iterable()
-        return self
+        return _AsyncLoop(self._home, self._queue, self._listening)
 
     async def __anext__(self) -> AsyncReceived:
-        queue = self._queue
-        while True:
-            frame = queue.take()
-            if frame is not None:
-                queue.release(frame)
-                return AsyncReceived(frame, self._home.connection)
-            if not await queue.wait():
-                if self._listening.error is not None:
-                    raise self._listening.error
-                raise StopAsyncIteration
+        frame = await _next_frame(self._queue, self._listening)
+        self._queue.release(frame)
+        return AsyncReceived(frame, self._home.connection)
 
     async def __aenter__(self) -> Self:
         return self
@@ -162,12 +158,20 @@ class AsyncSubscription:
     def _start(self) -> None:
         if self._task is None and self._handler is not None:
             self._task = self._home.own(self._handle(self._handler))
+            self._task.add_done_callback(self._stopped)
+
+    def _stopped(self, _: asyncio.Task[None]) -> None:
+        # A handler that cancels its own task ends only that; what came meanwhile is still due.
+        self._task = None
+        if len(self._queue) and not self._home.engine.is_closing:
+            self._start()
 
     async def _handle(self, handler: Handler) -> None:
         queue = self._queue
         connection = self._home.connection
+        engine = self._home.engine
         is_empty = False
-        while not (is_empty or self._home.engine.is_closed):
+        while not (is_empty or engine.is_closing):
             frame = None
             try:
                 frame = queue.take()
@@ -181,10 +185,42 @@ class AsyncSubscription:
                 if _is_told_to_stop(error):
                     raise
                 # What a handler waits for may be cancelled; the handler itself is not.
-                self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
-            if frame is not None:
-                queue.release(frame)
-        self._task = None
+                engine.reporter.handler_failed(", ".join(self.patterns), error)
+            finally:
+                if frame is not None:
+                    queue.release(frame)
+
+
+class _AsyncLoop(Loop):
+    """The iterator of one `async for`."""
+
+    def __init__(self, home: Home, queue: AsyncQueue, listening: Listening) -> None:
+        super().__init__(home.loops, queue.release)
+        self._connection = home.connection
+        self._queue = queue
+        self._listening = listening
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> AsyncReceived:
+        self.finish()
+        frame = self._queue.take()
+        if frame is None:
+            frame = await _next_frame(self._queue, self._listening)
+        self.begin(frame, asyncio.current_task())
+        return AsyncReceived(frame, self._connection)
+
+
+async def _next_frame(queue: AsyncQueue, listening: Listening) -> bytes:
+    while True:
+        frame = queue.take()
+        if frame is not None:
+            return frame
+        if not await queue.wait():
+            if listening.error is not None:
+                raise listening.error
+            raise StopAsyncIteration
 
 
 def _is_told_to_stop(error: BaseException) -> bool:

@@ -55,6 +55,8 @@ class Engine:
         )
         self.line: Line | None = None
         self.opened = asyncio.Event()
+        # Its owner closes it: what came is thrown away, but what was said still leaves.
+        self.is_closing = False
         self.is_closed = False
         self.is_parting = False
         # Between a welcome and a goodbye.
@@ -172,6 +174,7 @@ class Engine:
 
     def refuse(self) -> None:
         """Take nothing more; what is buffered may still leave."""
+        self.is_closing = True
         self.is_closed = True
         self.reading.is_closing = True
         self._cause = self._cause or ConnectionLost("the connection was closed")

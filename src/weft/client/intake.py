@@ -43,7 +43,7 @@ class Intake:
         self._arrived = 0
         self._taken = 0
         self._lock = threading.Lock()
-        self._when_empty: Callable[[], object] | None = None
+        self._when_empty: tuple[Callable[[], object], ...] = ()
 
     @property
     def held_bytes(self) -> int:
@@ -74,18 +74,30 @@ class Intake:
             self._taken += size + count * ITEM_COST_BYTES
         if self.is_full:
             self._ease_if_low()
-        if self._when_empty is not None and self.held_bytes == 0:
-            self._when_empty()
+        # Looked at once: the loop's thread may change it meanwhile.
+        waiting = self._when_empty
+        if waiting and self.held_bytes == 0:
+            for call in waiting:
+                call()
 
     def gap(self, refused: int) -> Gap:
         """The news that so many were refused, counted in as an item without a size."""
         self._arrived += ITEM_COST_BYTES
         return Gap("full", refused)
 
-    def when_empty(self, call: Callable[[], object] | None) -> None:
-        """Call this, on any thread, whenever everything was taken; None calls nothing more."""
-        self._when_empty = call
-        if call is not None and self.held_bytes == 0:
+    def when_empty(self, call: Callable[[], object]) -> None:
+        """Call this, on any thread, whenever everything was taken, until forget() is called."""
+        self._when_empty += (call,)
+        if self.held_bytes == 0:
+            call()
+
+    def forget(self, call: Callable[[], object]) -> None:
+        """Make this call no more."""
+        self._when_empty = tuple(each for each in self._when_empty if each is not call)
+
+    def leave(self) -> None:
+        """Nobody takes anything more: whoever waits for it is let go."""
+        for call in self._when_empty:
             call()
 
     def _ease_if_low(self) -> None:

@@ -45,6 +45,7 @@ class Reading:
         """A reader is gone, and with it its bound."""
         self._intakes.discard(intake)
         self._full.discard(intake)
+        intake.leave()
         self.steer()
 
     def hold(self, intake: Intake) -> None:
@@ -80,12 +81,16 @@ class Reading:
     async def until_taken(self) -> None:
         """Wait until every reader has taken and dealt with what it was given."""
         for intake in list(self._intakes):
+            if intake not in self._intakes:
+                # Its reader has gone while another was waited for.
+                continue
             taken = asyncio.Event()
-            intake.when_empty(functools.partial(self._defer, taken.set))
+            tell = functools.partial(self._defer, taken.set)
+            intake.when_empty(tell)
             try:
                 await taken.wait()
             finally:
-                intake.when_empty(None)
+                intake.forget(tell)
 
     def _eased(self, intake: Intake) -> None:
         # It may have filled up again since it said so; then it has asked to hold again.

@@ -4,6 +4,7 @@ It is the asyncio engine on a loop in a thread of its own. Callbacks run on a se
 they may block and call the connection, or wherever pump() is called.
 """
 
+import threading
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Literal, Self, Unpack, overload
@@ -15,6 +16,7 @@ from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body, message_frame
 from weft.client.engine import Engine
 from weft.client.keeper import Keeper
+from weft.client.loops import Loops
 from weft.client.options import (
     ConnectOptions,
     Gathering,
@@ -213,6 +215,7 @@ class Connection:
         """
         if self._callbacks.is_running_here():
             raise UsageError("a callback cannot wait until it has finished: drain elsewhere")
+        self._loops.finish(threading.get_ident())
         try:
             self._callbacks.run_until(self._background.submit(self._calls.drain(timeout)))
         finally:
@@ -253,7 +256,10 @@ class Connection:
         self._calls = Calls(self._engine)
         self._keeper = Keeper(self._engine, self._addresses)
         self._callbacks = Callbacks(self._engine.reading.intake(0), reporter)
-        self._home = Home(self, self._engine, self._calls, self._background, self._callbacks)
+        self._loops = Loops()
+        self._home = Home(
+            self, self._engine, self._calls, self._background, self._callbacks, self._loops
+        )
         if self._options.on_status is not None:
             reporter.tell = self._callbacks.teller(self._options.on_status)
 

@@ -2,6 +2,7 @@
 
 import functools
 import queue
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from weft.client.callbacks import Callbacks
 from weft.client.calls import Calls
 from weft.client.content import Body
 from weft.client.engine import Engine
+from weft.client.intake import Intake
 from weft.client.interests import Listening
+from weft.client.loops import Loop, Loops
 from weft.client.mailbox import Mailbox
 from weft.client.options import Wish
 from weft.client.received import Received
@@ -60,6 +63,7 @@ class Home:
     calls: Calls
     background: Background
     callbacks: Callbacks
+    loops: Loops
 
 
 class Subscription:
@@ -67,7 +71,8 @@ class Subscription:
 
     With a handler its messages are handled where the connection's callbacks run. Without one:
     `for message in subscription`, on any thread. A queue that nobody empties stops the whole
-    connection from reading once it is full.
+    connection from reading once it is full. A drain waits for the body of a loop, but not for what
+    is done with a message of next().
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class Subscription:
         self._home = home
         self._on_gap = wish.on_gap
         self._is_discarding = False
+        self._is_left = False
         self._refused = 0
         self._listening = Listening(patterns, wish, self)
         self._mailbox: Mailbox | None = None
@@ -125,6 +131,12 @@ class Subscription:
             NotOpen: none will come, because the subscription was closed.
             WeftError: none will come, because the gateway refused the subscription.
         """
+        frame = self.next_frame(timeout)
+        self._intake.release(len(frame))
+        return BlockingReceived(frame, self._home.connection)
+
+    def next_frame(self, timeout: float | None) -> bytes:
+        """The frame of the next message, which still counts as not taken; see next()."""
         mailbox = self._iterable()
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -139,19 +151,19 @@ class Subscription:
                     f"the subscription to {', '.join(self.patterns)} is closed"
                 )
             call, argument = item
-            message = call(argument)
-            if isinstance(message, BlockingReceived):
-                return message
+            frame = call(argument)
+            if isinstance(frame, bytes):
+                return frame
 
     def close(self) -> None:
         """Hear nothing more; what was not taken yet is thrown away."""
         self._is_discarding = True
-        if self._listening.is_open:
+        if not self._is_left:
             self._home.background.run(self._close())
 
     def __iter__(self) -> Iterator[BlockingReceived]:
         self._iterable()
-        return self
+        return _BlockingLoop(self._home, self, self._intake)
 
     def __next__(self) -> BlockingReceived:
         try:
@@ -197,17 +209,18 @@ class Subscription:
         self._leave()
 
     def _leave(self) -> None:
+        self._is_left = True
         self._home.engine.unlisten(self._listening)
         if self._mailbox is not None:
             self._home.engine.reading.leave(self._intake)
 
     # What is called where messages are taken.
 
-    def _receive(self, frame: bytes) -> BlockingReceived | None:
-        self._intake.release(len(frame))
+    def _receive(self, frame: bytes) -> bytes | None:
         if self._is_discarding:
+            self._intake.release(len(frame))
             return None
-        return BlockingReceived(frame, self._home.connection)
+        return frame
 
     def _handle(self, handler: Handler, frame: bytes) -> None:
         try:
@@ -233,3 +246,24 @@ class Subscription:
         if self._mailbox is None:
             raise UsageError("a subscription with a handler is not iterated over")
         return self._mailbox
+
+
+class _BlockingLoop(Loop):
+    """The iterator of one `for`."""
+
+    def __init__(self, home: Home, subscription: Subscription, intake: Intake) -> None:
+        super().__init__(home.loops, lambda frame: intake.release(len(frame)))
+        self._connection = home.connection
+        self._subscription = subscription
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> BlockingReceived:
+        self.finish()
+        try:
+            frame = self._subscription.next_frame(None)
+        except NotOpen:
+            raise StopIteration from None
+        self.begin(frame, threading.get_ident())
+        return BlockingReceived(frame, self._connection)

@@ -8,7 +8,7 @@ import pytest
 from weft.client.callbacks import NEWS_MAX, Callbacks
 from weft.client.intake import Intake
 from weft.client.status import Reporter, Status, What
-from weft.errors import UsageError
+from weft.errors import NotOpen, UsageError
 
 
 class Tap:
@@ -150,6 +150,63 @@ def test_waiting_for_a_result_ends_when_it_comes_from_elsewhere() -> None:
     thread.start()
     assert pumped.run_until(result) == "done elsewhere"
     thread.join(30)
+
+
+def test_waiting_for_a_result_ends_though_another_thread_pumps() -> None:
+    pumped = callbacks()
+    result: concurrent.futures.Future[str] = concurrent.futures.Future()
+    got: concurrent.futures.Future[str] = concurrent.futures.Future()
+    threads = [
+        threading.Thread(target=pumped.pump, args=(None,)),
+        threading.Thread(target=lambda: got.set_result(pumped.run_until(result))),
+    ]
+    for thread in threads:
+        thread.start()
+    result.set_result("done elsewhere")
+    assert got.result(30) == "done elsewhere"
+    # Whoever pumps is not woken by what is not for it.
+    pumped.put(lambda _: None, None)
+    for thread in threads:
+        thread.join(30)
+
+
+def test_a_pump_does_not_wait_for_the_callback_of_another() -> None:
+    pumped = callbacks()
+    began, go = threading.Event(), threading.Event()
+
+    def block(_: None) -> None:
+        began.set()
+        assert go.wait(30)
+
+    pumped.put(block, None)
+    thread = threading.Thread(target=pumped.pump, args=(None,))
+    thread.start()
+    assert began.wait(30)
+    pumped.put(lambda _: None, None)
+    assert pumped.pump(0) == 0
+    go.set()
+    thread.join(30)
+    assert pumped.pump(None) == 1
+
+
+def test_pumping_is_not_cut_short_by_what_was_pumped_before() -> None:
+    pumped = callbacks()
+    ran = threading.Event()
+    pumped.put(lambda _: None, None)
+    assert pumped.pump(0) == 1
+    thread = threading.Thread(target=lambda: ran.set() if pumped.pump(None) == 1 else None)
+    thread.start()
+    pumped.put(lambda _: None, None)
+    assert ran.wait(30)
+    thread.join(30)
+
+
+def test_a_result_that_never_comes_because_of_the_end_is_not_open() -> None:
+    pumped = callbacks()
+    result: concurrent.futures.Future[str] = concurrent.futures.Future()
+    result.cancel()
+    with pytest.raises(NotOpen, match="closed meanwhile"):
+        pumped.run_until(result)
 
 
 def test_what_is_left_when_a_callback_breaks_off_is_run_by_the_next_pump() -> None:

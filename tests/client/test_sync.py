@@ -321,3 +321,43 @@ def test_what_was_done_is_counted(gateway: str) -> None:
     with Connection(gateway) as connection:
         connection.publish("a", b"x" * 1000, acknowledge=True)
         assert connection.statistics.sent_bytes > 1000
+
+
+def test_draining_while_another_thread_pumps_ends(gateway: str) -> None:
+    connection = Connection(gateway, callbacks="pumped")
+    seen: list[bytes] = []
+    connection.subscribe("a", lambda message: seen.append(message.payload))
+    connection.publish("a", b"1")
+
+    def pump() -> None:
+        while connection.is_connected:
+            connection.pump(0.01)
+
+    pumping = threading.Thread(target=pump)
+    pumping.start()
+    connection.drain(30)
+    pumping.join(30)
+    assert seen == [b"1"]
+
+
+def test_draining_while_another_thread_closes_says_so(gateway: str) -> None:
+    connection = Connection(gateway)
+    subscription = connection.subscribe("a")
+    ended = connection.subscribe("b")
+    connection.publish("a", b"which nobody takes")
+    errors: list[BaseException] = []
+
+    def drain() -> None:
+        try:
+            connection.drain(30)
+        except BaseException as error:
+            errors.append(error)
+
+    draining = threading.Thread(target=drain)
+    draining.start()
+    # Nothing more comes: so the drain waits for the message now.
+    assert list(ended) == []
+    connection.close()
+    draining.join(30)
+    assert [type(error) for error in errors] == [NotOpen]
+    assert not subscription.is_open

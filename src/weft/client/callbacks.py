@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 from weft.client.intake import Intake
 from weft.client.mailbox import Item
 from weft.client.status import Reporter, Status, StatusCallback
-from weft.errors import UsageError
+from weft.errors import NotOpen, UsageError
 
 _Result = TypeVar("_Result")
 
@@ -30,12 +31,13 @@ class Callbacks:
         self._due: deque[Item | None] = deque()
         self._news = 0
         self._news_lock = threading.Lock()
-        # Set if something may be due: so whoever puts a hundred calls wakes the runner once.
-        self._arrived = threading.Event()
+        self._changed = threading.Condition(threading.Lock())
+        # Whoever puts a hundred calls wakes those who wait once. It is set before they look for
+        # the last time, so that whoever puts may read it without the lock.
+        self._is_anyone_asleep = False
         self._thread: threading.Thread | None = None
         # Only one thread at a time runs callbacks; this is its number.
         self._runner: int | None = None
-        self._turn = threading.Lock()
 
     def start(self, name: str | None) -> None:
         """Begin to run callbacks on a thread of this name; without one they wait for pump()."""
@@ -47,8 +49,8 @@ class Callbacks:
     def put(self, call: Callable[[Any], object], argument: object) -> None:
         """Put a call that the intake has admitted."""
         self._due.append((call, argument))
-        if not self._arrived.is_set():
-            self._arrived.set()
+        if self._is_anyone_asleep:
+            self._wake()
 
     def put_news(self, call: Callable[[Any], object], argument: object) -> None:
         """Put a call that no intake counts; if too many wait already, only count it."""
@@ -76,12 +78,19 @@ class Callbacks:
         return self._pump(timeout)
 
     def run_until(self, future: concurrent.futures.Future[_Result]) -> _Result:
-        """Wait for a result, and if this connection is pumped by hand, pump meanwhile."""
+        """Wait for a result, and if this connection is pumped by hand, pump meanwhile.
+
+        Raises:
+            NotOpen: another thread closed the connection first.
+        """
         if self._thread is None:
-            future.add_done_callback(lambda _: self._arrived.set())
+            future.add_done_callback(lambda _: self._wake())
             while not future.done():
-                self._pump(None)
-        return future.result()
+                self._pump(None, future.done)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise NotOpen("the connection was closed meanwhile") from None
 
     def teller(self, on_status: StatusCallback) -> StatusCallback:
         """A status callback that is run here instead of where the status arises."""
@@ -103,7 +112,7 @@ class Callbacks:
     def stop(self) -> None:
         """End, once what is due has run; a callback that stops its own runner does not wait."""
         self._due.append(None)
-        self._arrived.set()
+        self._wake()
         if self._thread is not None and not self.is_running_here():
             self._thread.join(STOP_S)
 
@@ -111,8 +120,6 @@ class Callbacks:
         self._runner = threading.get_ident()
         due = self._due
         while True:
-            # Cleared before looking: what comes after the look sets it again.
-            self._arrived.clear()
             while due:
                 item = due.popleft()
                 if item is None:
@@ -123,18 +130,38 @@ class Callbacks:
                 except BaseException as error:
                     # Not even sys.exit() may end this thread: every later callback would wait.
                     self._reporter.handler_failed("the connection", error)
-            self._arrived.wait()
+            with self._changed:
+                self._wait(lambda: bool(due), None)
 
-    def _pump(self, timeout: float | None) -> int:
-        with self._turn:
+    def _pump(self, timeout: float | None, is_over: Callable[[], bool] = lambda: False) -> int:
+        with self._changed:
+            # While another thread runs callbacks there is nothing to do for this one.
+            self._wait(lambda: is_over() or (bool(self._due) and self._runner is None), timeout)
+            if self._runner is not None:
+                return 0
             self._runner = threading.get_ident()
-            try:
-                if not self._due:
-                    self._arrived.wait(timeout)
-                self._arrived.clear()
-                return self._run_due()
-            finally:
-                self._runner = None
+        try:
+            return self._run_due()
+        finally:
+            self._runner = None
+            self._wake()
+
+    def _wait(self, is_ready: Callable[[], bool], timeout: float | None) -> None:
+        """Wait, with the lock held, until there is something to do or the time is over."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self._is_anyone_asleep = True
+            if is_ready():
+                return
+            left_s = None if deadline is None else deadline - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                return
+            self._changed.wait(left_s)
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._is_anyone_asleep = False
+            self._changed.notify_all()
 
     def _run_due(self) -> int:
         # What comes meanwhile is for the next call: this one must come to an end.

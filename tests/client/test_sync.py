@@ -1,10 +1,11 @@
+import os
 import threading
 from typing import Any
 
 import pytest
 
 from weft.client.status import Status, What
-from weft.client.sync import BlockingReceived, Connection
+from weft.client.sync import BlockingReceived, Connection, Subscription
 from weft.core.messages import Message
 from weft.errors import (
     BadOption,
@@ -361,3 +362,44 @@ def test_draining_while_another_thread_closes_says_so(gateway: str) -> None:
     draining.join(30)
     assert [type(error) for error in errors] == [NotOpen]
     assert not subscription.is_open
+
+
+# Later Pythons warn of what this shows.
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_that_is_forked_off_cannot_use_it(gateway: str) -> None:
+    with Connection(gateway, callbacks="pumped") as connection:
+        subscription = connection.subscribe("a")
+        child = os.fork()
+        if child == 0:
+            in_forked_process(connection, subscription)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        # It goes on where it was opened.
+        connection.publish("a", b"here")
+        assert subscription.next(30).payload == b"here"
+
+
+def in_forked_process(connection: Connection, subscription: Subscription) -> None:
+    """Try everything; the exit code says how many calls were not refused."""
+    answered = 1
+    try:
+        calls: list[Any] = [
+            lambda: connection.publish("a", b""),
+            lambda: connection.publish("a", b"", acknowledge=True),
+            lambda: connection.send_request("a", b""),
+            lambda: connection.subscribe("b"),
+            subscription.next,
+            lambda: connection.pump(None),
+            connection.flush,
+            connection.drain,
+        ]
+        answered = len(calls)
+        for call in calls:
+            try:
+                call()
+            except NotOpen as error:
+                answered -= "another process" in str(error)
+        subscription.close()
+        connection.close()
+    finally:
+        os._exit(answered)

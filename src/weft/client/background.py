@@ -1,8 +1,14 @@
-"""One event loop in one daemon thread, for callers that have none."""
+"""One event loop in one daemon thread, for callers that have none.
+
+A process that is forked off has a copy of the loop but not the thread, and locks that the thread
+may have held: there nothing is run, or waited for.
+"""
 
 import asyncio
 import concurrent.futures
+import os
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
@@ -12,6 +18,8 @@ _Result = TypeVar("_Result")
 
 # How long the thread may take to end when it is told to.
 STOP_S = 10.0
+
+OPENED_ELSEWHERE = "the connection was opened in another process"
 
 
 class Background:
@@ -23,6 +31,9 @@ class Background:
         self._stopping = asyncio.Event()
         self._lock = threading.Lock()
         self._is_stopped = False
+        self._is_copy = False
+        self._on_fork: list[Callable[[], object]] = []
+        _all.add(self)
         # A daemon: a program that forgets to close still ends.
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
@@ -34,8 +45,11 @@ class Background:
         """Begin a coroutine.
 
         Raises:
-            NotOpen: the loop was stopped.
+            NotOpen: the loop was stopped, or is that of another process.
         """
+        if self._is_copy:
+            work.close()
+        self.check()
         with self._lock:
             if self._is_stopped:
                 work.close()
@@ -46,7 +60,7 @@ class Background:
         """Run a coroutine to its end, and wait for it; an interrupted wait cancels it.
 
         Raises:
-            NotOpen: the loop was stopped.
+            NotOpen: the loop was stopped, or is that of another process.
         """
         future = self.submit(work)
         try:
@@ -57,20 +71,43 @@ class Background:
             future.cancel()
             raise
 
+    def check(self) -> None:
+        """Refuse to be used by a process that was forked off.
+
+        Raises:
+            NotOpen: it is.
+        """
+        if self._is_copy:
+            raise NotOpen(OPENED_ELSEWHERE)
+
+    def on_fork(self, call: Callable[[], object]) -> None:
+        """Call this in every process that is forked off, before anything else runs there."""
+        self._on_fork.append(call)
+
     def defer(self, call: Callable[..., object], *arguments: object) -> None:
         """Make a call on the loop, soon; after the end there is nothing left to call."""
+        if self._is_copy:
+            return
         with self._lock:
             if not self._is_stopped:
                 self._loop.call_soon_threadsafe(call, *arguments)
 
     def stop(self) -> None:
         """End the loop, cancel what still runs on it, and wait for the thread."""
+        if self._is_copy:
+            return
         with self._lock:
             if self._is_stopped:
                 return
             self._is_stopped = True
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(STOP_S)
+
+    def forked(self) -> None:
+        """This process is a copy of the one that has the thread."""
+        self._is_copy = True
+        for call in self._on_fork:
+            call()
 
     def _main(self) -> None:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -87,3 +124,15 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
+
+
+_all: weakref.WeakSet[Background] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for background in list(_all):
+        background.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -47,7 +47,7 @@ class Outgoing:
         self._in_flight = 0
         self._is_awake = False
         self._is_dropping = False
-        self._is_closed = False
+        self._refusal = ""
 
     @property
     def held_bytes(self) -> int:
@@ -92,8 +92,8 @@ class Outgoing:
         if cost > self.body_limit_bytes or cost > self._limit:
             self.check(frame)
         with self._room:
-            if self._is_closed:
-                raise NotOpen("the connection is closed")
+            if self._refusal:
+                raise NotOpen(self._refusal)
             if self._held + self._in_flight + cost > self._limit:
                 return False
             self._is_dropping = False
@@ -184,8 +184,13 @@ class Outgoing:
     def close(self) -> None:
         """Take nothing more; whoever waits for room is told so."""
         with self._room:
-            self._is_closed = True
+            self._refusal = "the connection is closed"
             self._room.notify_all()
+
+    def forked(self, refusal: str) -> None:
+        """This process is a copy that nobody sends for; a thread it lacks may have the lock."""
+        self._room = threading.Condition(threading.Lock())
+        self._refusal = refusal
 
     def is_full(self, waited_s: float = 0.0) -> Overloaded:
         """The error that says so."""
@@ -204,7 +209,7 @@ class Outgoing:
 
     def _has_room(self, cost: int) -> bool:
         # A closed buffer ends the wait: the next offer() then says that it is closed.
-        return self._is_closed or self._held + self._in_flight + cost <= self._limit
+        return bool(self._refusal) or self._held + self._in_flight + cost <= self._limit
 
     def _take_chunk(self) -> bytes:
         size = 0

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Literal, Self, Unpack, overload
 
 from weft.client.address import DEFAULT_ADDRESS, addresses_from
-from weft.client.background import Background
+from weft.client.background import OPENED_ELSEWHERE, Background
 from weft.client.callbacks import Callbacks
 from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body, message_frame
@@ -37,6 +37,7 @@ __all__ = ["BlockingReceived", "Connection", "Subscription"]
 class Connection:
     """A connection to a gateway that comes back by itself; any thread may use it.
 
+    A process that is forked off cannot: there every call raises NotOpen, and close() does nothing.
     With `callbacks="pumped"` handlers and the status callback run only within pump().
     """
 
@@ -204,6 +205,7 @@ class Connection:
         Raises:
             UsageError: the connection was not made with `callbacks="pumped"`.
         """
+        self._background.check()
         return self._callbacks.pump(timeout)
 
     def drain(self, timeout: float | None = None) -> None:
@@ -232,7 +234,7 @@ class Connection:
         try:
             self._background.run(self._keeper.close())
         except NotOpen:
-            # It was closed before, or another thread was faster.
+            # It was closed before, another thread was faster, or this is a process forked off.
             return
         self._callbacks.stop()
         self._background.stop()
@@ -256,6 +258,7 @@ class Connection:
         self._calls = Calls(self._engine)
         self._keeper = Keeper(self._engine, self._addresses)
         self._callbacks = Callbacks(self._engine.reading.intake(0), reporter)
+        self._background.on_fork(lambda: self._outgoing.forked(OPENED_ELSEWHERE))
         self._loops = Loops()
         self._home = Home(
             self, self._engine, self._calls, self._background, self._callbacks, self._loops

@@ -1,5 +1,6 @@
 """A subscription of the blocking face, and the messages it receives."""
 
+import contextlib
 import functools
 import queue
 import threading
@@ -138,6 +139,7 @@ class Subscription:
     def next_frame(self, timeout: float | None) -> bytes:
         """The frame of the next message, which still counts as not taken; see next()."""
         mailbox = self._iterable()
+        self._home.background.check()
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
@@ -159,7 +161,9 @@ class Subscription:
         """Hear nothing more; what was not taken yet is thrown away."""
         self._is_discarding = True
         if not self._is_left:
-            self._home.background.run(self._close())
+            # With the connection, or in a process that has none, it is closed already.
+            with contextlib.suppress(NotOpen):
+                self._home.background.run(self._close())
 
     def __iter__(self) -> Iterator[BlockingReceived]:
         self._iterable()

@@ -13,6 +13,8 @@ from weft.errors import BadOption
         ("tls://gateway:443", Address("gateway", 443, True)),
         ("[::1]:99", Address("::1", 99, False)),
         ("tls://[::1]", Address("::1", 7411, True)),
+        ("gateway.example.:80", Address("gateway.example.", 80, False)),
+        ("bücher.example", Address("bücher.example", 7411, False)),
     ],
 )
 def test_an_address_is_a_host_and_a_port(text: str, address: Address) -> None:
@@ -30,7 +32,22 @@ def test_several_come_as_a_list_or_with_commas() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a:", "a:0", "a:65536", "a:x", "a:¹", ":80", "http://a:80", "a:80/x", "u@a:80", "::1"],
+    [
+        *[
+            "",
+            "a:",
+            "a:0",
+            "a:65536",
+            "a:x",
+            "a:¹",
+            ":80",
+            "http://a:80",
+            "a:80/x",
+            "u@a:80",
+            "::1",
+        ],
+        *["a..b", "a..b:80", "x" * 64, "a\0b:80"],
+    ],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(BadOption, match="address"):

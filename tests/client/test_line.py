@@ -133,3 +133,9 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(certificates: Pa
     async with await tls_server(certificates) as server:
         with pytest.raises(Unreachable, match="certificate verify failed"):
             await dial(address_of(server, is_tls=True), None, Owner())
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64, "a\0b"])
+async def test_a_name_that_cannot_be_looked_up_is_unreachable(host: str) -> None:
+    with pytest.raises(Unreachable, match="no gateway answers"):
+        await dial(Address(host, 7411, False), None, Owner())

@@ -146,6 +146,7 @@ def test_a_refusal_ends_the_session_before_it_began() -> None:
         welcome(inbox=""),
         welcome(ping_s=0.0),
         welcome(ping_s=float("nan")),
+        welcome(ping_s=float("inf")),
         welcome(body_limit=0),
         welcome(body_limit=1 << 31),
     ],

@@ -46,6 +46,8 @@ def _address(text: str) -> Address:
     host, port = _host_and_port(rest)
     if not host or "/" in rest or "@" in rest:
         raise BadOption(f"address {shortened(text)} is not host:port")
+    if not _is_name(host):
+        raise BadOption(f"address {shortened(text)} has a host that cannot be a name")
     if not port.isascii() or not port.isdecimal() or not 0 < int(port) < 65536:
         raise BadOption(f"address {shortened(text)} has no port in 1 … 65535")
     return Address(host, int(port), scheme == "tls")
@@ -60,3 +62,12 @@ def _host_and_port(text: str) -> tuple[str, str]:
         return text, str(DEFAULT_PORT)
     # A bare IPv6 address has colons of its own; only brackets tell where its port begins.
     return ("", port) if ":" in host else (host, port)
+
+
+def _is_name(host: str) -> bool:
+    try:
+        # As it is encoded to be looked up: no label may be empty, or over 63 bytes.
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return host.isprintable()

@@ -104,6 +104,7 @@ async def dial(address: Address, tls: ssl.SSLContext | None, owner: Owner) -> Li
         _, line = await loop.create_connection(
             lambda: Line(address, owner), address.host, address.port, ssl=context
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        # A ValueError is a name that cannot even be looked up.
         raise Unreachable(f"no gateway answers at {address}: {error}") from error
     return line

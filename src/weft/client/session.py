@@ -5,6 +5,7 @@ begin() starts the next one, end() says who waited in vain. Any split of the byt
 events, and whole frames before a bad one always count.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -274,7 +275,7 @@ class Session:
             raise BadGreeting(f"the gateway's welcome cannot be understood: {error}") from error
         if version != VERSION:
             raise BadGreeting(f"the gateway speaks version {version}, this client {VERSION}")
-        if not (self.inbox and self.ping_s > 0):
+        if not (self.inbox and 0 < self.ping_s < math.inf):
             raise BadGreeting(f"an inbox {self.inbox!r} and pings after {self.ping_s} s cannot be")
         if not 0 < self.body_limit_bytes <= BODY_LIMIT_MAX_BYTES:
             raise BadGreeting(f"a body limit of {self.body_limit_bytes} bytes cannot be")

@@ -122,6 +122,7 @@ def test_withdrawn_ones_are_taken_back_and_never_asked_for_again() -> None:
     listening = town.add("a", "b")
     town.asked()
     town.subscriptions.withdraw()
+    town.subscriptions.withdraw()
     assert [frame.kind for frame in town.asked()] == [Kind.UNSUBSCRIBE]
     assert town.subscriptions.ask_again() == b""
     assert not sink(listening).is_ended

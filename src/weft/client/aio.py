@@ -166,7 +166,8 @@ class AsyncConnection:
         """Publish a message; `not_back` keeps it from this connection's own subscriptions.
 
         It returns once the message is buffered, or, with `acknowledge`, once the gateway has taken
-        it: then with the identity that it was given.
+        it: then with the identity that it was given. While there is room in the buffer it does not
+        let other tasks run, and nothing is sent until they do.
 
         Raises:
             BadSubject: the subject or the reply is not one that can be published to.
@@ -225,8 +226,11 @@ class AsyncConnection:
         """Ask for nothing more, let handlers and loops finish what came, and close.
 
         Raises:
-            TimedOut: it could not all be done in time; the connection is closed all the same.
-            UsageError: a handler waits for itself to finish.
+            TimedOut: it could not all be done in time.
+            ConnectionLost: the connection was lost meanwhile, and with it what was still to come.
+            Overloaded: the gateway does not even read what takes the subscriptions back.
+            NotOpen: it is closed already, or was meanwhile.
+            UsageError: a handler would wait for itself; only then it stays open.
         """
         if asyncio.current_task() in self._tasks:
             raise UsageError("a handler cannot wait until it has finished: drain elsewhere")

@@ -88,8 +88,9 @@ class Subscriptions:
         Raises:
             Overloaded: the gateway does not read.
         """
+        was_withdrawn = self._is_withdrawn
         self._is_withdrawn = True
-        if self.is_asking:
+        if self.is_asking and not was_withdrawn:
             for listening in self.interests:
                 frame = unsubscribe_frame(listening.patterns, listening.group)
                 self._outgoing.put_control(frame)

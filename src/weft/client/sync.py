@@ -212,8 +212,11 @@ class Connection:
         """Ask for nothing more, let callbacks and loops finish what came, and close.
 
         Raises:
-            TimedOut: it could not all be done in time; the connection is closed all the same.
-            UsageError: a callback waits for itself to finish.
+            TimedOut: it could not all be done in time.
+            ConnectionLost: the connection was lost meanwhile, and with it what was still to come.
+            Overloaded: the gateway does not even read what takes the subscriptions back.
+            NotOpen: it is closed already, or was meanwhile.
+            UsageError: a callback would wait for itself; only then it stays open.
         """
         if self._callbacks.is_running_here():
             raise UsageError("a callback cannot wait until it has finished: drain elsewhere")

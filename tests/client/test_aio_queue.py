@@ -59,6 +59,18 @@ async def test_whoever_takes_is_told_once_until_there_is_nothing_left() -> None:
     assert town.news == 2
 
 
+async def test_whoever_stops_taking_is_told_of_what_comes_next() -> None:
+    town = Town()
+    town.queue.put(FRAME)
+    town.queue.put(FRAME)
+    town.take()
+    assert town.queue.pause()
+    town.take()
+    assert not town.queue.pause()
+    town.queue.put(FRAME)
+    assert town.news == 2
+
+
 async def test_a_gap_is_told_in_its_place() -> None:
     town = Town()
     town.queue.put(FRAME)

@@ -142,8 +142,10 @@ async def test_a_handler_that_cancels_its_own_task_gets_the_next(gateway: str) -
     connection.subscribe("a", handle)
     for number in range(3):
         await connection.publish("a", b"%d" % number)
+    await connection.flush()
+    await connection.publish("a", b"after a pause")
     await connection.drain()
-    assert seen == [b"0", b"1", b"2"]
+    assert seen == [b"0", b"1", b"2", b"after a pause"]
 
 
 async def test_a_gap_callback_that_raises_is_reported_too(running: Any) -> None:

@@ -32,9 +32,6 @@ class AsyncQueue:
         self._done = 0
         self._done_bytes = 0
 
-    def __len__(self) -> int:
-        return len(self._items)
-
     def put(self, frame: bytes) -> None:
         """A message came."""
         if self.is_ended:
@@ -91,6 +88,11 @@ class AsyncQueue:
         self._done_bytes += len(frame)
         if self._done == _RELEASED_TOGETHER or not self._items or self._done_bytes > _MUCH_BYTES:
             self._hand_in()
+
+    def pause(self) -> bool:
+        """Nobody takes for now: tell of what comes next; True if there is something already."""
+        self._is_idle = not self._items
+        return not self._is_idle
 
     async def wait(self) -> bool:
         """Wait until there is something to take; False if nothing more comes."""

@@ -163,7 +163,7 @@ class AsyncSubscription:
     def _stopped(self, _: asyncio.Task[None]) -> None:
         # A handler that cancels its own task ends only that; what came meanwhile is still due.
         self._task = None
-        if len(self._queue) and not self._home.engine.is_closing:
+        if self._queue.pause() and not self._home.engine.is_closing:
             self._start()
 
     async def _handle(self, handler: Handler) -> None:

@@ -101,6 +101,24 @@ async def test_a_welcome_that_is_read_too_late_by_a_busy_program_counts(
         await gateway.part(connection)
 
 
+async def test_a_gateway_that_welcomes_and_hangs_up_at_once_was_reached(
+    scripted: Scripted,
+) -> None:
+    async with scripted() as gateway:
+        statuses = Statuses()
+        connecting = asyncio.ensure_future(
+            connect(gateway.address, on_status=statuses.put, **QUICK)
+        )
+        peer = await gateway.stranger()
+        peer.welcome()
+        peer.close()
+        stand_still(0.01)
+        connection = await connecting
+        await statuses.wait_for(What.DISCONNECTED)
+        await gateway.peer()
+        await gateway.part(connection)
+
+
 async def test_an_attempt_that_is_given_up_leaves_no_line(scripted: Scripted) -> None:
     async with scripted() as gateway:
         connecting = asyncio.ensure_future(connect(gateway.address))

@@ -178,11 +178,12 @@ class Keeper:
         except BaseException:
             line.abort()
             raise
+        if line.welcomed.done():
+            return
         if line.ended.done():
             raise engine.cause(line)
-        if not line.welcomed.done():
-            line.abort()
-            raise TimeoutError
+        line.abort()
+        raise TimeoutError
 
     async def _part(self) -> None:
         engine = self._engine

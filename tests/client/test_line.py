@@ -62,7 +62,9 @@ async def test_where_nobody_listens_is_unreachable() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = Address("127.0.0.1", taken.getsockname()[1], False)
-        with pytest.raises(Unreachable, match=f"no gateway answers at {address}"):
+        with pytest.raises(
+            Unreachable, match=f"no gateway answers at {address}: Connection refused$"
+        ):
             await dial(address, None, Owner())
 
 
@@ -131,7 +133,19 @@ async def test_a_tls_address_is_spoken_to_through_tls(certificates: Path) -> Non
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(certificates: Path) -> None:
     async with await tls_server(certificates) as server:
-        with pytest.raises(Unreachable, match="certificate verify failed"):
+        with pytest.raises(Unreachable, match="cannot be trusted: self-signed"):
+            await dial(address_of(server, is_tls=True), None, Owner())
+
+
+async def plain(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_where_no_tls_is_spoken_is_said() -> None:
+    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        with pytest.raises(Unreachable, match="no TLS is spoken at tls://127"):
             await dial(address_of(server, is_tls=True), None, Owner())
 
 

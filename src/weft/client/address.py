@@ -70,4 +70,4 @@ def _is_name(host: str) -> bool:
         host.encode("idna")
     except UnicodeError:
         return False
-    return host.isprintable()
+    return host.isprintable() and " " not in host

@@ -95,7 +95,7 @@ class Keeper:
         errors: list[WeftError] = []
         for address in self._addresses:
             try:
-                return await self._attempt(address)
+                return await self._attempt(address, is_raised=True)
             except WeftError as error:
                 errors.append(error)
                 self._turn_to_next()
@@ -146,8 +146,8 @@ class Keeper:
             if is_refused:
                 delay_s = self._options.backoff_cap_s
 
-    async def _attempt(self, address: Address) -> Line:
-        """Dial and greet one gateway."""
+    async def _attempt(self, address: Address, *, is_raised: bool = False) -> Line:
+        """Dial and greet one gateway; `is_raised` says that our caller will hear of a failure."""
         self._attempts += 1
         limit_s = self._options.connect_timeout_s
         deadline = self._engine.loop.time() + limit_s
@@ -156,11 +156,11 @@ class Keeper:
                 line = await dial(address, self._options.tls, self._engine)
             await self._greet(line, deadline)
         except WeftError as error:
-            self._report_failure(error)
+            self._report_failure(error, is_raised)
             raise
         except TimeoutError as error:
             late = Unreachable(f"{address} did not answer within {limit_s} s")
-            self._report_failure(late)
+            self._report_failure(late, is_raised)
             raise late from error
         self._attempts = 0
         return line
@@ -216,11 +216,10 @@ class Keeper:
         detail = f"attempt {self._attempts + 1} to reach {names} in {delay_s:.3f} s"
         self._engine.reporter.report(Status(What.RECONNECTING, detail))
 
-    def _report_failure(self, error: WeftError) -> None:
+    def _report_failure(self, error: WeftError, is_raised: bool) -> None:
         what = What.FAILED if _is_passing(error) else What.REFUSED
-        self._engine.reporter.report(
-            Status(what, f"attempt {self._attempts} to connect failed", error)
-        )
+        status = Status(what, f"attempt {self._attempts} to connect failed", error)
+        self._engine.reporter.report(status, is_raised=is_raised)
 
 
 def _is_passing(error: WeftError) -> bool:

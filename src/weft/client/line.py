@@ -1,6 +1,7 @@
 """One TCP or TLS connection to a gateway: bytes both ways, and how it ended."""
 
 import asyncio
+import os
 import ssl
 from typing import Protocol, cast
 
@@ -104,7 +105,20 @@ async def dial(address: Address, tls: ssl.SSLContext | None, owner: Owner) -> Li
         _, line = await loop.create_connection(
             lambda: Line(address, owner), address.host, address.port, ssl=context
         )
+    except ssl.SSLCertVerificationError as error:
+        why = f"the certificate of {address} cannot be trusted: {error.verify_message}"
+        raise Unreachable(why) from error
+    except ssl.SSLError as error:
+        raise Unreachable(f"no TLS is spoken at {address}: {error.reason}") from error
     except (OSError, ValueError) as error:
         # A ValueError is a name that cannot even be looked up.
-        raise Unreachable(f"no gateway answers at {address}: {error}") from error
+        raise Unreachable(f"no gateway answers at {address}: {_reason(error)}") from error
     return line
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Why, without the number: loops word the same error differently."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None or number < 0:
+        return str(error) or "it hung up"
+    return os.strerror(number)

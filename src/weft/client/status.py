@@ -88,9 +88,12 @@ class Reporter:
     tell: StatusCallback | None = None
     statistics: Statistics = field(default_factory=Statistics)
 
-    def report(self, status: Status) -> None:
-        """Log a status and pass it on; a callback that raises is logged and heard no less."""
-        self._log(status)
+    def report(self, status: Status, *, is_raised: bool = False) -> None:
+        """Log a status and pass it on; a callback that raises is logged and heard no less.
+
+        What is raised, too, is no warning: whoever catches it decides.
+        """
+        self._log(status, is_raised)
         if self.tell is None:
             return
         try:
@@ -102,13 +105,13 @@ class Reporter:
         """Say that a callback raised, which ends neither the connection nor the subscription."""
         self.report(Status(What.HANDLER, f"the handler of {subject} raised {error!r}", error))
 
-    def _log(self, status: Status) -> None:
+    def _log(self, status: Status, is_raised: bool) -> None:
         if status.what is What.HANDLER:
             self.logger.error("%s: %s", self.label, status.detail, exc_info=status.error)
-        elif status.what in _LOUD:
+        elif status.what in _LOUD and not is_raised:
             self.logger.warning("%s: %s", self.label, _sentence(status))
         else:
-            self.logger.info("%s: %s", self.label, status.detail)
+            self.logger.info("%s: %s", self.label, _sentence(status))
 
 
 def _sentence(status: Status) -> str:

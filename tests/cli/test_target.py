@@ -96,8 +96,7 @@ def test_what_is_dropped_is_remembered() -> None:
 @pytest.mark.parametrize("command", [["pub", "a.b", "x"], ["status"], ["bench"]])
 def test_a_host_that_cannot_be_is_a_mistake(run_here: Run, command: list[str], host: str) -> None:
     done = run_here(*command, "--gateway", f"{host}:7655")
-    assert done.stderr.startswith("weft: bad option: ")
-    assert done.stderr.endswith(" is not the name or address of a host\n")
+    assert done.stderr.startswith("weft: bad option: address ")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 

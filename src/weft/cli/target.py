@@ -12,10 +12,9 @@ import click
 import weft
 from weft.cli import output
 from weft.cli.shown import printable
-from weft.client.address import addresses_from
 from weft.client.aio import Connecting
 from weft.client.status import Status, StatusCallback, What
-from weft.errors import BadOption, ConnectionLost, Overloaded, Refused, WeftError, shortened
+from weft.errors import BadOption, ConnectionLost, Overloaded, Refused, WeftError
 
 DEFAULT_GATEWAY = "127.0.0.1:7411"
 DEFAULT_SERVICE = "default"
@@ -124,29 +123,10 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_target
 
 
-def _checked_gateway(_: click.Context, __: click.Parameter, value: str) -> str:
-    """Refuse what no host can be called: to look it up would fail in some other place and way."""
-    for address in addresses_from(value):
-        if not _can_be_host(address.host):
-            raise BadOption(
-                f"--gateway: {shortened(address.host)} is not the name or address of a host"
-            )
-    return value
-
-
-def _can_be_host(name: str) -> bool:
-    try:
-        name.encode("idna")
-    except UnicodeError:
-        return False
-    return name.isprintable() and " " not in name
-
-
 _OPTIONS = (
     click.option(
         "--gateway",
         metavar="HOST:PORT",
-        callback=_checked_gateway,
         envvar="WEFT_GATEWAY",
         default=DEFAULT_GATEWAY,
         show_default=True,

@@ -358,3 +358,10 @@ async def test_a_cancelled_close_stops_the_handlers_and_the_connection(gateway: 
     go.set()
     await connection.close()
     assert not connection.is_connected
+
+
+async def test_a_connection_shows_where_it_is(gateway: str) -> None:
+    async with connect(gateway, service="weather", name="me.1") as connection:
+        open_form = f"<AsyncConnection me.1 of weather, at {connection.gateway}, tcp://{gateway}>"
+        assert repr(connection) == open_form
+    assert repr(connection) == "<AsyncConnection me.1 of weather, closed>"

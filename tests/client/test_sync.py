@@ -32,6 +32,14 @@ def test_a_connection_knows_its_name_and_ends_its_threads(gateway: str) -> None:
     connection.close()
 
 
+def test_a_connection_shows_where_it_is(gateway: str) -> None:
+    with Connection(gateway, service="weather", name="me.1") as connection:
+        name = connection.gateway
+        open_form = f"<Connection me.1 of weather, at {name}, tcp://{gateway}>"
+        assert repr(connection) == open_form
+    assert repr(connection) == "<Connection me.1 of weather, closed>"
+
+
 def test_what_cannot_be_is_refused_before_anything_happens() -> None:
     before = threads()
     wrong: dict[str, Any] = {"callbacks": "somewhere"}

@@ -110,6 +110,9 @@ class AsyncConnection:
         """Say if there is a connection at the moment."""
         return self._engine.session.is_open
 
+    def __repr__(self) -> str:
+        return f"<AsyncConnection {self._engine}>"
+
     @property
     def statistics(self) -> Statistics:
         """What the connection has done so far."""

@@ -77,6 +77,17 @@ class Engine:
             talk.Ended: self._broken,
         }
 
+    def __str__(self) -> str:
+        """Who it is, of which service, and where, for people."""
+        session = self.session
+        if self.is_closed:
+            where = "closed"
+        elif session.is_open and self.line is not None:
+            where = f"at {session.gateway}, {self.line.address}"
+        else:
+            where = "not connected"
+        return f"{session.name or 'unnamed'} of {self.options.service}, {where}"
+
     # What the line calls.
 
     def received(self, line: Line, data: bytes) -> None:

@@ -76,8 +76,8 @@ def test_an_answer_of_another_shape_is_an_error() -> None:
     ("status", "body", "part"),
     [
         (404, b"", "answers /status with 404"),
-        (200, b"<html>", "no gateway tells its status"),
-        (200, b"[]", "is not a gateway's"),
+        (200, b"<html>", " is no gateway"),
+        (200, b"[]", " is no gateway"),
     ],
 )
 def test_what_is_no_gateway_is_told_apart(status: int, body: bytes, part: str) -> None:

@@ -15,7 +15,8 @@ import msgspec
 from weft import Connection
 from weft.cli.shown import printable
 from weft.cli.target import DEFAULT_SERVICE, Target
-from weft.client.address import addresses_from
+from weft.cli.unanswered import place, sentence_about
+from weft.client.address import Address, addresses_from
 from weft.errors import NoSuchService, ProtocolError, Unreachable, shortened
 
 TIMEOUT_S = 5.0
@@ -129,25 +130,25 @@ def fetch_status(target: Target) -> Answer:
     Raises:
         Unreachable: nothing answers there, or what does is no gateway.
     """
-    http_connection = _http(target)
+    address = addresses_from(target.gateway)[0]
+    http_connection = _http(address, target)
     try:
         http_connection.request("GET", "/status", headers={"Accept": "application/json"})
         response = http_connection.getresponse()
         body = response.read(STATUS_MAX_BYTES)
         if response.status != http.HTTPStatus.OK:
-            raise Unreachable(f"{target.gateway} answers /status with {response.status}")
+            raise Unreachable(f"{place(address)} answers /status with {response.status}")
         values = json.loads(body)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise Unreachable(f"no gateway tells its status at {target.gateway}: {error}") from error
+        raise Unreachable(sentence_about(address, error)) from error
     finally:
         http_connection.close()
     if not isinstance(values, dict):
-        raise Unreachable(f"what {target.gateway} tells at /status is not a gateway's")
+        raise Unreachable(f"what answers at {place(address)} is no gateway")
     return values
 
 
-def _http(target: Target) -> http.client.HTTPConnection:
-    address = addresses_from(target.gateway)[0]
+def _http(address: Address, target: Target) -> http.client.HTTPConnection:
     if not address.is_tls:
         return http.client.HTTPConnection(address.host, address.port, timeout=TIMEOUT_S)
     return http.client.HTTPSConnection(

@@ -58,7 +58,7 @@ def test_a_request_is_answered_by_the_gateway(gateway: str) -> None:
 
 def test_a_service_that_does_not_run_is_told_from_one_that_does(gateway: str) -> None:
     with weft.Connection(gateway):
-        assert check_service(target_at(gateway)).gateway == "tested"
+        assert check_service(target_at(gateway))["gateway"] == "tested"
     with pytest.raises(NoSuchService, match="'unheard-of', only "):
         check_service(dataclasses.replace(target_at(gateway), service="unheard-of"))
 

@@ -60,14 +60,34 @@ def test_a_subject_is_looked_up(gateway: str, run_here: Run) -> None:
     assert [row["name"] for row in values["subscribers"]] == ["seen.4"]
 
 
+@pytest.mark.parametrize("name", ["nobody", "123456789"])
 @pytest.mark.usefixtures("gateway")
-def test_a_service_is_not_started_by_looking_at_it(run_here: Run) -> None:
-    shown = run_here("status", "--service", "unheard-of")
-    looked_up = run_here("status", "--service", "unheard-of", "--subject", "a")
-    services = json.loads(run_here("status", "--json").stdout)["services"]
-    assert shown.returncode == 0
-    assert looked_up.returncode == 1
-    assert "does not run a service 'unheard-of', only " in looked_up.stderr
+def test_a_connection_that_is_not_there_is_a_failure(run_here: Run, name: str) -> None:
+    done = run_here("status", "--connection", name)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"weft: not known: no connection '{name}'\n"
+
+
+def test_a_connection_without_subscriptions_is_none_that_is_missing(
+    gateway: str, run_here: Run
+) -> None:
+    with weft.Connection(gateway, name="seen.5"):
+        done = run_here("status", "--connection", "seen.5")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--subject", "a"], ["--connection", "a"]])
+def test_a_service_that_does_not_run_is_a_failure_and_not_started(
+    gateway: str, run_here: Run, options: list[str]
+) -> None:
+    with weft.Connection(gateway):
+        done = run_here("status", "--service", "unheard-of", *options)
+        services = json.loads(run_here("status", "--json").stdout)["services"]
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        f"weft: no such service: {gateway} does not run a service 'unheard-of', only "
+    )
+    assert "default" in done.stderr
     assert "unheard-of" not in services
 
 

@@ -106,22 +106,24 @@ def read(answer: object, kind: type[Shape]) -> Shape:
         raise ProtocolError(f"the gateway's answer cannot be read: {error}") from error
 
 
-def check_service(target: Target) -> GatewayPage:
+def check_service(target: Target) -> Answer:
     """Make sure that the service runs: to connect to another would start it.
 
-    The default one is everybody's, and may be started by whoever comes first.
+    The default one is everybody's, and may be started by whoever comes first. The answer is the
+    page `/status`.
 
     Raises:
         NoSuchService: the gateway does not run it.
         Unreachable: nothing answers there, or what does is no gateway.
     """
-    page = read(fetch_status(target), GatewayPage)
-    if target.service not in {*page.services, DEFAULT_SERVICE}:
-        running = ", ".join(map(printable, page.services)) or "none"
+    answer = fetch_status(target)
+    services = read(answer, GatewayPage).services
+    if target.service not in {*services, DEFAULT_SERVICE}:
+        running = ", ".join(map(printable, services)) or "none"
         raise NoSuchService(
             f"{target.gateway} does not run a service {shortened(target.service)}, only {running}"
         )
-    return page
+    return answer
 
 
 def fetch_status(target: Target) -> Answer:

@@ -9,13 +9,13 @@ from weft.cli.asked import (
     GatewayPage,
     ask,
     check_service,
-    fetch_status,
     read,
 )
 from weft.cli.help_text import examples
 from weft.cli.quantities import duration
 from weft.cli.shown import printable, to_json
 from weft.cli.target import Target, target_options
+from weft.errors import NotKnown, shortened
 
 # As many as a gateway tells in one answer.
 ALL = {"limit": 1000}
@@ -44,10 +44,10 @@ def status(target: Target, connection: str | None, subject: str | None) -> None:
 
 
 def _show_gateway(target: Target) -> None:
-    answer = fetch_status(target)
+    answer = check_service(target)
     page = read(answer, GatewayPage)
     there: Answer = {"connections": [], "more": 0}
-    # To connect to a service that does not run would start it.
+    # Even the default service is not started by looking at it.
     if target.service in page.services:
         with target.open() as connection:
             there = ask(connection, "connections", ALL)
@@ -82,6 +82,8 @@ def _show_subscriptions(target: Target, connection_name: str) -> None:
     )
     check_service(target)
     with target.open() as connection:
+        if not ask(connection, "connections", {**about, "limit": 1})["connections"]:
+            raise NotKnown(f"no connection {shortened(connection_name)}")
         answer = ask(connection, "subscriptions", {**about, **ALL})
     columns = ("connection ", "name", "pattern", "group", "policy")
     _show_list(target, answer, f"subscriptions of {printable(connection_name)}", columns)

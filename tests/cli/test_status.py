@@ -1,12 +1,17 @@
+import asyncio
 import json
 import subprocess
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
 import weft
+from weft.cli.asked import fetch_status
+from weft.cli.target import Target
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., AbstractAsyncContextManager[asyncio.subprocess.Process]]
 
 
 def test_gateway_services_and_connections_are_shown(gateway: str, run_here: Run) -> None:
@@ -26,8 +31,31 @@ def test_json_has_exact_numbers(gateway: str, run_here: Run) -> None:
         values = json.loads(run_here("status", "--json").stdout)
     assert values["gateway"] == "tested"
     assert values["services"]["default"]["status"]["connections"] >= 1
-    [row] = [row for row in values["connections"] if row["name"] == "seen.2"]
+    [row] = [row for row in values["connection_list"] if row["name"] == "seen.2"]
     assert row["messages"] == 1
+
+
+def test_what_is_told_twice_has_one_name(gateway: str, run_here: Run) -> None:
+    with weft.Connection(gateway):
+        told = fetch_status(
+            Target(gateway=gateway, service="default", name="", tls_ca=None, is_json=True)
+        )
+        values = json.loads(run_here("status", "--json").stdout)
+    assert set(values) - set(told) == {"service", "connection_list", "more"}
+    assert {type(values[key]) for key in ("connections", "more")} == {int}
+
+
+@pytest.mark.parametrize("name", [[], ["--name", "seen.6"]])
+def test_whoever_asks_is_neither_counted_nor_listed(
+    gateway: str, run_here: Run, name: list[str]
+) -> None:
+    mine = ("--service", "status-alone", *name)
+    with weft.Connection(gateway, service="status-alone", name="seen.6"):
+        values = json.loads(run_here("status", "--json", *mine).stdout)
+    assert values["services"]["status-alone"]["status"]["connections"] == 1
+    assert [row["name"] for row in values["connection_list"]] == ["seen.6"]
+    shown = run_here("status", *mine).stdout
+    assert shown.splitlines()[-1] == "nobody is connected to status-alone"
 
 
 @pytest.mark.req("HUB-5")
@@ -89,6 +117,20 @@ def test_a_service_that_does_not_run_is_a_failure_and_not_started(
     )
     assert "default" in done.stderr
     assert "unheard-of" not in services
+
+
+async def test_a_gateway_without_services_says_so(started: Start, run_here: Run) -> None:
+    async with started("serve", "--listen", "127.0.0.1:0") as process:
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode()
+        address = line.partition(" is ready on ")[2].partition(";")[0]
+        done = await asyncio.to_thread(run_here, "status", "--gateway", address)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[2:] == [
+        "no service runs yet",
+        "",
+        "nobody is connected to default",
+    ]
 
 
 def test_only_one_thing_is_looked_up_at_once(run_here: Run) -> None:

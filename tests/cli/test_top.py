@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 import weft
-from weft.cli.asked import FlowRow
+from weft.cli.asked import FlowRow, SubjectRow
 from weft.cli.top import by_subject
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -24,8 +24,8 @@ def test_flows_of_one_subject_are_taken_together() -> None:
         FlowRow(connection=2, subject="a", messages=2, bytes=20, message_rate=3.0, byte_rate=30.0),
     ]
     assert by_subject(flows) == [
-        FlowRow(subject="b", messages=5, bytes=50, message_rate=9.0, byte_rate=90.0),
-        FlowRow(subject="a", messages=3, bytes=30, message_rate=5.0, byte_rate=50.0),
+        SubjectRow(subject="b", messages=5, bytes=50, message_rate=9.0, byte_rate=90.0),
+        SubjectRow(subject="a", messages=3, bytes=30, message_rate=5.0, byte_rate=50.0),
     ]
 
 
@@ -46,8 +46,32 @@ def test_json_is_one_object(gateway: str, run_here: Run) -> None:
     assert values["service"] == "default"
     assert values["status"]["messages_in"] > 0
     assert "top.json" in {row["subject"] for row in values["subjects"]}
-    assert "busy.2" in {row["name"] for row in values["connections"]}
-    assert values["slow_readers"] == []
+    assert "busy.2" in {row["name"] for row in values["connection_list"]}
+    assert values["slow_reader_list"] == []
+
+
+@pytest.mark.parametrize("name", [[], ["--name", "busy.3"]])
+def test_whoever_looks_is_not_in_the_picture(gateway: str, run_here: Run, name: list[str]) -> None:
+    with weft.Connection(gateway, service="top-alone", name="busy.3") as connection:
+        done = run_here("top", "--once", "--json", "--service", "top-alone", *name)
+        values = json.loads(done.stdout)
+        assert values["status"]["connections"] == 1
+        assert values["status"]["message_rate"] == values["status"]["byte_rate"] == 0
+        assert [row["name"] for row in values["connection_list"]] == ["busy.3"]
+        connection.publish("top.counted", "x", acknowledge=True)
+        done = run_here("top", "--once", "--json", "--service", "top-alone", *name)
+        [row] = json.loads(done.stdout)["connection_list"]
+        assert json.loads(done.stdout)["status"]["message_rate"] == row["message_rate"] > 0
+
+
+def test_where_nothing_goes_on_it_says_so(gateway: str, run_here: Run) -> None:
+    with weft.Connection(gateway, service="top-quiet"):
+        pass
+    done = run_here("top", "--once", "--service", "top-quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1:] == [
+        *("", "nothing is published at the moment", "", "nobody else is connected", "")
+    ]
 
 
 @pytest.mark.usefixtures("gateway")

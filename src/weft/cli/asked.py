@@ -21,6 +21,8 @@ from weft.errors import NoSuchService, ProtocolError, Unreachable, shortened
 
 TIMEOUT_S = 5.0
 STATUS_MAX_BYTES = 16 << 20
+# As many as a gateway tells in one answer, so that the busiest are among them.
+ALL = {"limit": 1000}
 
 Answer = dict[str, Any]
 Shape = TypeVar("Shape")
@@ -75,11 +77,9 @@ class ConnectionRow(msgspec.Struct, frozen=True):
     is_behind: bool = False
 
 
-class FlowRow(msgspec.Struct, frozen=True):
-    """What one connection publishes to one subject."""
+class SubjectRow(msgspec.Struct, frozen=True):
+    """What is published to one subject."""
 
-    connection: int = 0
-    name: str = ""
     subject: str = ""
     messages: int = 0
     bytes: int = 0
@@ -87,11 +87,29 @@ class FlowRow(msgspec.Struct, frozen=True):
     byte_rate: float = 0.0
 
 
+class FlowRow(SubjectRow, frozen=True):
+    """What one connection publishes to one subject."""
+
+    connection: int = 0
+    name: str = ""
+
+
 def ask(connection: Connection, what: str, about: Mapping[str, Any] | None = None) -> Answer:
     """The gateway's answer to `_WEFT.ask.<what>`, as plain values."""
     answer = connection.send_request(f"_WEFT.ask.{what}", about or {}, timeout=TIMEOUT_S)
     values: Answer = json.loads(answer.to_json())
     return values
+
+
+def ask_others(connection: Connection) -> Answer:
+    """The gateway's list of connections without this one: it is there only to look."""
+    answer = ask(connection, "connections", ALL)
+    rows, more = answer["connections"], answer["more"]
+    # Others may have chosen the same name, but they came before.
+    own = max((row for row in rows if row["name"] == connection.name), key=_number, default=None)
+    if own is None:
+        return {"connections": rows, "more": max(more - 1, 0)}
+    return {"connections": [row for row in rows if row is not own], "more": more}
 
 
 def read(answer: object, kind: type[Shape]) -> Shape:
@@ -148,6 +166,11 @@ def fetch_status(target: Target) -> Answer:
     if not isinstance(values, dict):
         raise Unreachable(f"what answers at {place(address)} is no gateway")
     return values
+
+
+def _number(row: Answer) -> int:
+    number: int = row["number"]
+    return number
 
 
 def _http(address: Address, target: Target) -> http.client.HTTPConnection:

@@ -4,10 +4,12 @@ import click
 
 from weft.cli import output, tables
 from weft.cli.asked import (
+    ALL,
     Answer,
     ConnectionRow,
     GatewayPage,
     ask,
+    ask_others,
     check_service,
     read,
 )
@@ -16,9 +18,6 @@ from weft.cli.quantities import duration
 from weft.cli.shown import printable, to_json
 from weft.cli.target import Target, target_options
 from weft.errors import NotKnown, shortened
-
-# As many as a gateway tells in one answer.
-ALL = {"limit": 1000}
 
 
 @click.command(
@@ -50,21 +49,21 @@ def _show_gateway(target: Target) -> None:
     # Even the default service is not started by looking at it.
     if target.service in page.services:
         with target.open() as connection:
-            there = ask(connection, "connections", ALL)
+            there = ask_others(connection)
+    listed, more = there["connections"], there["more"]
     if target.is_json:
-        output.json_result(to_json({**answer, "service": target.service, **there}))
+        values = {"service": target.service, "connection_list": listed, "more": more}
+        output.json_result(to_json({**answer, **values}))
         return
-    up = duration(page.uptime_s)
     output.show(
         f"gateway {printable(page.gateway)} at {target.gateway}, {printable(page.state)},"
-        f" Weft {printable(page.version)}, up {up}",
+        f" Weft {printable(page.version)}, up {duration(page.uptime_s)}",
         "",
-        tables.services(page.services),
+        tables.services(page.services) if page.services else "no service runs yet",
         "",
-        tables.connections(
-            f"connections of {target.service}",
-            read(there["connections"], list[ConnectionRow]),
-        ),
+        tables.connections(f"connections of {target.service}", read(listed, list[ConnectionRow]))
+        if listed
+        else f"nobody is connected to {target.service}",
     )
     _tell_more(there)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from rich.table import Table
 
 from weft.cli import output
-from weft.cli.asked import ConnectionRow, FlowRow, ServiceRow
+from weft.cli.asked import ConnectionRow, ServiceRow, SubjectRow
 from weft.cli.quantities import rate, short
 from weft.cli.shown import printable
 
@@ -40,7 +40,7 @@ def connections(title: str, rows: Iterable[ConnectionRow]) -> Table:
     )
 
 
-def subjects(title: str, rows: Iterable[FlowRow]) -> Table:
+def subjects(title: str, rows: Iterable[SubjectRow]) -> Table:
     """Subjects: what is published to each."""
     return output.table(
         title,

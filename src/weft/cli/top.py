@@ -13,16 +13,24 @@ from rich.live import Live
 
 from weft import Connection
 from weft.cli import output, tables
-from weft.cli.asked import Answer, ConnectionRow, FlowRow, ServiceTotals, ask, check_service, read
+from weft.cli.asked import (
+    ALL,
+    Answer,
+    ConnectionRow,
+    FlowRow,
+    ServiceTotals,
+    SubjectRow,
+    ask,
+    ask_others,
+    check_service,
+    read,
+)
 from weft.cli.finite_range import SECONDS_MAX, FiniteRange
 from weft.cli.help_text import examples
 from weft.cli.quantities import rate, short
 from weft.cli.shown import clock, to_json
 from weft.cli.target import Target, target_options
 from weft.errors import ConnectionLost
-
-# As many as a gateway tells in one answer, so that the busiest are among them.
-_ASKED = {"limit": 1000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Picture:
 
     time_ns: int
     status: Answer
-    subjects: list[FlowRow]
+    subjects: list[SubjectRow]
     connections: list[ConnectionRow]
     slow_readers: list[ConnectionRow]
 
@@ -88,13 +96,17 @@ def top(target: Target, **options: Any) -> None:
 
 
 def look(connection: Connection, limit: int) -> Picture:
-    """Ask the gateway for one picture."""
-    status = ask(connection, "status")
-    flows = read(ask(connection, "flows", _ASKED)["flows"], list[FlowRow])
-    known = read(ask(connection, "connections", _ASKED)["connections"], list[ConnectionRow])
-    # What is seen only because this command looks is not what is going on.
+    """Ask the gateway for one picture, without what is there only because this command looks."""
+    flows = read(ask(connection, "flows", ALL)["flows"], list[FlowRow])
     flows = [flow for flow in flows if not flow.subject.startswith("_WEFT")]
-    there = [row for row in known if row.name != connection.name]
+    others = ask_others(connection)
+    there = read(others["connections"], list[ConnectionRow])
+    status = ask(connection, "status")
+    status["connections"] -= 1
+    # Of more than are listed the service's own sum is told: there this command weighs nothing.
+    if not others["more"]:
+        status["message_rate"] = sum(row.message_rate for row in there)
+        status["byte_rate"] = sum(row.byte_rate for row in there)
     return Picture(
         time_ns=time.time_ns(),
         status=status,
@@ -106,12 +118,12 @@ def look(connection: Connection, limit: int) -> Picture:
     )
 
 
-def by_subject(flows: Iterable[FlowRow]) -> list[FlowRow]:
+def by_subject(flows: Iterable[FlowRow]) -> list[SubjectRow]:
     """The flows of each subject taken together, the busiest first."""
-    totals: dict[str, FlowRow] = {}
+    totals: dict[str, SubjectRow] = {}
     for flow in flows:
-        known = totals.get(flow.subject, FlowRow(subject=flow.subject))
-        totals[flow.subject] = FlowRow(
+        known = totals.get(flow.subject, SubjectRow(subject=flow.subject))
+        totals[flow.subject] = SubjectRow(
             subject=flow.subject,
             messages=known.messages + flow.messages,
             bytes=known.bytes + flow.bytes,
@@ -148,8 +160,8 @@ def _values(target: Target, picture: Picture) -> Answer:
         **msgspec.to_builtins(
             {
                 "subjects": picture.subjects,
-                "connections": picture.connections,
-                "slow_readers": picture.slow_readers,
+                "connection_list": picture.connections,
+                "slow_reader_list": picture.slow_readers,
             }
         ),
     }
@@ -159,9 +171,13 @@ def _drawn(target: Target, picture: Picture) -> RenderableType:
     parts: list[RenderableType] = [
         _headline(target, picture),
         "",
-        tables.subjects("subjects by rate", picture.subjects),
+        tables.subjects("subjects by rate", picture.subjects)
+        if picture.subjects
+        else "nothing is published at the moment",
         "",
-        tables.connections("connections by rate", picture.connections),
+        tables.connections("connections by rate", picture.connections)
+        if picture.connections
+        else "nobody else is connected",
     ]
     if picture.slow_readers:
         parts += ["", tables.connections("slow readers", picture.slow_readers)]

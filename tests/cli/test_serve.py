@@ -1,5 +1,6 @@
 import asyncio
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -48,20 +49,47 @@ async def test_it_tells_what_to_try(started: Start) -> None:
     async with started(*ANYWHERE) as process:
         address = await address_of(process)
         assert process.stdout is not None
-        lines = [(await process.stdout.readline()).decode().split() for _ in range(3)]
-        assert [line[-2:] for line in lines] == [["--gateway", address]] * 3
-        assert [line[-4] if "top" not in line else line[-3] for line in lines] == [
-            *("sub", "greetings.world", "top")
+        lines = [(await process.stdout.readline()).decode() for _ in range(3)]
+        given = [shlex.split(line.partition("weft ")[2]) for line in lines]
+        assert given == [
+            ["sub", "greetings.>", "--gateway", address],
+            [
+                *("pub", "greetings.world", "hello", "--count", "1000", "--rate", "10"),
+                *("--gateway", address),
+            ],
+            ["top", "--gateway", address],
         ]
 
 
-async def test_logs_can_be_json(started: Start) -> None:
-    async with started(*ANYWHERE, "--log-format", "json") as process:
-        assert process.stderr is not None
-        assert json.loads(await process.stderr.readline())["level"] == "info"
-        process.send_signal(signal.SIGTERM)
-        out, _ = await process.communicate()
-        assert out == b""
+async def test_what_it_tells_to_try_shows_something(started: Start) -> None:
+    async with started(*ANYWHERE) as process:
+        await address_of(process)
+        assert process.stdout is not None
+        lines = [(await process.stdout.readline()).decode() for _ in range(3)]
+        sub, pub, top = [shlex.split(line.partition("weft ")[2]) for line in lines]
+        async with started(*sub) as heard, started(*pub), started(*top, "--json") as looked:
+            assert heard.stdout is not None
+            assert looked.stdout is not None
+            assert (await heard.stdout.readline()).endswith(b"  greetings.world  hello\n")
+            while not (picture := json.loads(await looked.stdout.readline()))["subjects"]:
+                pass
+            assert picture["subjects"][0]["subject"] == "greetings.world"
+
+
+async def test_logs_can_be_json(started: Start, certificates: Path) -> None:
+    keys = ("--tls-cert", certificates / "first.pem", "--tls-key", certificates / "first.key")
+    for options, scheme in ((), ""), (keys, "tls://"):
+        arguments = (*ANYWHERE, "--name", "london", "--log-format", "json", *map(str, options))
+        async with started(*arguments) as process:
+            assert process.stderr is not None
+            while not (line := json.loads(await process.stderr.readline()))["text"].startswith(
+                f"ready on {scheme}127.0.0.1:"
+            ):
+                assert line["level"] == "info"
+            assert (line["level"], line["gateway"]) == ("info", "london")
+            process.send_signal(signal.SIGTERM)
+            out, _ = await process.communicate()
+            assert out == b""
 
 
 async def test_an_option_wins_over_the_file(started: Start, tmp_path: Path) -> None:
@@ -128,13 +156,32 @@ def test_the_command_is_named_as_another_terminal_can_call_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
-    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
-    assert serve.command_name() == "weft"
-    monkeypatch.delenv("VIRTUAL_ENV")
     assert serve.command_name() == f"{sys.executable} -m weft.cli"
-    script = tmp_path / "venv" / "bin" / "weft"
-    script.parent.mkdir(parents=True)
-    script.touch()
+    script = executable(tmp_path / "venv" / "bin" / "weft")
     assert serve.command_name() == str(script)
     monkeypatch.chdir(tmp_path)
     assert serve.command_name() == "venv/bin/weft"
+
+
+def test_the_command_is_just_weft_where_that_is_this_program(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    script = executable(tmp_path / "venv" / "bin" / "weft")
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert serve.command_name() == "weft"
+    linked = tmp_path / "bin" / "weft"
+    linked.parent.mkdir()
+    linked.symlink_to(script)
+    monkeypatch.setenv("PATH", str(linked.parent))
+    assert serve.command_name() == "weft"
+    other = executable(tmp_path / "other" / "weft")
+    monkeypatch.setenv("PATH", str(other.parent))
+    assert serve.command_name() == str(script)
+
+
+def executable(path: Path) -> Path:
+    """A program that a shell would find."""
+    path.parent.mkdir(parents=True)
+    path.touch(0o755)
+    return path

@@ -1,7 +1,8 @@
 """`weft serve`: run a gateway, and tell a newcomer what to try with it."""
 
 import functools
-import os
+import logging
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ from weft.cli.target import DEFAULT_GATEWAY
 
 if TYPE_CHECKING:
     from weft.gateway.settings import Settings
+
+# Not below `weft.cli`, whose loggers are silent: this is a line of the gateway's log.
+_log = logging.getLogger("weft.serve")
 
 # Which setting each option stands for.
 KEYS = {
@@ -74,25 +78,29 @@ def serve(config: Path | None, **options: Any) -> int:
 
 
 def welcome(settings: "Settings", address: object) -> None:
-    """Say what can be done now, to people: who reads the log as JSON gets it from there."""
-    if settings.log.format == "json":
-        return
+    """Say what can be done now, to people; whoever reads the log as JSON gets a line there."""
     where = f"tls://{address}" if settings.tls.is_on else str(address)
+    if settings.log.format == "json":
+        _log.info("ready on %s", where)
+        return
     to_it = "" if where == DEFAULT_GATEWAY else f" --gateway {where}"
     weft = command_name()
     output.result(f"gateway {settings.name} is ready on {where}; in another terminal:")
     output.result(f"  {weft} sub 'greetings.>'{to_it}")
-    output.result(f"  {weft} pub greetings.world hello{to_it}")
+    # It lasts long enough for the others to show it.
+    output.result(f"  {weft} pub greetings.world hello --count 1000 --rate 10{to_it}")
     output.result(f"  {weft} top{to_it}")
 
 
 def command_name() -> str:
     """How this command line is called from another terminal that is in the same folder."""
-    is_activated = os.environ.get("VIRTUAL_ENV") == sys.prefix
-    if sys.prefix == sys.base_prefix or is_activated:
+    if sys.prefix == sys.base_prefix:
         return "weft"
     script = Path(sys.prefix, "bin", "weft")
     if not script.exists():
         return f"{sys.executable} -m weft.cli"
+    on_path = shutil.which("weft")
+    if on_path is not None and script.samefile(on_path):
+        return "weft"
     here = Path.cwd()
     return str(script.relative_to(here) if script.is_relative_to(here) else script)

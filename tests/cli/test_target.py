@@ -6,9 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from weft.cli.target import Target, Teller, target_options
-from weft.client.status import Status, What
-from weft.errors import BadOption, ConnectionLost, Overloaded, Refused, SlowReader
+from weft.cli.target import Target, target_options
+from weft.errors import BadOption
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -52,42 +51,6 @@ def test_certificates_come_from_the_file(tmp_path: Path) -> None:
     with pytest.raises(BadOption, match="holds no certificates"):
         target_with(str(file)).tls()
     assert target_with(None).tls() is None
-
-
-def test_losses_are_told_and_that_all_is_well_again(capsys: pytest.CaptureFixture[str]) -> None:
-    tell = Teller()
-    tell(Status(What.FAILED, "attempt 1 failed"))
-    tell(Status(What.CONNECTED, "connected to g"))
-    tell(Status(What.GAP, "3 messages were missed\x1b"))
-    tell(Status(What.DISCONNECTED, "g was lost", SlowReader("too slow")))
-    tell(Status(What.RECONNECTING, "in 0.1 s"))
-    tell(Status(What.CONNECTED, "connected to g"))
-    assert capsys.readouterr().err.splitlines() == [
-        "weft: gap: 3 messages were missed\\x1b",
-        "weft: disconnected: g was lost: too slow",
-        "weft: connected: connected to g",
-    ]
-
-
-def test_what_makes_messages_be_lost_is_remembered() -> None:
-    tell = Teller()
-    tell(Status(What.FAILED, "attempt 1 failed"))
-    tell(Status(What.CONNECTED, "connected to g"))
-    tell(Status(What.GAP, "3 messages were missed"))
-    assert tell.loss("2 messages") is None
-    tell(Status(What.REFUSED, "a frame is refused", Refused("no")))
-    refused = tell.loss("2 messages")
-    assert isinstance(refused, Refused)
-    assert str(refused) == "some of the 2 messages may be lost, as the gateway refused some"
-    tell(Status(What.CONNECTED, "connected to g"))
-    assert isinstance(tell.loss("2 messages"), ConnectionLost)
-
-
-def test_what_is_dropped_is_remembered() -> None:
-    tell = Teller()
-    tell(Status(What.CONNECTED, "connected to g"))
-    tell(Status(What.DROPPED, "what is published is dropped"))
-    assert isinstance(tell.loss("2 messages"), Overloaded)
 
 
 @pytest.mark.parametrize(

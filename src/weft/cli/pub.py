@@ -23,7 +23,8 @@ from weft.cli.help_text import examples
 from weft.cli.progress import Bar
 from weft.cli.quantities import rate, short
 from weft.cli.shown import to_json
-from weft.cli.target import Target, Teller, target_options
+from weft.cli.target import Target, target_options
+from weft.cli.teller import Teller
 from weft.core.subjects import checked_subject
 
 

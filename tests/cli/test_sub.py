@@ -121,20 +121,37 @@ async def test_lost_messages_are_told(gateway: str, started: Start) -> None:
         assert (await line_of(process.stderr)).startswith("weft: gap: ")
 
 
-async def test_a_lost_connection_and_a_new_one_are_told(started: Start) -> None:
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        (signal.SIGKILL, ""),
+        (signal.SIGTERM, "the gateway is closing down"),
+    ],
+)
+async def test_a_lost_connection_and_a_new_one_are_told_in_a_line_each(
+    started: Start, ending: signal.Signals, reason: str
+) -> None:
     async with started("serve", "--listen", "127.0.0.1:0") as first:
         address = (await line_of(first.stdout)).partition(" ready on ")[2].partition(";")[0]
-        async with started("sub", "again", "--gateway", address) as process:
+        async with started("sub", "again", "--gateway", address, "--name", "me.1") as process:
             await line_of(process.stderr)
-            first.kill()
-            assert (await line_of(process.stderr)).startswith("weft: disconnected: ")
-            async with started("serve", "--listen", address) as second:
+            first.send_signal(ending)
+            line = await line_of(process.stderr)
+            assert line.startswith(f"weft: disconnected from tcp://{address}: {reason}")
+            assert line.endswith("; trying to connect again\n")
+            await first.wait()
+            async with started("serve", "--listen", address, "--name", "second") as second:
                 await line_of(second.stdout)
-                while not (line := await line_of(process.stderr)).startswith("weft: connected: "):
-                    assert line.startswith(("weft: failed: ", "weft: gap: "))
+                assert await line_of(process.stderr) == (
+                    f"weft: connected again to gateway second at tcp://{address} as me.1;"
+                    " messages may have been missed meanwhile\n"
+                )
                 async with weft.connect(address) as connection:
                     await connection.publish("again", "still there")
                 assert (await line_of(process.stdout)).endswith("  again  still there\n")
+                process.send_signal(signal.SIGINT)
+                out, err = await process.communicate()
+                assert (out, err.strip()) == (b"", b"")
 
 
 async def test_a_reader_that_goes_away_ends_it_quietly(gateway: str, started: Start) -> None:

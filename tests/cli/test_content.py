@@ -5,7 +5,7 @@ import pytest
 from weft import Field, Message
 from weft.cli import content
 from weft.cli.content import Content, messages_in_lines
-from weft.errors import BadField
+from weft.errors import BadField, BadMessage
 
 
 def given(
@@ -71,8 +71,13 @@ def test_every_line_of_json_is_a_message_with_its_fields() -> None:
 def test_a_bad_line_of_json_is_named_by_its_number() -> None:
     messages = messages_in_lines(io.BytesIO(b'{"a":1}\n{"b"\n'), is_json=True)
     assert next(messages) == Message(a=1)
-    with pytest.raises(BadField, match="line 2: not JSON"):
+    with pytest.raises(BadMessage, match=r"^line 2, column 5: not JSON: Expecting ':' delimiter$"):
         next(messages)
+
+
+def test_a_line_of_json_that_is_no_object_is_named_by_its_number() -> None:
+    with pytest.raises(BadMessage, match=r"^line 1: a message is a JSON object, not an array$"):
+        next(messages_in_lines(io.BytesIO(b"[]\n"), is_json=True))
 
 
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(
@@ -80,5 +85,5 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(
 ) -> None:
     monkeypatch.setattr(content, "LINE_MAX_BYTES", 8)
     messages = messages_in_lines(io.BytesIO(b"12345678\n1234567\n123456789"), is_json=False)
-    with pytest.raises(BadField, match="line 1 is over the limit of 8 bytes"):
+    with pytest.raises(BadMessage, match="line 1 is over the limit of 8 bytes"):
         next(messages)

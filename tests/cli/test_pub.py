@@ -50,6 +50,28 @@ def test_what_was_typed_arrives(
     assert received == shown
 
 
+@pytest.mark.parametrize(
+    ("good", "published"),
+    [
+        (0, "nothing is published"),
+        (1, "the line before it is published"),
+        (3, "the 3 lines before it are published"),
+    ],
+)
+def test_a_bad_line_is_a_failure_that_says_what_was_published(
+    gateway: str, run_here: Run, good: int, published: str
+) -> None:
+    with Connection(gateway) as connection, connection.subscribe("tests.bad") as subscription:
+        done = run_here("pub", "tests.bad", "--json-lines", given=b'{"a":1}\n' * good + b'{"b"\n')
+        received = [next(subscription).to_json() for _ in range(good)]
+    assert received == ['{"a":1}'] * good
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"weft: bad message: line {good + 1}, column 5: not JSON: Expecting ':' delimiter;"
+        f" {published}\n"
+    )
+
+
 def test_the_reply_subject_is_passed_on(gateway: str, run_here: Run) -> None:
     with Connection(gateway) as connection, connection.subscribe("tests.reply") as subscription:
         assert run_here("pub", "tests.reply", "x", "--reply", "tests.answers").returncode == 0

@@ -1,6 +1,7 @@
 """What a command sends: a text, fields, or a message for every line of standard input."""
 
 import functools
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import click
 
 from weft import Message
 from weft.cli.field_text import field_from_text
-from weft.errors import BadField
+from weft.errors import BadField, BadMessage
 
 # A line that never ends must not fill the memory; a gateway's own limit is lower, as a rule.
 LINE_MAX_BYTES = 64 << 20
@@ -76,13 +77,13 @@ def messages_in_lines(stream: BinaryIO, is_json: bool) -> Iterator[Body]:
     """A message for every line: its text without the line end, or the fields of a JSON object.
 
     Raises:
-        BadField: a line is too long, or is not a JSON object; the text gives its number.
+        BadMessage: a line is too long, or is not a JSON object; the text gives its number.
     """
     number = 0
     while line := stream.readline(LINE_MAX_BYTES + 1):
         number += 1
         if len(line) > LINE_MAX_BYTES:
-            raise BadField(f"line {number} is over the limit of {LINE_MAX_BYTES} bytes")
+            raise BadMessage(f"line {number} is over the limit of {LINE_MAX_BYTES} bytes")
         content = line[:-2] if line.endswith(b"\r\n") else line.removesuffix(b"\n")
         if not is_json:
             yield text_or_bytes(content)
@@ -90,13 +91,21 @@ def messages_in_lines(stream: BinaryIO, is_json: bool) -> Iterator[Body]:
         try:
             message = Message.from_json(content)
         except BadField as error:
-            raise BadField(f"line {number}: {error}") from error
+            raise BadMessage(f"line {number}{_fault(error)}") from error
         yield message
 
 
 def standard_input() -> BinaryIO:
     """The bytes of standard input."""
     return sys.stdin.buffer
+
+
+def _fault(error: BadField) -> str:
+    """What is wrong with a line; the reader of JSON takes each line for the first of a text."""
+    cause = error.__cause__
+    if isinstance(cause, json.JSONDecodeError):
+        return f", column {cause.colno}: not JSON: {cause.msg}"
+    return f": {error}"
 
 
 _OPTIONS = (

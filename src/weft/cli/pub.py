@@ -26,6 +26,7 @@ from weft.cli.shown import to_json
 from weft.cli.target import Target, target_options
 from weft.cli.teller import Teller
 from weft.core.subjects import checked_subject
+from weft.errors import BadMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,15 @@ def pub(target: Target, subject: str, content: Content, **options: Any) -> None:
     teller = Teller()
     with target.open(teller) as connection, Bar(subject, manner.count) as bar:
         sent = _Sent()
-        for message in _paced(messages, manner.rate):
-            _publish(connection, subject, message, manner, is_first=sent.messages == 0)
-            sent.add(message)
-            bar.reached(sent.messages, rate(sent.message_rate))
+        try:
+            for message in _paced(messages, manner.rate):
+                _publish(connection, subject, message, manner, is_first=sent.messages == 0)
+                sent.add(message)
+                bar.reached(sent.messages, rate(sent.message_rate))
+        except BadMessage as error:
+            # Whoever mends the line must know where to go on.
+            connection.flush()
+            raise BadMessage(f"{error}; {sent.before}") from error
         connection.flush()
     sent.report(subject, target.is_json)
     loss = teller.loss(f"{sent.messages:,} messages to {subject}")
@@ -100,6 +106,15 @@ class _Sent:
     @property
     def message_rate(self) -> float:
         return self.messages / self.seconds
+
+    @property
+    def before(self) -> str:
+        """What was published before the line at which it ended."""
+        if self.messages == 0:
+            return "nothing is published"
+        if self.messages == 1:
+            return "the line before it is published"
+        return f"the {self.messages:,} lines before it are published"
 
     def add(self, message: Body) -> None:
         self.messages += 1

@@ -26,6 +26,27 @@ def test_a_wrong_command_line_says_where_help_is() -> None:
     assert sentence_of(click.UsageError("Missing.")) == "missing; see 'weft --help'"
 
 
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("--cnt", " (did you mean '--count'?)"),
+        ("--jsn", " (did you mean '--json'?)"),
+        ("--json-line", " (did you mean '--json-lines' or '--json'?)"),
+        ("--c", ""),
+        ("--colour", ""),
+    ],
+)
+def test_only_what_is_near_is_proposed(given: str, hint: str) -> None:
+    options = ["--ack", "--count", "--json", "--json-lines", "--rate"]
+    error = click.NoSuchOption(given, possibilities=options)
+    assert sentence_of(error) == f"no such option '{given}'{hint}; see 'weft --help'"
+
+
+def test_a_command_that_is_near_is_proposed() -> None:
+    error = click.exceptions.NoSuchCommand("pubb", possibilities=["pub", "sub", "top"])
+    assert sentence_of(error) == ("no such command 'pubb' (did you mean 'pub'?); see 'weft --help'")
+
+
 def test_an_error_of_the_system_names_its_file() -> None:
     assert sentence_of(FileNotFoundError(2, "No such file", "a.txt")) == "a.txt: No such file"
     assert sentence_of(OSError(24, "Too many open files")) == "Too many open files"

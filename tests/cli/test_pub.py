@@ -36,6 +36,7 @@ class Terminal(io.StringIO):
         ([], b"one\ntwo\n", ['{"":"one"}', '{"":"two"}']),
         (["-"], b"one\n", ['{"":"one"}']),
         (["--json-lines"], b'{"a":1}\n{"b":2}\n', ['{"a":1}', '{"b":2}']),
+        (["--", "-5"], None, ['{"":"-5"}']),
         (["same", "--count", "3"], None, ['{"":"same"}'] * 3),
         (["same", "--count", "3", "--rate", "1000", "--ack"], None, ['{"":"same"}'] * 3),
     ],
@@ -110,6 +111,17 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
     assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("command", ["pub", "req", "reply"])
+@pytest.mark.parametrize("number", ["-5", "-57.5"])
+def test_a_negative_number_says_how_it_is_sent(run_here: Run, command: str, number: str) -> None:
+    done = run_here(command, "a", number)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "weft: no such option '-5' (a negative number comes after --, as in"
+        f" 'weft {command} -- SUBJECT -5'); see 'weft {command} --help'\n"
+    )
 
 
 @pytest.mark.parametrize(

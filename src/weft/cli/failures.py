@@ -4,6 +4,8 @@
 """
 
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 
 import click
 
@@ -22,8 +24,7 @@ def sentence_of(error: Exception) -> str:
     """The error in words: what kind it is, then what it says."""
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "weft"
-        text = error.format_message().rstrip(".")
-        return f"{_lower_first(text)}; see '{where} --help'"
+        return f"{_misuse(error)}; see '{where} --help'"
     if isinstance(error, click.ClickException):
         return error.format_message()
     text = printable(str(error)) or "no more is known"
@@ -42,5 +43,31 @@ def exit_code_of(error: Exception) -> int:
     return MISUSED if isinstance(error, (BadSubject, BadField, BadOption)) else FAILED
 
 
-def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]
+def _misuse(error: click.UsageError) -> str:
+    """What is wrong with the command line, and what may have been meant."""
+    if isinstance(error, click.NoSuchOption):
+        text = error.message
+        hint = _negative_number(error) or _near(error.option_name, error.possibilities)
+    elif isinstance(error, click.exceptions.NoSuchCommand):
+        text, hint = error.message, _near(error.command_name, error.possibilities)
+    else:
+        text, hint = error.format_message(), ""
+    return text[:1].lower() + text[1:].rstrip(".") + hint
+
+
+def _near(name: str, possibilities: Sequence[str] | None) -> str:
+    """Which of click's proposals are meant: to click, the dashes of options make them all alike."""
+    by_word = {each.lstrip("-"): each for each in possibilities or ()}
+    near = [by_word[word] for word in get_close_matches(name.lstrip("-"), by_word)]
+    return f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+
+
+def _negative_number(error: click.NoSuchOption) -> str:
+    """How to send a number that looks like an option, if the command sends texts."""
+    context = error.ctx
+    if context is None or not error.option_name[1:].isdecimal():
+        return ""
+    names = [each.name for each in context.command.params if isinstance(each, click.Argument)]
+    if "text" not in names:
+        return ""
+    return f" (a negative number comes after --, as in '{context.command_path} -- SUBJECT -5')"

@@ -120,6 +120,7 @@ async def test_everything_can_be_said_through_tls(
         done = await asyncio.to_thread(run_here, "pub", "a", "x", "--gateway", address)
         assert done.returncode == 1
         assert "cannot be trusted" in done.stderr
+        assert done.stderr.endswith("; --tls-ca names the authority to trust\n")
         assert done.stderr.count("\n") == 1
 
 

@@ -52,7 +52,7 @@ async def test_a_port_that_wants_tls_says_how_to_reach_it(
     assert plain.stderr == (f"weft: unreachable: this port speaks TLS only: use tls://{address}\n")
     assert (distrusted.returncode, distrusted.stdout) == (1, "")
     assert distrusted.stderr.startswith(
-        f"weft: unreachable: the certificate of tls://{local} cannot be verified: "
+        f"weft: unreachable: the certificate of tls://{local} cannot be trusted: "
     )
     assert distrusted.stderr.endswith("; --tls-ca names the authority to trust\n")
     assert distrusted.stderr.count("\n") == 1

@@ -4,6 +4,7 @@
 """
 
 import re
+import ssl
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -30,7 +31,9 @@ def sentence_of(error: Exception) -> str:
     text = printable(str(error)) or "no more is known"
     if isinstance(error, WeftError):
         kind = _WORD_START.sub(" ", type(error).__name__).lower()
-        return f"{kind}: {text}"
+        is_distrusted = isinstance(error.__cause__, ssl.SSLCertVerificationError)
+        hint = "; --tls-ca names the authority to trust" if is_distrusted else ""
+        return f"{kind}: {text}{hint}"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return f"a fault in Weft itself: {type(error).__name__}: {text}; WEFT_DEBUG=1 shows where"

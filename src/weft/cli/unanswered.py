@@ -17,10 +17,7 @@ def sentence_about(address: Address, error: Exception) -> str:
     where = place(address)
     match error:
         case ssl.SSLCertVerificationError():
-            return (
-                f"the certificate of {where} cannot be verified: {error.verify_message};"
-                " --tls-ca names the authority to trust"
-            )
+            return f"the certificate of {where} cannot be trusted: {error.verify_message}"
         case ssl.SSLError() if error.reason in _NO_TLS:
             plain = place(dataclasses.replace(address, is_tls=False))
             return f"this port does not speak TLS: use {plain}"

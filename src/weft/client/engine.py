@@ -336,7 +336,7 @@ class Engine:
     def _parts(self, event: talk.Parting) -> None:
         """Answer a goodbye with our own, so that what is owed both ways still arrives."""
         self.is_parting = True
-        self._cause = Draining(f"the gateway says goodbye: {event.reason} {event.text}".rstrip())
+        self._cause = Draining(f"the gateway says goodbye: {event.text or event.reason}")
         self.say_goodbye()
         line = self.line
         if line is not None:

@@ -67,7 +67,8 @@ class Node:
 
     async def start(self) -> None:
         """Start the services that the settings name, and wait for them."""
-        self._say("listening on %s", self.address)
+        scheme = "" if self._encryption is None else "tls://"
+        self._say("listening on %s%s", scheme, self.address)
         await self._services.start()
 
     def change(self, settings: Settings) -> list[str]:

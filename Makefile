@@ -45,7 +45,7 @@ bench: build ## compiled against interpreted, and a million subscriptions
 	@$(PY) -m benchmarks compiled subscriptions
 
 bench-gateway: build ## idle connections, busy services, stopped readers, killed workers; about 4 minutes
-	@$(PY) -m benchmarks idle services stopped recovery
+	@$(PY) -m benchmarks stopped services recovery idle
 
 requirements: build ## every requirement, the tests that prove it, and whether they pass
 	@$(PY) tools/requirements.py

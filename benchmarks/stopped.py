@@ -8,9 +8,9 @@ minute, a new 500 is stopped every few seconds, so that there are stopped reader
 import signal
 import statistics
 import time
-from operator import truediv
+from typing import NamedTuple
 
-from benchmarks.running import Figures, Gateway, Load, load, rss_bytes
+from benchmarks.running import Figures, Gateway, Load, cpu_s, load, rss_bytes
 
 HALF = 500
 SUBJECT = "load.0"
@@ -24,19 +24,28 @@ FRESH_EVERY_S = 12
 BOUND_BYTES = 8 << 20
 
 
+class Round(NamedTuple):
+    """What those that measure got, and the processor time it took the worker."""
+
+    per_s: float
+    cpu_s: float
+
+
 def run() -> Figures:
     """Measure in turns with everybody reading and with half of them stopped, then for a minute."""
     with Gateway() as gateway:
-        reading: list[float] = []
-        stopped: list[float] = []
+        reading: list[Round] = []
+        stopped: list[Round] = []
         for _ in range(ROUNDS):
             reading.append(_round(gateway, is_stopped=False))
             stopped.append(_round(gateway, is_stopped=True))
         soak = _soak(gateway)
+    pairs = list(zip(stopped, reading, strict=True))
     return {
-        "reading_per_s": statistics.median(reading),
-        "stopped_per_s": statistics.median(stopped),
-        "ratio": statistics.median(map(truediv, stopped, reading)),
+        "reading_per_s": statistics.median(each.per_s for each in reading),
+        "stopped_per_s": statistics.median(each.per_s for each in stopped),
+        "ratio": statistics.median(one.per_s / other.per_s for one, other in pairs),
+        "cpu_ratio": statistics.median(one.cpu_s / other.cpu_s for one, other in pairs),
         **soak,
     }
 
@@ -51,15 +60,18 @@ def lines(figures: Figures) -> list[str]:
         f"{2 * HALF:,} subscribers, {HALF} of them stopped",
         f"  the others get   {stopped:.2f} M deliveries/s, {figures['ratio']:.2f}× the run before",
         f"  everybody reads  {reading:.2f} M/s",
+        f"  processor time   {figures['cpu_ratio']:.2f}× of the worker's in the run before",
         f"  memory, {SOAK_S} s     {first:.0f} MiB, at most {peak:.0f}, at last {last:.0f}",
         f"  its ceiling      {ceiling:,.0f} MiB",
         f"  cut as slow      {figures['cut']:,} of {figures['stopped']:,} stopped",
     ]
 
 
-def _flow(gateway: Gateway) -> float:
+def _flow(gateway: Gateway) -> Round:
+    worker = gateway.worker()
+    before = cpu_s(worker)
     figures = load("flow", gateway.port, "default", 1, HALF, SIZE, MESSAGES, WINDOW)
-    return float(figures["per_s"])
+    return Round(figures["per_s"], cpu_s(worker) - before)
 
 
 def _sitters(gateway: Gateway) -> Load:
@@ -68,14 +80,14 @@ def _sitters(gateway: Gateway) -> Load:
     return sitters
 
 
-def _round(gateway: Gateway, *, is_stopped: bool) -> float:
+def _round(gateway: Gateway, *, is_stopped: bool) -> Round:
     sitters = _sitters(gateway)
     if is_stopped:
         sitters.process.send_signal(signal.SIGSTOP)
-    rate = _flow(gateway)
+    figures = _flow(gateway)
     sitters.process.send_signal(signal.SIGCONT)
     sitters.end()
-    return rate
+    return figures
 
 
 def _soak(gateway: Gateway) -> Figures:

@@ -250,6 +250,18 @@ def test_what_must_not_be_dropped_cuts_when_it_waited_too_long() -> None:
     assert backlog.is_cut
 
 
+def test_what_must_not_be_dropped_cuts_however_the_reader_gets_on() -> None:
+    backlog = Backlog(BOUNDS)
+    for subject in ("first", "late"):
+        keep(backlog, message(subject, 10), Policy.CUT, now_ns=0)
+    keep(backlog, message("spare", 10), Policy.DROP_NEW, now_ns=0)
+    backlog.sent(len(backlog.take(1, 400)))
+    backlog.expire(AGE_NS)
+    assert not backlog.is_cut
+    backlog.expire(AGE_NS + 1)
+    assert backlog.is_cut
+
+
 def test_a_reader_that_takes_nothing_of_what_is_on_its_way_is_cut() -> None:
     backlog = Backlog(BOUNDS)
     keep(backlog, message("a", 10), Policy.DROP_NEW)

@@ -16,6 +16,7 @@ from weft.client.aio_subscription import (
 from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body, message_frame
 from weft.client.engine import Engine
+from weft.client.face import Face
 from weft.client.keeper import Keeper
 from weft.client.loops import Loops
 from weft.client.options import (
@@ -27,7 +28,7 @@ from weft.client.options import (
     Wish,
     made,
 )
-from weft.client.status import Reporter, Statistics
+from weft.client.status import Reporter
 from weft.core.frames import Flag
 from weft.errors import UsageError
 
@@ -84,7 +85,7 @@ class Connecting:
         return AsyncConnection(engine, keeper)
 
 
-class AsyncConnection:
+class AsyncConnection(Face):
     """A connection to a gateway that comes back by itself; made by connect()."""
 
     def __init__(self, engine: Engine, keeper: Keeper) -> None:
@@ -94,29 +95,6 @@ class AsyncConnection:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops = Loops()
         self._home = Home(self, engine, self._calls, self._own, self._loops)
-
-    @property
-    def name(self) -> str:
-        """The name that the gateway knows this connection by."""
-        return self._engine.session.name
-
-    @property
-    def gateway(self) -> str:
-        """The name of the gateway, the present one or the last."""
-        return self._engine.session.gateway
-
-    @property
-    def is_connected(self) -> bool:
-        """Say if there is a connection at the moment."""
-        return self._engine.session.is_open
-
-    def __repr__(self) -> str:
-        return f"<AsyncConnection {self._engine}>"
-
-    @property
-    def statistics(self) -> Statistics:
-        """What the connection has done so far."""
-        return self._engine.counted()
 
     def subscribe(
         self,

@@ -15,6 +15,7 @@ from weft.client.callbacks import Callbacks
 from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body, message_frame
 from weft.client.engine import Engine
+from weft.client.face import Face
 from weft.client.keeper import Keeper
 from weft.client.loops import Loops
 from weft.client.options import (
@@ -26,7 +27,7 @@ from weft.client.options import (
     Wish,
     made,
 )
-from weft.client.status import Reporter, Statistics
+from weft.client.status import Reporter
 from weft.client.sync_subscription import BlockingReceived, Handler, Home, Subscription
 from weft.core.frames import Flag
 from weft.errors import BadOption, NotOpen, UsageError
@@ -34,7 +35,7 @@ from weft.errors import BadOption, NotOpen, UsageError
 __all__ = ["BlockingReceived", "Connection", "Subscription"]
 
 
-class Connection:
+class Connection(Face):
     """A connection to a gateway that comes back by itself; any thread may use it.
 
     A process that is forked off cannot: there every call raises NotOpen, and close() does nothing.
@@ -68,29 +69,6 @@ class Connection:
         except BaseException:
             self.close()
             raise
-
-    @property
-    def name(self) -> str:
-        """The name that the gateway knows this connection by."""
-        return self._engine.session.name
-
-    @property
-    def gateway(self) -> str:
-        """The name of the gateway, the present one or the last."""
-        return self._engine.session.gateway
-
-    @property
-    def is_connected(self) -> bool:
-        """Say if there is a connection at the moment."""
-        return self._engine.session.is_open
-
-    def __repr__(self) -> str:
-        return f"<Connection {self._engine}>"
-
-    @property
-    def statistics(self) -> Statistics:
-        """What the connection has done so far."""
-        return self._engine.counted()
 
     def subscribe(
         self,

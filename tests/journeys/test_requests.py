@@ -141,6 +141,7 @@ async def test_a_responder_that_leaves_fails_its_request_at_once(
             await asker.request(subject, "and now?")
 
 
+@pytest.mark.req("MID-9")
 @pytest.mark.parametrize("group", ["", "workers"])
 async def test_a_request_goes_to_one_even_if_many_subscribed(
     connect: Connect, subject: str, group: str
@@ -170,6 +171,7 @@ async def test_members_of_a_group_come_before_plain_subscribers(
         assert await rest(plain, heard) == []
 
 
+@pytest.mark.req("MID-10")
 async def test_the_least_busy_member_is_chosen(connect: Connect, subject: str) -> None:
     async with connect() as asker, connect() as busy, connect() as quick:
         of_busy = await busy.subscribe(subject, group="workers")

@@ -21,7 +21,7 @@ from weft.errors import (
 from weft.gateway.descriptors import Room
 from weft.gateway.listener import Accepted, Listener
 from weft.gateway.lobby import Lobby, Visitor
-from weft.gateway.peek import FIRST_BYTES, Greeting, Handshake, More, Request, Verdict, look
+from weft.gateway.peek import Greeting, Handshake, More, Request, Verdict, look
 from weft.gateway.refusals import Refusals
 from weft.gateway.services import Services
 from weft.gateway.settings import Address, Settings
@@ -125,7 +125,8 @@ class Front:
         try:
             data = visitor.sock.recv(limit, socket.MSG_PEEK)
         except BlockingIOError:
-            self._wait(visitor, FIRST_BYTES)
+            # Most send their greeting in one go: how much of it is needed shows then.
+            self._wait(visitor, 1)
             return
         except OSError:
             # It was reset, which is one way to leave.

@@ -11,6 +11,7 @@ from tests.core.talk import (
     subscribe,
 )
 
+from weft.core.departure import leave
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
 from weft.core.service import Peer
@@ -218,6 +219,27 @@ def test_doors_of_those_who_are_behind_try_again() -> None:
     sender.say(message(b"a"))
     swept(house)
     assert (guest.door.told, sender.door.told) == (["press"], [])
+
+
+def test_a_sweep_does_not_mind_those_who_leave_in_the_middle_of_it() -> None:
+    house = House()
+    guest, sender = behind(house, "drop_new"), house.guest()
+    sender.say(message(b"a"))
+
+    class Broken:
+        """A door that finds its socket broken, and another's."""
+
+        def press(self) -> None:
+            leave(guest.peer)
+            leave(sender.peer)
+
+        def fall_behind(self) -> None: ...
+        def finish(self) -> None: ...
+        def abort(self) -> None: ...
+
+    guest.peer.door = Broken()
+    assert swept(house) == []
+    assert house.service.peers == {}
 
 
 def test_one_who_is_over_has_a_while_to_hang_up() -> None:

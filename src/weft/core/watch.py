@@ -24,12 +24,12 @@ def sweep(service: Service) -> list[Peer]:
     lost: list[Peer] = []
     # A door that finds its socket broken lets its peer leave: go by a copy.
     for peer in list(service.peers.values()):
+        if peer.outbox.is_behind() and peer.door is not None:
+            peer.door.press()
         if peer.is_over:
             if service.now_ns - peer.over_ns > _patience_ns(peer):
                 lost.append(peer)
             continue
-        if peer.outbox.is_behind() and peer.door is not None:
-            peer.door.press()
         peer.outbox.expire(service.now_ns)
         if peer.outbox.is_cut:
             peer.end(SlowReader(f"{peer.name} did not read what it was sent"))

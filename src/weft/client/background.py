@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
+from weft.client.interruptible import result_of
 from weft.errors import NotOpen
 
 _Result = TypeVar("_Result")
@@ -64,7 +65,7 @@ class Background:
         """
         future = self.submit(work)
         try:
-            return future.result()
+            return result_of(future)
         except concurrent.futures.CancelledError:
             raise NotOpen("the connection was closed meanwhile") from None
         except BaseException:

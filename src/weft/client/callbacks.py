@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from weft.client.intake import Intake
+from weft.client.interruptible import piece_of, result_of
 from weft.client.mailbox import Item
 from weft.client.status import Reporter, Status, StatusCallback
 from weft.errors import NotOpen, UsageError
@@ -88,7 +89,7 @@ class Callbacks:
             while not future.done():
                 self._pump(None, future.done)
         try:
-            return future.result()
+            return result_of(future)
         except concurrent.futures.CancelledError:
             raise NotOpen("the connection was closed meanwhile") from None
 
@@ -156,7 +157,7 @@ class Callbacks:
             left_s = None if deadline is None else deadline - time.monotonic()
             if left_s is not None and left_s <= 0:
                 return
-            self._changed.wait(left_s)
+            self._changed.wait(piece_of(left_s))
 
     def _wake(self) -> None:
         with self._changed:

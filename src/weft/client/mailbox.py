@@ -5,8 +5,11 @@ with: so a message and a gap, which only the subscription can tell apart, wait i
 """
 
 import queue
+import time
 from collections.abc import Callable
 from typing import Any
+
+from weft.client.interruptible import PIECE_S, piece_of
 
 Item = tuple[Callable[[Any], object], Any]
 
@@ -32,7 +35,15 @@ class Mailbox:
         Raises:
             queue.Empty: nothing came in time.
         """
-        item = self._items.get(timeout=timeout)
-        if item is None:
-            self._items.put(None)
-        return item
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left_s = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            try:
+                item = self._items.get(timeout=piece_of(left_s))
+            except queue.Empty:
+                if left_s is None or left_s > PIECE_S:
+                    continue
+                raise
+            if item is None:
+                self._items.put(None)
+            return item

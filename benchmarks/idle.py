@@ -12,7 +12,7 @@ from benchmarks.running import Figures, Gateway, Load, load, steady_rss_bytes
 CONNECTIONS = 10_000
 WINDOW = 100
 ROUNDS = 9
-PACE = (128, 2000, 1000)
+PACE = {"size": 128, "count": 2000, "rate": 1000, "spin": 1}
 
 
 def run() -> Figures:
@@ -54,15 +54,15 @@ def _weft() -> Figures:
     """One gateway with the connections and an empty one beside it, paced in turns."""
     with Gateway() as crowded, Gateway() as empty:
         pids = (crowded.front, crowded.worker())
-        load("pace", crowded.port, "default", *PACE)
+        load("pace", port=crowded.port, **PACE)
         before = sum(map(steady_rss_bytes, pids))
-        idle = Load("connect", "weft", crowded.port, CONNECTIONS, WINDOW)
+        idle = Load("connect", port=crowded.port, count=CONNECTIONS, window=WINDOW)
         idle.figures()
         after = sum(map(steady_rss_bytes, pids))
         paces: dict[str, list[Figures]] = {"empty": [], "beside_idle": []}
         for _ in range(ROUNDS):
-            paces["empty"].append(load("pace", empty.port, "default", *PACE))
-            paces["beside_idle"].append(load("pace", crowded.port, "default", *PACE))
+            paces["empty"].append(load("pace", port=empty.port, **PACE))
+            paces["beside_idle"].append(load("pace", port=crowded.port, **PACE))
         idle.end()
     middles = {name: _middle(rounds) for name, rounds in paces.items()}
     return {"bytes_each": (after - before) / CONNECTIONS, **middles}
@@ -74,7 +74,12 @@ def _middle(rounds: list[Figures]) -> Figures:
 
 def _weft_rate() -> float:
     with Gateway() as gateway:
-        return float(load("connect", "weft", gateway.port, CONNECTIONS, WINDOW)["per_s"])
+        return _connect_rate("weft", gateway.port)
+
+
+def _connect_rate(protocol: str, port: int) -> float:
+    figures = load("connect", protocol=protocol, port=port, count=CONNECTIONS, window=WINDOW)
+    return float(figures["per_s"])
 
 
 def _nats_rate() -> float:
@@ -87,7 +92,7 @@ def _nats_rate() -> float:
     )
     try:
         _wait_for(port)
-        return float(load("connect", "nats", port, CONNECTIONS, WINDOW)["per_s"])
+        return _connect_rate("nats", port)
     finally:
         server.terminate()
         server.wait()

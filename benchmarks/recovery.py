@@ -15,7 +15,7 @@ SUBJECT = "load.0"
 WAIT_S = 60
 # What a stopped reader is sent, 5 MB: more than the kernel holds, less than its bound, so that
 # only its age can cut it.
-FLOW = (1, 1, 128, 30_000, 500)
+FLOW = {"size": 128, "count": 30_000, "window": 500}
 _CONNECT = encode(Kind.CONNECT, b"default")
 
 
@@ -60,12 +60,12 @@ def _restart_s(gateway: Gateway) -> float:
 
 def _cut_s(gateway: Gateway) -> float:
     """From the stop until every stopped reader is cut."""
-    readers = Load("sit", gateway.port, "default", SUBJECT, READERS)
+    readers = Load("sit", port=gateway.port, subject=SUBJECT, count=READERS)
     readers.figures()
     began = time.monotonic()
     readers.process.send_signal(signal.SIGSTOP)
     try:
-        load("flow", gateway.port, "default", *FLOW)
+        load("flow", port=gateway.port, **FLOW)
         while gateway.cut() < READERS:
             if time.monotonic() > began + WAIT_S:
                 raise RuntimeError(f"{gateway.cut()} of {READERS} readers cut after {WAIT_S} s")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-SOURCE = Path(__file__).with_name("load.c")
+SOURCE = Path(__file__).with_name("load")
 LOAD = Path("build/load")
 WAIT_S = 60
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -26,6 +27,10 @@ sys.exit(serve(settings, None, ready))
 """
 
 Figures = dict[str, Any]
+
+
+class Failed(RuntimeError):
+    """A gateway or a load generator that said why it could not go on."""
 
 
 class Gateway:
@@ -78,12 +83,13 @@ class Gateway:
 class Load:
     """A load generator that is running; its figures are one line of JSON each."""
 
-    def __init__(self, *arguments: object) -> None:
+    def __init__(self, command: str, **options: object) -> None:
         build()
         self.process = subprocess.Popen(
-            [LOAD, *map(str, arguments)],
+            [LOAD, command, *(f"{name}={value}" for name, value in options.items())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
         )
 
@@ -94,22 +100,30 @@ class Load:
 
     def end(self) -> None:
         """Close its standard input and wait for it to end."""
-        self.process.communicate(timeout=WAIT_S)
+        try:
+            self.process.communicate(timeout=WAIT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            raise
 
 
-def load(*arguments: object) -> Figures:
+def load(command: str, **options: object) -> Figures:
     """Run a load generator to its end."""
-    running = Load(*arguments)
-    figures = running.figures()
-    running.end()
-    return figures
+    running = Load(command, **options)
+    try:
+        return running.figures()
+    finally:
+        running.end()
 
 
 def build() -> None:
-    """Compile the load generator if it is older than its source."""
-    if not LOAD.exists() or LOAD.stat().st_mtime < SOURCE.stat().st_mtime:
+    """Compile the load generator if it is older than any of its sources."""
+    newest = max(path.stat().st_mtime for path in SOURCE.iterdir())
+    if not LOAD.exists() or LOAD.stat().st_mtime < newest:
         LOAD.parent.mkdir(exist_ok=True)
-        subprocess.run(["gcc", "-O2", "-o", LOAD, SOURCE], check=True)
+        flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra"]
+        subprocess.run(["gcc", *flags, "-o", LOAD, *sorted(SOURCE.glob("*.c"))], check=True)
 
 
 def cpu_s(pid: int) -> float:
@@ -133,8 +147,14 @@ def steady_rss_bytes(pid: int) -> int:
 
 
 def _line(process: "subprocess.Popen[str]") -> str:
+    """The next line of its output; each is written at once, and nothing before it is asked for."""
     out: IO[str] | None = process.stdout
-    line = out.readline() if out is not None else ""
+    if out is None:
+        raise ValueError("a process whose output goes elsewhere")
+    if not select.select([out], [], [], WAIT_S)[0]:
+        raise Failed(f"nothing was said for {WAIT_S} s")
+    line = out.readline()
     if not line:
-        raise RuntimeError(f"{process.args!r} ended with status {process.wait(WAIT_S)}")
+        why = process.stderr.read().strip() if process.stderr is not None else ""
+        raise Failed(why or f"{process.args!r} ended with status {process.wait(WAIT_S)}")
     return line.strip()

@@ -42,7 +42,14 @@ def lines(figures: Figures) -> list[str]:
 
 
 def _rate(gateway: Gateway, core: int) -> float:
-    running = Load("flow", gateway.port, SERVICES[core], 1, 1, SIZE, MESSAGES, WINDOW)
+    running = Load(
+        "flow",
+        port=gateway.port,
+        service=SERVICES[core],
+        size=SIZE,
+        count=MESSAGES,
+        window=WINDOW,
+    )
     os.sched_setaffinity(running.process.pid, {core})
     figures = running.figures()
     running.end()

@@ -70,12 +70,14 @@ def lines(figures: Figures) -> list[str]:
 def _flow(gateway: Gateway) -> Round:
     worker = gateway.worker()
     before = cpu_s(worker)
-    figures = load("flow", gateway.port, "default", 1, HALF, SIZE, MESSAGES, WINDOW)
+    figures = load(
+        "flow", port=gateway.port, subscribers=HALF, size=SIZE, count=MESSAGES, window=WINDOW
+    )
     return Round(figures["per_s"], cpu_s(worker) - before)
 
 
 def _sitters(gateway: Gateway) -> Load:
-    sitters = Load("sit", gateway.port, "default", SUBJECT, HALF)
+    sitters = Load("sit", port=gateway.port, subject=SUBJECT, count=HALF)
     sitters.figures()
     return sitters
 

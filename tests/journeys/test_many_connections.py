@@ -15,7 +15,7 @@ def test_ten_thousand_idle_connections_are_held_in_four_kib_each() -> None:
     with Gateway() as gateway:
         pids = (gateway.front, gateway.worker())
         before = sum(map(steady_rss_bytes, pids))
-        idle = Load("connect", "weft", gateway.port, CONNECTIONS, AT_ONCE)
+        idle = Load("connect", port=gateway.port, count=CONNECTIONS, window=AT_ONCE)
         assert idle.figures()["connections"] == CONNECTIONS
         with weft.Connection(f"127.0.0.1:{gateway.port}") as client:
             heard = client.subscribe("beside.them")

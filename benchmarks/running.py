@@ -46,7 +46,12 @@ class Gateway:
             stdout=subprocess.PIPE,
             text=True,
         )
-        address = _line(self._process)
+        try:
+            address = _line(self._process)
+        except Failed:
+            self._process.kill()
+            self._process.communicate()
+            raise
         self.port = int(address.rpartition(":")[2])
         return self
 
@@ -57,7 +62,7 @@ class Gateway:
         _trace: TracebackType | None,
     ) -> None:
         self._process.send_signal(signal.SIGTERM)
-        self._process.communicate(timeout=WAIT_S)
+        _wait_for_end(self._process)
 
     @property
     def front(self) -> int:
@@ -100,12 +105,7 @@ class Load:
 
     def end(self) -> None:
         """Close its standard input and wait for it to end."""
-        try:
-            self.process.communicate(timeout=WAIT_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.communicate()
-            raise
+        _wait_for_end(self.process)
 
 
 def load(command: str, **options: object) -> Figures:
@@ -144,6 +144,15 @@ def steady_rss_bytes(pid: int) -> int:
         before = now
         time.sleep(0.5)
     return now
+
+
+def _wait_for_end(process: "subprocess.Popen[str]") -> None:
+    try:
+        process.communicate(timeout=WAIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
 
 
 def _line(process: "subprocess.Popen[str]") -> str:

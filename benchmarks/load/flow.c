@@ -125,8 +125,11 @@ static struct flow *open_flows(const struct options *options, int poll) {
     struct flow *flows = calloc(options->flows, sizeof *flows);
     for (long i = 0; i < options->flows; i++) {
         struct flow *flow = &flows[i];
-        if (options->patterns) open_patterns(flow, options);
-        else open_plain(flow, options, i);
+        if (options->patterns) {
+            open_patterns(flow, options);
+        } else {
+            open_plain(flow, options, i);
+        }
         for (long j = 0; j < flow->reader_count; j++)
             watch(poll, flow->readers[j].connection.fd, EPOLLIN, i * flow->reader_count + j);
         int fd = flow->publisher.connection.fd;
@@ -185,19 +188,21 @@ static long delivered(const struct flow *flows, long count) {
 
 static void check_all_over(struct flow *flows, long count) {
     nanosleep(&(struct timespec){.tv_nsec = SETTLE_MS * 1000000L}, NULL);
-    for (long i = 0; i < count; i++)
+    for (long i = 0; i < count; i++) {
+        long whole = 0;
         for (long j = 0; j < flows[i].reader_count; j++) {
-            long whole = flows[i].readers[j].whole;
             check_over(&flows[i].readers[j]);
-            if (flows[i].readers[j].whole > whole) fail("more was delivered than was sent");
+            whole += flows[i].readers[j].whole;
         }
+        if (whole != flows[i].sent * flows[i].copies)
+            fail("%ld were delivered of %ld", whole, flows[i].sent * flows[i].copies);
+    }
 }
 
 int run_flow(const struct options *options) {
     int poll = epoll_create1(0);
     struct flow *flows = open_flows(options, poll);
     if (options->warm > 0) drive(flows, options, poll, options->warm);
-    for (long i = 0; i < options->flows; i++) flows[i].limit = flows[i].sent;
     struct work before = work_so_far(options->pids);
     long earlier = delivered(flows, options->flows);
     double began_s = now_s();

@@ -1,18 +1,16 @@
 """Ten thousand idle connections: what each costs, how fast they come, and who notices."""
 
-import shutil
-import socket
 import statistics
-import subprocess
-import time
 from operator import truediv
 
+from benchmarks.peers.brokers import PEERS
 from benchmarks.running import Figures, Gateway, Load, load, steady_rss_bytes
 
 CONNECTIONS = 10_000
 WINDOW = 100
 ROUNDS = 9
 PACE = {"size": 128, "count": 2000, "rate": 1000, "spin": 1}
+_NATS = PEERS["nats29"]
 
 
 def run() -> Figures:
@@ -21,7 +19,7 @@ def run() -> Figures:
     accepts: dict[str, list[float]] = {"weft": []}
     for _ in range(ROUNDS):
         accepts["weft"].append(_weft_rate())
-        if shutil.which("nats-server") is not None:
+        if _NATS.is_installed:
             accepts.setdefault("nats-server", []).append(_nats_rate())
     figures["accepts_per_s"] = {name: statistics.median(rates) for name, rates in accepts.items()}
     if "nats-server" in accepts:
@@ -83,28 +81,5 @@ def _connect_rate(protocol: str, port: int) -> float:
 
 
 def _nats_rate() -> float:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    server = subprocess.Popen(
-        ["nats-server", "-a", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_for(port)
-        return _connect_rate("nats", port)
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def _wait_for(port: int) -> None:
-    ends = time.monotonic() + 10
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except ConnectionRefusedError:
-            if time.monotonic() > ends:
-                raise
-        else:
-            return
+    with _NATS.running() as server:
+        return _connect_rate("nats", server.port)

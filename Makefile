@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run test check format build bench bench-gateway requirements fuzz soak lock clean \
+.PHONY: always help run test check format build bench bench-gateway bench-peers requirements fuzz soak lock clean \
         test-compiled test-interpreted
 
 help: ## list the commands
@@ -47,6 +47,9 @@ bench: build ## compiled against interpreted, and a million subscriptions
 bench-gateway: build ## idle connections, busy services, stopped readers, killed workers; about 4 minutes
 	@$(PY) -m benchmarks stopped services recovery idle
 
+bench-peers: build $(VENV)/.peers ## Weft and other brokers side by side; ROUNDS=5, about 3 minutes each
+	@$(PY) -m benchmarks.peers --rounds $(or $(ROUNDS),5) --json build/peers.json --chart build/peers.svg
+
 requirements: build ## every requirement, the tests that prove it, and whether they pass
 	@$(PY) tools/requirements.py
 
@@ -58,7 +61,7 @@ soak: build ## attack a running gateway at random; SOAK_S=600 seconds
 
 lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/lock.txt
-	@for name in dev fuzz lock; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	@for name in dev fuzz lock peers; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-header requirements/$$name.in -o requirements/$$name.txt; done
 
 clean: ## remove everything that was made here
@@ -90,4 +93,10 @@ $(VENV)/.installed: requirements/dev.txt tools/prepare.sh pyproject.toml
 $(VENV)/.fuzz: $(VENV)/.installed requirements/fuzz.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt \
 	    || { echo "weft: atheris, which fuzzing needs, cannot be installed for $$($(PY) --version)"; exit 1; }
+	@touch $@
+
+$(VENV)/.peers: $(VENV)/.installed requirements/peers.txt tools/peers.sh
+	@tools/peers.sh
+	@echo "== installing the locked packages of the peers"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt
 	@touch $@

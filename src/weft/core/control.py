@@ -16,6 +16,12 @@ from weft.errors import Refused, UnexpectedFrame, UsageError
 PING_MAX_BYTES = 64
 
 _ANSWER = int(Flag.ANSWER)
+_CONNECT = int(Kind.CONNECT)
+_SUBSCRIBE = int(Kind.SUBSCRIBE)
+_UNSUBSCRIBE = int(Kind.UNSUBSCRIBE)
+_PING = int(Kind.PING)
+_PONG = int(Kind.PONG)
+_GOODBYE = int(Kind.GOODBYE)
 
 
 def control(peer: Peer, run: Run) -> None:
@@ -43,17 +49,18 @@ def control(peer: Peer, run: Run) -> None:
 
 
 def _deal(peer: Peer, frame: Frame) -> None:
-    if not peer.is_greeted or frame.kind == Kind.CONNECT:
+    kind = frame.kind
+    if not peer.is_greeted or kind == _CONNECT:
         greet(peer, frame)
-    elif frame.kind == Kind.SUBSCRIBE:
+    elif kind == _SUBSCRIBE:
         subscribe(peer, frame)
-    elif frame.kind == Kind.UNSUBSCRIBE:
+    elif kind == _UNSUBSCRIBE:
         unsubscribe(peer, frame)
-    elif frame.kind == Kind.PING:
+    elif kind == _PING:
         if len(frame.body) > PING_MAX_BYTES:
             raise UsageError(f"a ping of {len(frame.body)} bytes is over {PING_MAX_BYTES}")
         peer.owe(encode(Kind.PONG, body=frame.body))
-    elif frame.kind == Kind.GOODBYE:
+    elif kind == _GOODBYE:
         peer.end(None)
-    elif frame.kind != Kind.PONG:
-        raise UnexpectedFrame(f"a client does not send frames of kind {frame.kind}")
+    elif kind != _PONG:
+        raise UnexpectedFrame(f"a client does not send frames of kind {kind}")

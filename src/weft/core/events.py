@@ -31,7 +31,7 @@ def announce(service: Service, event: str, message: Message) -> None:
     if at >= 0:
         service.deliveries += route.deliver(at, at + len(frame), None, False)
         return
-    for outbox in {*route.outboxes, *(group.members[0] for group in route.groups)}:
+    for outbox in {*route.outboxes, *[group.members[0] for group in route.groups]}:
         outbox.hold(frame, service.now_ns)
         service.deliveries += 1
 

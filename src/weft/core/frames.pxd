@@ -79,3 +79,6 @@ cpdef int stamp_frame(unsigned char *data, Py_ssize_t at, Stamp stamp) except -1
 
 @cython.locals(length=Py_ssize_t, data="const unsigned char *")
 cpdef object check_whole(bytes frame)
+
+@cython.locals(subject_end=Py_ssize_t, reply_end=Py_ssize_t)
+cpdef object parse(bytes frame)

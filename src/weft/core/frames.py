@@ -298,14 +298,15 @@ def parse(frame: bytes) -> Frame:
     check_whole(frame)
     subject_end = HEADER_BYTES + frame[6]
     reply_end = subject_end + frame[7]
+    # In order: by name it would take twice as long, for every frame that is no message.
     return Frame(
-        kind=frame[4],
-        flags=frame[5],
-        subject=frame[HEADER_BYTES:subject_end],
-        reply=frame[subject_end:reply_end],
-        body=frame[reply_end:],
-        origin=u32_at(frame, 8),
-        publisher=u32_at(frame, 12),
-        sequence=u64_at(frame, 16),
-        time_ns=i64_at(frame, 24),
+        frame[4],
+        frame[5],
+        frame[HEADER_BYTES:subject_end],
+        frame[subject_end:reply_end],
+        frame[reply_end:],
+        u32_at(frame, 8),
+        u32_at(frame, 12),
+        u64_at(frame, 16),
+        i64_at(frame, 24),
     )

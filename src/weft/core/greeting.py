@@ -15,6 +15,9 @@ SERVICE_NAME = re.compile(rb"[A-Za-z0-9-][A-Za-z0-9_-]{0,62}")
 NAME_MAX_BYTES = 127
 ABOUT_MAX = 128
 
+_CONNECT = int(Kind.CONNECT)
+_WELCOME = int(Kind.WELCOME)
+
 
 def greet(peer: Peer, frame: Frame) -> None:
     """Take a peer in.
@@ -23,14 +26,29 @@ def greet(peer: Peer, frame: Frame) -> None:
         BadGreeting: the frame is not a proper CONNECT.
         NoSuchService: it names another service than this.
     """
-    if frame.kind != Kind.CONNECT or peer.is_greeted:
+    if frame.kind != _CONNECT or peer.is_greeted:
         raise BadGreeting("the first frame, and no other, must be CONNECT")
     service = peer.service
     if frame.subject != service.name.encode():
         raise NoSuchService(f"this is service {service.name!r}")
     if frame.reply and not is_name(frame.reply):
         raise BadGreeting(f"a name of {len(frame.reply)} bytes is not a subject of at most 127")
-    options = Message.from_body(frame.body) if frame.body else Message()
+    if frame.body:
+        peer.address, peer.client = _options(frame.body)
+    peer.name = frame.reply.decode() or f"c.{peer.number}"
+    peer.is_greeted = True
+    peer.owe(_welcome(peer, frame.subject))
+    announce_peer(peer, "connected")
+
+
+def is_name(name: bytes) -> bool:
+    """Say if a connection may call itself so."""
+    return len(name) <= NAME_MAX_BYTES and is_subject(name) and not is_reserved(name)
+
+
+def _options(body: bytes) -> tuple[str, str]:
+    """What a CONNECT says of the client: its address, and what it is."""
+    options = Message.from_body(body)
     try:
         version = options.get_int64("version") if "version" in options else VERSION
         address = options.get_string("address") if "address" in options else ""
@@ -39,10 +57,11 @@ def greet(peer: Peer, frame: Frame) -> None:
         raise BadGreeting(str(error)) from error
     if version != VERSION:
         raise BadGreeting(f"version {version} of the protocol is not spoken here, {VERSION} is")
-    peer.name = frame.reply.decode() or f"c.{peer.number}"
-    peer.address = address[:ABOUT_MAX]
-    peer.client = client[:ABOUT_MAX]
-    peer.is_greeted = True
+    return address[:ABOUT_MAX], client[:ABOUT_MAX]
+
+
+def _welcome(peer: Peer, subject: bytes) -> bytes:
+    service = peer.service
     welcome = Message(
         version=VERSION,
         gateway=service.gateway,
@@ -50,10 +69,4 @@ def greet(peer: Peer, frame: Frame) -> None:
         body_limit=service.run.body_limit,
         ping_s=service.limits.ping_s,
     )
-    peer.owe(told(peer, Kind.WELCOME, frame.subject, peer.name.encode(), welcome))
-    announce_peer(peer, "connected")
-
-
-def is_name(name: bytes) -> bool:
-    """Say if a connection may call itself so."""
-    return len(name) <= NAME_MAX_BYTES and is_subject(name) and not is_reserved(name)
+    return told(peer, _WELCOME, subject, peer.name.encode(), welcome)

@@ -1,6 +1,7 @@
 cimport cython
 
 from weft.core.answers cimport end_with
+from weft.core.control cimport control
 from weft.core.frames cimport Run
 from weft.core.publish cimport publish
 from weft.core.service cimport Peer, Service

@@ -93,7 +93,7 @@ cdef class Service:
 
     cpdef object set_limits(self, limits)
 
-    @cython.locals(number=uint64_t, peer=Peer)
+    @cython.locals(number=uint64_t, secret=uint64_t, peer=Peer)
     cpdef Peer join(self, object token, door)
 
     cpdef object count_refused(self, str name)

@@ -177,9 +177,8 @@ class Service:
         """Make the peer for a connection; the token is what nobody can guess of its inbox."""
         self._number += 1
         number = self._number
-        name = (
-            f"_INBOX.{self.stamp.origin:08x}.{number & 0xFFFFFFFF:08x}{token & (1 << 64) - 1:016x}."
-        )
+        secret = token & (1 << 64) - 1
+        name = f"_INBOX.{self.stamp.origin:08x}.{number & 0xFFFFFFFF:08x}{secret:016x}."
         peer = Peer(self, number, name.encode(), door)
         self.peers[number] = peer
         self.inboxes[peer.inbox] = peer

@@ -1,0 +1,21 @@
+cimport cython
+
+from weft.core.answers cimport told
+from weft.core.messages cimport Message
+from weft.core.service cimport Peer, Service
+from weft.core.subjects cimport is_reserved, is_subject
+
+cdef int _CONNECT
+cdef int _WELCOME
+
+
+@cython.locals(service=Service)
+cpdef object greet(Peer peer, frame)
+
+cpdef bint is_name(bytes name) except -1
+
+@cython.locals(options=Message)
+cdef tuple _options(bytes body)
+
+@cython.locals(service=Service, welcome=Message)
+cdef bytes _welcome(Peer peer, bytes subject)

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import secrets
+from array import array
 from time import monotonic_ns, time_ns
 
 from weft.core.answers import end_with, told
@@ -24,6 +25,8 @@ from weft.gateway.status import ServiceStatus
 _log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
+
+_TOKEN_BYTES = 8
 
 
 class Host:
@@ -48,14 +51,17 @@ class Host:
         """How many connections there are, greeted or not."""
         return len(self._service.peers)
 
-    def adopt(self, fd: int) -> None:
-        """Take over a connected, non-blocking socket of which nothing was read."""
+    def adopt(self, batch: list[int]) -> None:
+        """Take over connected, non-blocking sockets of which nothing was read."""
         self._tick()
-        try:
-            TcpDoor(self._turn, self._poll, fd).open(secrets.randbits(64))
-        except OSError as error:
-            os.close(fd)
-            _log.error("a connection was lost: it cannot be watched: %s", error.strerror)
+        # One call for all of them: asking for each would cost as much as the rest of this.
+        tokens = array("Q", os.urandom(_TOKEN_BYTES * len(batch)))
+        for fd, token in zip(batch, tokens, strict=True):
+            try:
+                TcpDoor(self._turn, self._poll, fd).open(token)
+            except OSError as error:
+                os.close(fd)
+                _log.error("a connection was lost: it cannot be watched: %s", error.strerror)
 
     def status(self) -> ServiceStatus:
         """The service in numbers."""

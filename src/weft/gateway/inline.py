@@ -40,7 +40,7 @@ class Inline:
         Raises:
             NoSuchService: this gateway does not run it.
         """
-        self._host(service).adopt(sock.detach())
+        self._host(service).adopt([sock.detach()])
         self._handed_over[service] += 1
 
     def change(self, settings: Settings) -> None:

@@ -90,8 +90,7 @@ class Worker:
         self._received += len(batch) + lost
         if lost:
             _log.error("%s connections were lost: no descriptors are left", lost)
-        for fd in batch:
-            self._host.adopt(fd)
+        self._host.adopt(batch)
 
     async def _obey(self) -> None:
         while (order := await self._channel.receive()) is not None:

@@ -40,11 +40,11 @@ class Taken:
 
     async def close(self) -> None: ...
 
-    def give(self, service: str, sock: socket.socket) -> None:
+    def give(self, service: str, fd: int) -> None:
         if service == "unknown":
             raise NoSuchService("there is none")
         self.connections += 1
-        self.sockets.put_nowait((service, sock))
+        self.sockets.put_nowait((service, socket.socket(fileno=fd)))
 
 
 class Web:

@@ -34,7 +34,7 @@ async def test_a_connection_is_served_on_this_loop() -> None:
     inline = Inline(Settings(name="london"))
     ours, theirs = pair()
     ours.send(CONNECT)
-    inline.give("weather", theirs)
+    inline.give("weather", theirs.detach())
     assert (await answer(ours)).get_string("gateway") == "london"
     assert inline.connections == 1
     assert inline.not_up == []
@@ -57,7 +57,7 @@ async def test_a_service_that_is_not_allowed_is_refused() -> None:
     inline = Inline(Settings(services=("a",)))
     ours, theirs = pair()
     with pytest.raises(NoSuchService):
-        inline.give("b", theirs)
+        inline.give("b", theirs.fileno())
     ours.close()
     theirs.close()
     await inline.close()
@@ -71,7 +71,7 @@ async def test_new_settings_hold_for_who_comes_next() -> None:
     assert set(await inline.report()) == {"weather", "orders"}
     ours, theirs = pair()
     ours.send(CONNECT)
-    inline.give("weather", theirs)
+    inline.give("weather", theirs.detach())
     assert (await answer(ours))["ping_s"] == 7.0
     ours.close()
     await inline.close()
@@ -81,7 +81,7 @@ async def test_draining_says_goodbye_and_waits_for_who_leaves() -> None:
     inline = Inline(Settings())
     ours, theirs = pair()
     ours.send(CONNECT)
-    inline.give("weather", theirs)
+    inline.give("weather", theirs.detach())
     await answer(ours)
     draining = asyncio.create_task(inline.drain(60.0))
     assert (await answer(ours)).get_string("reason") == "draining"

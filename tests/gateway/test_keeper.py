@@ -31,8 +31,8 @@ class Place:
         self.refused: asyncio.Queue[str] = asyncio.Queue()
         self.keeper = Keeper(START, self._refuse)
 
-    def _refuse(self, sock: socket.socket, error: WeftError) -> None:
-        sock.close()
+    def _refuse(self, fd: int, error: WeftError) -> None:
+        os.close(fd)
         self.refused.put_nowait(type(error).__name__)
 
     async def pid(self) -> int:
@@ -45,7 +45,7 @@ class Place:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         ours.send(CONNECT)
-        self.keeper.give(theirs)
+        self.keeper.give(theirs.detach())
         return Peer(ours)
 
     async def kill(self) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import os
 import socket
 import subprocess
 import sys
@@ -32,8 +33,8 @@ async def main():
     for each in spare:
         os.close(each)
     for _ in peers:
-        sock, _ = await came.get()
-        sock.close()
+        fd, _ = await came.get()
+        os.close(fd)
     print("paused", listener.pauses, "accepted", listener.accepted)
     listener.close()
 
@@ -41,17 +42,25 @@ asyncio.run(asyncio.wait_for(main(), 30))
 """
 
 
+def close_all(peers: list[socket.socket], taken: list[int]) -> None:
+    for peer in peers:
+        peer.close()
+    for fd in taken:
+        os.close(fd)
+
+
 async def test_whoever_connects_is_taken_with_its_address() -> None:
     came: asyncio.Queue[list[Accepted]] = asyncio.Queue()
     listener = Listener(LOOPBACK, came.put_nowait)
     assert listener.address.port != 0
     with socket.create_connection(listener.address) as peer:
-        ((sock, name),) = await came.get()
+        ((fd, name),) = await came.get()
         assert name == "{}:{}".format(*peer.getsockname())
-        assert sock.gettimeout() == 0
-        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert not os.get_blocking(fd)
+        assert not os.get_inheritable(fd)
+        with socket.socket(fileno=fd) as sock:
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert listener.accepted == 1
-        sock.close()
     listener.close()
 
 
@@ -59,9 +68,9 @@ async def test_ipv6_is_listened_on_too() -> None:
     came: asyncio.Queue[list[Accepted]] = asyncio.Queue()
     listener = Listener(Address("::1", 0), came.put_nowait)
     with socket.create_connection(listener.address):
-        ((sock, name),) = await came.get()
+        ((fd, name),) = await came.get()
         assert name.startswith("[::1]:")
-        sock.close()
+        os.close(fd)
     listener.close()
 
 
@@ -71,8 +80,7 @@ async def test_many_are_taken_in_one_turn() -> None:
     peers = [socket.create_connection(listener.address) for _ in range(100)]
     batches = [await came.get(), await came.get()]
     assert [len(batch) for batch in batches] == [64, 36]
-    for sock in peers + [sock for batch in batches for sock, _ in batch]:
-        sock.close()
+    close_all(peers, [fd for batch in batches for fd, _ in batch])
     listener.close()
 
 
@@ -86,8 +94,7 @@ async def test_closing_takes_who_has_connected_already() -> None:
     assert not listener.is_open
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(listener.address)
-    for sock in peers + [sock for sock, _ in came]:
-        sock.close()
+    close_all(peers, [fd for fd, _ in came])
 
 
 async def test_an_address_in_use_is_named() -> None:

@@ -33,11 +33,12 @@ class Pair:
     def __init__(self, peer: socket.socket, sock: socket.socket) -> None:
         sock.setblocking(False)
         self.peer = peer
-        self.visitor = Visitor(sock, "peer", float("inf"), is_encrypted=False)
+        self.sock = sock
+        self.visitor = Visitor(sock.fileno(), "peer", float("inf"), is_encrypted=False)
 
     def close(self) -> None:
         self.peer.close()
-        self.visitor.sock.close()
+        self.sock.close()
 
 
 def tcp_pair() -> Pair:
@@ -72,7 +73,7 @@ async def test_nobody_is_woken_before_enough_bytes_have_come(one: Pair, other: P
     assert await watched.looked.get() == (other.visitor, False)
     one.peer.sendall(b"d")
     assert await watched.looked.get() == (one.visitor, False)
-    assert one.visitor.sock.recv(10) == b"abcd"
+    assert one.sock.recv(10) == b"abcd"
     watched.close()
 
 
@@ -117,7 +118,7 @@ async def test_who_is_forgotten_gets_its_socket_back_as_it_came(one: Pair) -> No
     watched.lobby.forget(one.visitor)
     assert one.visitor not in watched.lobby
     assert len(watched.lobby) == 0
-    assert one.visitor.sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 1
+    assert one.sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 1
     watched.close()
 
 
@@ -125,9 +126,9 @@ async def test_who_is_forgotten_wakes_nobody(one: Pair, other: Pair) -> None:
     watched = Watched()
     watched.lobby.keep(one.visitor, 1)
     # As after a hand-over, someone else still has the socket when ours is closed.
-    with one.visitor.sock.dup():
+    with one.sock.dup():
         watched.lobby.forget(one.visitor)
-        one.visitor.sock.close()
+        one.sock.close()
         watched.lobby.keep(other.visitor, 1)
         one.peer.sendall(b"x")
         other.peer.sendall(b"y")

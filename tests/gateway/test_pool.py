@@ -39,11 +39,12 @@ async def join(pool: Pool, service: str) -> socket.socket:
     ours.setblocking(False)
     ours.send(encode(Kind.CONNECT, service.encode()))
     try:
-        pool.give(service, theirs)
+        pool.give(service, theirs.fileno())
     except NoSuchService:
         ours.close()
         theirs.close()
         raise
+    theirs.detach()
     return ours
 
 

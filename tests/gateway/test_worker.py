@@ -57,7 +57,7 @@ class Front:
     async def connect(self) -> "Peer":
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        self.outgoing.put(theirs)
+        self.outgoing.put(theirs.detach())
         peer = Peer(ours)
         await peer.send(CONNECT)
         assert (await peer.frame())[4] == Kind.WELCOME
@@ -153,7 +153,7 @@ async def test_new_limits_hold_for_who_comes_next() -> None:
         await front.hear(Answer)
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        front.outgoing.put(theirs)
+        front.outgoing.put(theirs.detach())
         peer = Peer(ours)
         await peer.send(CONNECT)
         assert Message.from_frame(await peer.frame())["ping_s"] == 7.0
@@ -186,7 +186,7 @@ async def test_sigterm_drains_it_and_leaves_who_is_on_the_way_to_the_next() -> N
         frame = await peer.frame()
         assert frame[4] == Kind.GOODBYE
         ours, theirs = socket.socketpair()
-        front.outgoing.put(theirs)
+        front.outgoing.put(theirs.detach())
         peer.sock.close()
         assert await front.exit_status() == 0
         front.outgoing.take_back()

@@ -1,7 +1,8 @@
 """Accepts, finds out what each connection wants, and passes it on untouched.
 
 Nothing here waits for one connection while another is there: looking, refusing and handing over are
-single steps. HTTP and TLS, which take time, are tasks of their own elsewhere.
+single steps. HTTP and TLS, which take time, are tasks of their own elsewhere. On its way through a
+connection is a plain descriptor: making a socket of each would cost more than all the rest.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
+from weft.doors.kernel import NOT_NOW, peek
 from weft.errors import (
     BadGreeting,
     Draining,
@@ -21,10 +23,15 @@ from weft.errors import (
 from weft.gateway.descriptors import Room
 from weft.gateway.listener import Accepted, Listener
 from weft.gateway.lobby import Lobby, Visitor
-from weft.gateway.peek import Greeting, Handshake, More, Request, Verdict, look
+from weft.gateway.peek import GREETING, HANDSHAKE, MORE, Verdict, look
 from weft.gateway.refusals import Refusals
 from weft.gateway.services import Services
 from weft.gateway.settings import Address, Settings
+
+_NOT_NOW = NOT_NOW
+_MORE = MORE
+_GREETING = GREETING
+_HANDSHAKE = HANDSHAKE
 
 
 class Web(Protocol):
@@ -72,7 +79,11 @@ class Front:
     def change(self, settings: Settings, room: Room) -> None:
         """Go by these settings from now on."""
         self._limits = settings.limits
+        self._greeting_bytes = settings.limits.greeting_bytes
+        self._first_bytes = bytearray(self._greeting_bytes)
         self._room = room
+        # How many may still be handed over before the services are asked how many they have.
+        self._places = 0
 
     @property
     def address(self) -> Address:
@@ -102,7 +113,7 @@ class Front:
     def enter(self, sock: socket.socket, peer: str) -> None:
         """Take in a connection whose bytes can be read as they are."""
         deadline = self._loop.time() + self._limits.greeting_s
-        self._look(Visitor(sock, peer, deadline, is_encrypted=False), False)
+        self._look(Visitor(sock.detach(), peer, deadline, is_encrypted=False), False)
 
     def close(self) -> None:
         """Let nobody in any more, and turn away who is waiting."""
@@ -116,28 +127,25 @@ class Front:
     def _take(self, accepted: list[Accepted]) -> None:
         deadline = self._loop.time() + self._limits.greeting_s
         is_encrypted = self._encryption is not None
-        for sock, peer in accepted:
-            self._look(Visitor(sock, peer, deadline, is_encrypted=is_encrypted), False)
+        for fd, peer in accepted:
+            self._look(Visitor(fd, peer, deadline, is_encrypted=is_encrypted), False)
 
     def _look(self, visitor: Visitor, is_all: bool) -> None:
         """See what a visitor has sent; `is_all` says that nothing further will come."""
-        limit = self._limits.greeting_bytes
-        try:
-            data = visitor.sock.recv(limit, socket.MSG_PEEK)
-        except BlockingIOError:
+        length = peek(visitor.fd, self._first_bytes, self._greeting_bytes)
+        if length == _NOT_NOW:
             # Most send their greeting in one go: how much of it is needed shows then.
             self._wait(visitor, 1)
             return
-        except OSError:
-            # It was reset, which is one way to leave.
-            data = b""
-        if not data:
-            self._leave(visitor)
+        if length <= 0:
+            # It left, or was reset, which is another way to leave.
+            self._lobby.forget(visitor)
+            self._refusals.left(socket.socket(fileno=visitor.fd))
             return
         try:
-            verdict = look(data, limit)
-            if is_all and isinstance(verdict, More):
-                raise BadGreeting(f"the greeting ended after {len(data)} of {verdict.needed} bytes")
+            verdict = look(self._first_bytes, length, self._greeting_bytes)
+            if is_all and verdict.want == _MORE:
+                raise BadGreeting(f"the greeting ended after {length} of {verdict.needed} bytes")
         except ProtocolError as error:
             self._refuse(visitor, error)
         else:
@@ -145,21 +153,20 @@ class Front:
 
     def _follow(self, visitor: Visitor, verdict: Verdict) -> None:
         """Pass a visitor on to whoever it came for."""
-        match verdict:
-            case More(needed):
-                self._wait(visitor, needed)
-            case Greeting(service) if not visitor.is_encrypted:
-                self._hand_over(visitor, service)
-            case Request() if not visitor.is_encrypted:
-                self._lobby.forget(visitor)
-                self._web.take(visitor.sock, visitor.peer)
-            case Handshake() if visitor.is_encrypted and self._encryption is not None:
-                self._lobby.forget(visitor)
-                self._encryption.take(visitor.sock, visitor.peer, self.enter)
-            case Handshake():
+        want = verdict.want
+        if want == _MORE:
+            self._wait(visitor, verdict.needed)
+        elif want == _HANDSHAKE:
+            if visitor.is_encrypted and self._encryption is not None:
+                self._encryption.take(self._released(visitor), visitor.peer, self.enter)
+            else:
                 self._refuse(visitor, BadGreeting("this port does not speak TLS"))
-            case _:
-                self._refuse(visitor, BadGreeting("this port speaks TLS only"))
+        elif visitor.is_encrypted:
+            self._refuse(visitor, BadGreeting("this port speaks TLS only"))
+        elif want == _GREETING:
+            self._hand_over(visitor, verdict.service)
+        else:
+            self._web.take(self._released(visitor), visitor.peer)
 
     def _wait(self, visitor: Visitor, needed: int) -> None:
         if not self.is_open:
@@ -176,9 +183,13 @@ class Front:
         try:
             if not self.is_open:
                 raise Draining("the gateway is closing down")
-            if self._services.connections >= self._room.connections:
+            if self._places <= 0:
+                # Nobody comes to a service but from here: there are as many places, or more.
+                self._places = self._room.connections - self._services.connections
+            if self._places <= 0:
                 raise Overloaded(f"{self._room.connections} connections are the limit")
-            self._services.give(service, visitor.sock)
+            self._services.give(service, visitor.fd)
+            self._places -= 1
         except WeftError as error:
             self._refuse(visitor, error)
         except OSError as error:
@@ -187,12 +198,14 @@ class Front:
             self._refuse(visitor, Overloaded(problem))
 
     def _refuse(self, visitor: Visitor, error: WeftError) -> None:
-        self._lobby.forget(visitor)
-        self._refusals.refuse(visitor.sock, error, visitor.peer)
+        self._refusals.refuse(self._released(visitor), error, visitor.peer)
 
-    def _leave(self, visitor: Visitor) -> None:
+    def _released(self, visitor: Visitor) -> socket.socket:
+        """The socket of a visitor that is no longer ours, non-blocking."""
         self._lobby.forget(visitor)
-        self._refusals.left(visitor.sock)
+        sock = socket.socket(fileno=visitor.fd)
+        sock.setblocking(False)
+        return sock
 
     def _give_up(self, visitor: Visitor) -> None:
         """Turn away whoever took too long."""

@@ -9,6 +9,7 @@ import asyncio
 import errno
 import itertools
 import logging
+import os
 import socket
 from collections import deque
 
@@ -36,7 +37,7 @@ class Outgoing:
         self._near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
         self._near.setblocking(False)
         self.far.setblocking(False)
-        self._waiting: deque[socket.socket] = deque()
+        self._waiting: deque[int] = deque()
         self._flush_at: asyncio.Handle | None = None
         self._is_full = False
         # How many were sent to the worker that is running, or about to.
@@ -45,26 +46,26 @@ class Outgoing:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, sock: socket.socket) -> None:
+    def put(self, fd: int) -> None:
         """Send a socket, with whatever else comes in this turn of the loop; it is ours from now on.
 
         Raises:
-            Overloaded: as many as allowed are waiting; the socket stays the caller's.
+            Overloaded: as many as allowed are waiting; the descriptor stays the caller's.
         """
         if len(self._waiting) >= WAITING_MAX:
             raise Overloaded(f"{WAITING_MAX} connections wait for the service's worker already")
-        self._waiting.append(sock)
+        self._waiting.append(fd)
         if self._flush_at is None and not self._is_full:
             self._flush_at = self._loop.call_soon(self._flush)
 
     def take_back(self) -> None:
         """Put what the last worker did not receive back in front of what waits."""
-        unreceived: list[socket.socket] = []
+        unreceived: list[int] = []
         lost = 0
         try:
             while True:
                 batch, missing = receive(self.far)
-                unreceived += [_restored(fd) for fd in batch]
+                unreceived += batch
                 lost += missing
         except BlockingIOError:
             self._waiting.extendleft(reversed(unreceived))
@@ -74,7 +75,7 @@ class Outgoing:
         if self._waiting and self._flush_at is None and not self._is_full:
             self._flush_at = self._loop.call_soon(self._flush)
 
-    def take_all(self) -> list[socket.socket]:
+    def take_all(self) -> list[int]:
         """Everything that waits, no longer ours."""
         waiting = list(self._waiting)
         self._waiting.clear()
@@ -85,8 +86,8 @@ class Outgoing:
         if self._flush_at is not None:
             self._flush_at.cancel()
         self._stop_waiting()
-        for sock in self.take_all():
-            sock.close()
+        for fd in self.take_all():
+            os.close(fd)
         self._near.close()
         self.far.close()
 
@@ -97,7 +98,7 @@ class Outgoing:
         while self._waiting:
             batch = list(itertools.islice(self._waiting, BATCH_MAX))
             try:
-                socket.send_fds(self._near, [bytes(len(batch))], [sock.fileno() for sock in batch])
+                socket.send_fds(self._near, [bytes(len(batch))], batch)
             except BlockingIOError:
                 self._wait_for_room()
                 return
@@ -109,9 +110,9 @@ class Outgoing:
                 self._flush_at = self._loop.call_later(_RETRY_S, self._flush)
                 return
             self.sent += len(batch)
-            for sock in batch:
+            for fd in batch:
                 self._waiting.popleft()
-                sock.close()
+                os.close(fd)
         self._stop_waiting()
 
     def _stop_waiting(self) -> None:
@@ -140,9 +141,3 @@ def receive(sock: socket.socket) -> tuple[list[int], int]:
         raise EOFError("no more sockets will come")
     batch = array.array("i", b"".join(data for _, _, data in attached)).tolist()
     return batch, len(marks) - len(batch)
-
-
-def _restored(fd: int) -> socket.socket:
-    sock = socket.socket(fileno=fd)
-    sock.setblocking(False)
-    return sock

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 
 from weft.gateway.host import Host
 from weft.gateway.report import ServiceReport
@@ -34,13 +33,13 @@ class Inline:
         for service in self._settings.services:
             self._host(service)
 
-    def give(self, service: str, sock: socket.socket) -> None:
-        """Pass a connection of which nothing was read to its service.
+    def give(self, service: str, fd: int) -> None:
+        """Pass a connection of which nothing was read to its service, which owns it from now on.
 
         Raises:
             NoSuchService: this gateway does not run it.
         """
-        self._host(service).adopt([sock.detach()])
+        self._host(service).adopt([fd])
         self._handed_over[service] += 1
 
     def change(self, settings: Settings) -> None:

@@ -45,7 +45,7 @@ _GRACE_S = 1.0
 class Keeper:
     """One service's worker, as its front sees it."""
 
-    def __init__(self, start: Start, refuse: Callable[[socket.socket, WeftError], None]) -> None:
+    def __init__(self, start: Start, refuse: Callable[[int, WeftError], None]) -> None:
         self._start = start
         self._refuse = refuse
         self._outgoing = Outgoing()
@@ -70,13 +70,13 @@ class Keeper:
         on_their_way = len(outgoing) + outgoing.sent - self._count.received
         return on_their_way + self._count.connections
 
-    def give(self, sock: socket.socket) -> None:
-        """Pass a socket to the worker, or to the next one.
+    def give(self, fd: int) -> None:
+        """Pass a connection to the worker, or to the next one.
 
         Raises:
             Overloaded: too many are on their way already.
         """
-        self._outgoing.put(sock)
+        self._outgoing.put(fd)
         self.handed_over += 1
 
     def change(self, change: Change) -> None:
@@ -251,8 +251,8 @@ class Keeper:
 
     def _turn_away(self, error: WeftError) -> None:
         """Refuse everyone who waits."""
-        for sock in self._outgoing.take_all():
-            self._refuse(sock, error)
+        for fd in self._outgoing.take_all():
+            self._refuse(fd, error)
 
     def _say_up(self) -> None:
         self.up.set()

@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Callable
 
+from weft.doors.kernel import accept
 from weft.doors.tcp import prepare
 from weft.errors import UsageError
 from weft.gateway.settings import Address
@@ -21,12 +22,12 @@ _LOG_AGAIN_S = 5.0
 # The connection at the head of the queue is already broken; the next one need not be.
 _PASSING = {errno.ECONNABORTED, errno.EPROTO, errno.EINTR, errno.EPERM}
 
-# A connection, and whose it is: host and port.
-Accepted = tuple[socket.socket, str]
+# The descriptor of a connection, and whose it is: host and port.
+Accepted = tuple[int, str]
 
 
 class Listener:
-    """One listening port; hands what it accepts to `take`, as non-blocking sockets."""
+    """One listening port; hands what it accepts to `take`, which owns it; it is non-blocking."""
 
     def __init__(self, address: Address, take: Callable[[list[Accepted]], None]) -> None:
         """Begin to listen.
@@ -37,7 +38,7 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._take = take
         self._socket = _listening(address)
-        self._peer = "[%s]:%s" if address.family == socket.AF_INET6 else "%s:%s"
+        self._is_ipv6 = address.family == socket.AF_INET6
         self._resume: asyncio.TimerHandle | None = None
         self._paused_at = float("-inf")
         self.accepted = 0
@@ -63,11 +64,11 @@ class Listener:
     def _accept(self) -> bool:
         """Accept a batch; False if there was nobody."""
         taken: list[Accepted] = []
+        listening = self._socket.fileno()
         try:
             for _ in range(_ACCEPT_MAX):
-                sock, address = self._socket.accept()
-                sock.setblocking(False)
-                taken.append((sock, self._peer % address[:2]))
+                fd, host, port = accept(listening)
+                taken.append((fd, f"[{host}]:{port}" if self._is_ipv6 else f"{host}:{port}"))
         except BlockingIOError:
             pass
         except OSError as error:

@@ -22,12 +22,8 @@ _POLL_MAX = 128
 class Visitor:
     """A connection that nobody has taken in yet."""
 
-    __slots__ = ("deadline", "is_encrypted", "low_water", "peer", "sock")
-
-    def __init__(
-        self, sock: socket.socket, peer: str, deadline: float, *, is_encrypted: bool
-    ) -> None:
-        self.sock = sock
+    def __init__(self, fd: int, peer: str, deadline: float, *, is_encrypted: bool) -> None:
+        self.fd = fd
         self.peer = peer
         self.deadline = deadline
         # Its bytes are those of TLS: what is in them shows only after the handshake.
@@ -57,7 +53,7 @@ class Lobby:
         return len(self._visitors)
 
     def __contains__(self, visitor: Visitor) -> bool:
-        return visitor.sock.fileno() in self._visitors
+        return visitor.fd in self._visitors
 
     @property
     def oldest(self) -> Visitor:
@@ -66,26 +62,21 @@ class Lobby:
 
     def keep(self, visitor: Visitor, needed: int) -> None:
         """Wait until so many bytes have come in all."""
-        sock = visitor.sock
-        if needed != visitor.low_water and sock.family != socket.AF_UNIX:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, needed)
-            visitor.low_water = needed
-        descriptor = sock.fileno()
-        if descriptor not in self._visitors:
-            self._visitors[descriptor] = visitor
-            self._epoll.register(descriptor, _EVENTS)
+        if needed != visitor.low_water:
+            _set_low_water(visitor, needed)
+        if visitor.fd not in self._visitors:
+            self._visitors[visitor.fd] = visitor
+            self._epoll.register(visitor.fd, _EVENTS)
         if self._sweep is None:
             self._sweep = self._loop.call_later(_SWEEP_S, self._sweep_out)
 
     def forget(self, visitor: Visitor) -> None:
         """Stop waiting; the socket is as it came and the caller's."""
-        descriptor = visitor.sock.fileno()
-        if self._visitors.pop(descriptor, None) is not None:
+        if self._visitors.pop(visitor.fd, None) is not None:
             # By hand: closing ours would not do it while a worker has the socket, too.
-            self._epoll.unregister(descriptor)
+            self._epoll.unregister(visitor.fd)
         if visitor.low_water != 1:
-            visitor.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
-            visitor.low_water = 1
+            _set_low_water(visitor, 1)
 
     def empty(self) -> list[Visitor]:
         """Forget everyone; whoever was waiting."""
@@ -115,3 +106,14 @@ class Lobby:
             self._late(self.oldest)
         if self._visitors:
             self._sweep = self._loop.call_later(_SWEEP_S, self._sweep_out)
+
+
+def _set_low_water(visitor: Visitor, needed: int) -> None:
+    """Let the kernel tell of a socket only when it has so many bytes, if it can."""
+    borrowed = socket.socket(fileno=visitor.fd)
+    try:
+        if borrowed.family != socket.AF_UNIX:
+            borrowed.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, needed)
+            visitor.low_water = needed
+    finally:
+        borrowed.detach()

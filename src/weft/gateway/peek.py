@@ -5,16 +5,25 @@ and TLS cannot be mistaken for each other: the third and fourth byte of a greeti
 those of a method's name or of a TLS record are not.
 """
 
-from dataclasses import dataclass
-
 from weft.core.frames import HEADER_BYTES, Kind
 from weft.core.greeting import SERVICE_NAME
-from weft.core.words import u32_at
+from weft.core.words import cut, u32_at
 from weft.errors import BadFrame, BadGreeting, FrameTooBig
+
+# What a verdict can be: nothing yet, a whole CONNECT, the beginning of HTTP or of TLS.
+MORE = 0
+GREETING = 1
+REQUEST = 2
+HANDSHAKE = 3
 
 # Enough to tell the ways to speak apart.
 FIRST_BYTES = 4
 
+_MORE = MORE
+_GREETING = GREETING
+_FIRST = FIRST_BYTES
+_HEADER = HEADER_BYTES
+_CONNECT = int(Kind.CONNECT)
 _METHODS = {
     method[:FIRST_BYTES]
     for method in (
@@ -22,69 +31,56 @@ _METHODS = {
         *(b"CONNECT ", b"PRI * HTTP/2.0"),
     )
 }
-_TLS_HANDSHAKE = b"\x16\x03"
-# A greeting of 790 bytes begins like a handshake, too, but for its third byte and the fourth.
-_FRAME_END = b"\0\0"
+_TLS_HANDSHAKE = 0x0316
 
 
-@dataclass(frozen=True, slots=True)
-class More:
-    """Nothing can be said before so many bytes have come in all."""
+class Verdict:
+    """What a connection wants, as far as can be said before `needed` bytes have come in all."""
 
-    needed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Greeting:
-    """A whole CONNECT for this service."""
-
-    service: str
+    def __init__(self, want: int, needed: int, service: str) -> None:
+        self.want = want
+        self.needed = needed
+        self.service = service
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The beginning of an HTTP request."""
+_IS_REQUEST = Verdict(REQUEST, 0, "")
+_IS_HANDSHAKE = Verdict(HANDSHAKE, 0, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Handshake:
-    """The beginning of a TLS handshake."""
-
-
-Verdict = More | Greeting | Request | Handshake
-
-
-def look(data: bytes, limit_bytes: int) -> Verdict:
-    """Say what a connection wants from what it has sent so far.
+def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
+    """Say what a connection wants from what it has sent so far: the first bytes of a buffer.
 
     Raises:
         BadFrame: it sent a size that no frame has; FrameTooBig if it is over the limit.
         BadGreeting: it sent a frame, but not one that names a service.
     """
-    if len(data) < FIRST_BYTES:
-        return More(FIRST_BYTES)
-    if data[:FIRST_BYTES] in _METHODS:
-        return Request()
-    if data.startswith(_TLS_HANDSHAKE) and data[2:FIRST_BYTES] != _FRAME_END:
-        return Handshake()
+    if length > len(data):
+        raise ValueError(f"{length} bytes are not in a buffer of {len(data)}")
+    if length < _FIRST:
+        return Verdict(_MORE, _FIRST, "")
+    if cut(data, 0, _FIRST) in _METHODS:
+        return _IS_REQUEST
     size = u32_at(data, 0)
-    if size < HEADER_BYTES:
-        raise BadFrame(f"frame size of {size} bytes is under the header's {HEADER_BYTES}")
+    # A greeting of 790 bytes begins like a handshake, too, but for its third byte and the fourth.
+    if size & 0xFFFF == _TLS_HANDSHAKE and size > 0xFFFF:
+        return _IS_HANDSHAKE
+    if size < _HEADER:
+        raise BadFrame(f"frame size of {size} bytes is under the header's {_HEADER}")
     if size > limit_bytes:
         raise FrameTooBig(f"greeting of {size} bytes is over the limit of {limit_bytes}")
-    if len(data) < size:
-        return More(size)
-    return Greeting(_service_in(data, size))
+    if length < size:
+        return Verdict(_MORE, size, "")
+    return Verdict(_GREETING, size, _service_in(data, size))
 
 
-def _service_in(data: bytes, size: int) -> str:
+def _service_in(data: bytearray, size: int) -> str:
     """The service that a whole first frame names."""
-    if data[4] != Kind.CONNECT:
+    if data[4] != _CONNECT:
         raise BadGreeting(f"the first frame is of kind {data[4]}, not CONNECT")
     names = data[6] + data[7]
-    if names > size - HEADER_BYTES:
+    if names > size - _HEADER:
         raise BadFrame(f"subject and reply of {names} bytes exceed a frame of {size}")
-    name = data[HEADER_BYTES : HEADER_BYTES + data[6]]
+    name = cut(data, _HEADER, _HEADER + data[6])
     if not SERVICE_NAME.fullmatch(name):
         # What it sent is not repeated: it may be anything at all.
         raise BadGreeting(

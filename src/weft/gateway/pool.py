@@ -40,14 +40,14 @@ class Pool:
                 for keeper in keepers:
                     await keeper.up.wait()
 
-    def give(self, service: str, sock: socket.socket) -> None:
-        """Pass a connection of which nothing was read to its service.
+    def give(self, service: str, fd: int) -> None:
+        """Pass a connection of which nothing was read to its service, which owns it from now on.
 
         Raises:
             NoSuchService: this gateway does not run it.
             Overloaded: it does not keep up with newcomers.
         """
-        self._keeper(service).give(sock)
+        self._keeper(service).give(fd)
 
     def change(self, settings: Settings) -> None:
         """Go by these settings from now on."""
@@ -81,5 +81,5 @@ class Pool:
             keeper = self._keepers[service] = Keeper(start, self._turn_away)
         return keeper
 
-    def _turn_away(self, sock: socket.socket, error: WeftError) -> None:
-        self._refusals.refuse(sock, error, "")
+    def _turn_away(self, fd: int, error: WeftError) -> None:
+        self._refusals.refuse(socket.socket(fileno=fd), error, "")

@@ -1,6 +1,5 @@
 """What a front needs of whoever runs the services, in processes of their own or inline."""
 
-import socket
 from collections.abc import Collection
 from typing import Protocol
 
@@ -23,8 +22,8 @@ class Services(Protocol):
     async def start(self) -> None:
         """Start the services that the settings name."""
 
-    def give(self, service: str, sock: socket.socket) -> None:
-        """Pass a connection of which nothing was read to its service.
+    def give(self, service: str, fd: int) -> None:
+        """Pass a connection of which nothing was read to its service, which owns it from now on.
 
         Raises:
             NoSuchService: this gateway does not run it.

@@ -1,0 +1,43 @@
+cimport cython
+
+from weft.doors.kernel cimport peek
+from weft.gateway.listener cimport Listener
+from weft.gateway.lobby cimport Lobby, Visitor
+from weft.gateway.peek cimport Verdict, look
+
+cdef int _NOT_NOW
+cdef int _MORE
+cdef int _GREETING
+cdef int _HANDSHAKE
+
+
+@cython.final
+cdef class Front:
+    cdef object _services
+    cdef object _refusals
+    cdef object _web
+    cdef object _encryption
+    cdef object _loop
+    cdef Lobby _lobby
+    cdef Listener _listener
+    cdef object _limits
+    cdef object _room
+    cdef Py_ssize_t _greeting_bytes
+    cdef bytearray _first_bytes
+    cdef Py_ssize_t _places
+
+    cpdef object _take(self, list accepted)
+
+    @cython.locals(length=Py_ssize_t, verdict=Verdict)
+    cpdef object _look(self, Visitor visitor, bint is_all)
+
+    @cython.locals(want=int)
+    cdef object _follow(self, Visitor visitor, Verdict verdict)
+
+    cdef object _wait(self, Visitor visitor, Py_ssize_t needed)
+
+    cdef object _hand_over(self, Visitor visitor, str service)
+
+    cdef object _refuse(self, Visitor visitor, error)
+
+    cdef object _released(self, Visitor visitor)

@@ -84,6 +84,30 @@ async def test_many_are_taken_in_one_turn() -> None:
     listener.close()
 
 
+async def test_who_comes_after_several_is_taken_too() -> None:
+    came: asyncio.Queue[list[Accepted]] = asyncio.Queue()
+    listener = Listener(LOOPBACK, came.put_nowait)
+    peers = [socket.create_connection(listener.address) for _ in range(3)]
+    batches = [await came.get()]
+    peers.append(socket.create_connection(listener.address))
+    batches.append(await came.get())
+    assert [len(batch) for batch in batches] == [3, 1]
+    close_all(peers, [fd for batch in batches for fd, _ in batch])
+    listener.close()
+
+
+async def test_closing_takes_who_comes_right_after_several() -> None:
+    came: asyncio.Queue[list[Accepted]] = asyncio.Queue()
+    listener = Listener(LOOPBACK, came.put_nowait)
+    peers = [socket.create_connection(listener.address) for _ in range(3)]
+    batches = [await came.get()]
+    peers.append(socket.create_connection(listener.address))
+    listener.close()
+    batches.append(came.get_nowait())
+    assert listener.accepted == 4
+    close_all(peers, [fd for batch in batches for fd, _ in batch])
+
+
 async def test_closing_takes_who_has_connected_already() -> None:
     came: list[Accepted] = []
     listener = Listener(LOOPBACK, came.extend)

@@ -25,4 +25,6 @@ cdef class Listener:
 
     cdef object _pause(self, error)
 
+    cdef object _rest(self, double seconds)
+
     cpdef object _start_again(self)

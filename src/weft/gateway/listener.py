@@ -16,6 +16,9 @@ _log = logging.getLogger(__name__)
 # Many in one go, because each turn of the loop has a price; but others have their turn in between.
 _ACCEPT_MAX = 64
 _BACKLOG = 4096
+# Where several come at once, more are on their way. Left to gather for so long, they cost one turn
+# of the loop, not one each, and most have sent their greeting by then. Who comes alone never waits.
+_GATHER_S = 0.001
 _PAUSE_S = 0.1
 # While pauses follow each other this closely, only the first is logged.
 _LOG_AGAIN_S = 5.0
@@ -77,6 +80,8 @@ class Listener:
         self.accepted += len(taken)
         if taken:
             self._take(taken)
+        if 1 < len(taken) < _ACCEPT_MAX and self.is_open and self._resume is None:
+            self._rest(_GATHER_S)
         return bool(taken)
 
     def _pause(self, error: OSError) -> None:
@@ -86,8 +91,11 @@ class Listener:
         if now - self._paused_at > _LOG_AGAIN_S:
             _log.warning("%s: accepting pauses: %s", self.address, error.strerror)
         self._paused_at = now
+        self._rest(_PAUSE_S)
+
+    def _rest(self, seconds: float) -> None:
         self._loop.remove_reader(self._socket)
-        self._resume = self._loop.call_later(_PAUSE_S, self._start_again)
+        self._resume = self._loop.call_later(seconds, self._start_again)
 
     def _start_again(self) -> None:
         self._resume = None

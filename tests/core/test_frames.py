@@ -85,6 +85,22 @@ def test_any_frames_in_any_pieces_are_the_same_frames(
     assert found == sent
 
 
+@given(
+    st.lists(st.sampled_from([FIRST, SECOND, frames.encode(Kind.MESSAGE, b"a.c")]), max_size=12),
+    st.integers(1, 200),
+)
+def test_runs_are_the_same_frames_several_at_a_time(sent: list[bytes], length: int) -> None:
+    stream = b"".join(sent)
+    decoder = Decoder()
+    found: list[bytes] = []
+    for at in range(0, len(stream), length):
+        decoder.feed(stream[at : at + length])
+        while run := decoder.next_run():
+            assert len({frames.parse(frame)[:3] for frame in run}) == 1
+            found += run
+    assert found == sent
+
+
 @given(any_frame)
 def test_parse_and_encode_are_inverse(frame: bytes) -> None:
     parsed = frames.parse(frame)
@@ -346,6 +362,20 @@ def test_a_frame_in_a_used_writer_has_no_identity_of_a_former_one() -> None:
     start = frames.begin_frame(writer, Kind.PING, Flag.NONE, b"", b"")
     frames.end_frame(writer, start)
     assert writer.take() == SECOND
+
+
+def test_a_decoder_keeps_no_room_for_a_frame_larger_than_most() -> None:
+    decoder = Decoder(8 << 20)
+    tracemalloc.start()
+    try:
+        decoder.feed(frames.encode(Kind.MESSAGE, b"a", bytes(4 << 20)))
+        assert len(decoder.next_frame() or b"") > 4 << 20
+        decoder.feed(FIRST)
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert decoder.next_run() == [FIRST]
+    assert left < 16_384
 
 
 def test_a_decoder_does_not_hold_on_to_what_it_handed_out() -> None:

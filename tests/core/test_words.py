@@ -129,3 +129,17 @@ def test_a_text_fills_exactly_the_room_measured_for_it(text: str) -> None:
 @pytest.mark.parametrize("power", [-745.0, -1.0, 0.0, 0.5, 700.0])
 def test_exponential_is_e_to_a_power(power: float) -> None:
     assert words.exponential(power) == pytest.approx(math.e**power)
+
+
+@pytest.mark.parametrize("text", ["", "plain", "nine bytes", "Zürich, 東京", "0123456é"])
+def test_a_stretch_is_known_as_text(text: str) -> None:
+    data = b"\xff" + text.encode() + b"\xff"
+    assert words.is_text_at(data, 1, len(data) - 1)
+    assert words.is_same_text(data, 1, len(data) - 1, text)
+    assert not words.is_same_text(data, 1, len(data) - 1, text + "x")
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"01234567\xff", b"0123456\xc3", b"\xed\xa0\x80"])
+def test_what_is_not_utf8_is_no_text(data: bytes) -> None:
+    assert not words.is_text_at(data, 0, len(data))
+    assert not words.is_same_text(data, 0, len(data), "\ud800x")

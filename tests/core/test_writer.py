@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.core.writer import Writer
+from weft.core.writer import Spare, Writer
 
 
 def test_a_new_writer_is_empty_and_has_room() -> None:
@@ -90,3 +90,34 @@ def test_what_was_taken_does_not_change_with_the_writer() -> None:
 def test_room_is_not_negative() -> None:
     with pytest.raises(ValueError, match="no room of -1 bytes"):
         Writer().reserve(-1)
+
+
+def test_a_spare_writer_is_the_same_again_and_empty() -> None:
+    spare = Spare()
+    writer = spare.take()
+    assert spare.take() is not writer
+    spare.give(writer)
+    assert spare.take() is writer
+
+
+def test_a_writer_that_has_grown_very_large_is_not_kept() -> None:
+    spare = Spare()
+    writer = spare.take()
+    writer.reserve(1 << 20)
+    spare.give(writer)
+    assert spare.take() is not writer
+
+
+def test_what_was_written_last_can_be_cut_back() -> None:
+    writer = Writer()
+    writer.put(b"kept, not kept")
+    writer.cut_back(4)
+    assert writer.take() == b"kept"
+
+
+@pytest.mark.parametrize("size", [-1, 5])
+def test_nothing_is_cut_back_to_where_it_never_was(size: int) -> None:
+    writer = Writer()
+    writer.put(b"four")
+    with pytest.raises(ValueError, match=f"4 bytes cannot be cut back to {size}"):
+        writer.cut_back(size)

@@ -3,6 +3,7 @@ cimport cython
 from weft.core.build cimport RawValue
 from weft.core.codec cimport decode_fields, encode_fields, put_fields
 from weft.core.fields cimport Fields
+from weft.core.flat cimport find_flat, is_flat
 from weft.core.words cimport cut, i64_at, text_at, u32_at, u64_at
 from weft.core.writer cimport Writer
 
@@ -16,12 +17,21 @@ cdef class Envelope(RawValue):
     cdef bytes _frame
     cdef bytes _body
     cdef Fields _fields
+    cdef bytes _flat
+    cdef Py_ssize_t _flat_start
+    cdef bint _is_looked_at
 
     cpdef bytes encode(self)
 
     cpdef object put(self, Writer writer)
 
     cdef bytes _bare_body(self)
+
+    @cython.locals(flat=bytes)
+    cdef Py_ssize_t _find_flat(self, str name) except -3
+
+    @cython.locals(source=bytes, start=Py_ssize_t)
+    cdef bytes _look(self)
 
     @cython.locals(fields=Fields)
     cdef Fields _read(self)

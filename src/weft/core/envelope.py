@@ -6,6 +6,7 @@ A received message keeps the frame it came in, and with it where it came from, w
 from weft.core.build import RawValue
 from weft.core.codec import decode_fields, encode_fields, put_fields
 from weft.core.fields import Fields, FieldType
+from weft.core.flat import find_flat, is_flat
 from weft.core.frames import HEADER_BYTES, Flag
 from weft.core.words import cut, i64_at, text_at, u32_at, u64_at
 from weft.core.writer import Writer
@@ -26,6 +27,10 @@ class Envelope(RawValue):
     _frame: bytes | None
     _body: bytes | None
     _fields: Fields | None
+    # The bytes of a flat message, and where in them its body begins, once somebody has looked.
+    _flat: bytes | None
+    _flat_start: int
+    _is_looked_at: bool
 
     @property
     def subject(self) -> str:
@@ -88,6 +93,30 @@ class Envelope(RawValue):
         if self._frame is None or not self._frame[5] & _BARE:
             return None
         return cut(self._frame, _body_start(self._frame), len(self._frame))
+
+    def _find_flat(self, name: str) -> int:
+        """Where the field of a name has its type, in `_flat`; -1 if there is none.
+
+        -2 if the message is not flat: its fields must be read.
+        """
+        flat = self._flat if self._is_looked_at else self._look()
+        return -2 if flat is None else find_flat(flat, self._flat_start, name)
+
+    def _look(self) -> bytes | None:
+        """See if the bytes are those of a flat message: those, or None."""
+        if self._frame is None:
+            source = self._body
+            start = 0
+        else:
+            source = None if self._frame[5] & _BARE else self._frame
+            start = _body_start(self._frame)
+        if source is not None and not is_flat(source, start):
+            source = None
+        self._flat = source
+        self._flat_start = start
+        # The last: another thread may be reading too.
+        self._is_looked_at = True
+        return source
 
     def _read(self) -> Fields:
         if self._fields is None:

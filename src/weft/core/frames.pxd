@@ -15,6 +15,8 @@ from weft.core.words cimport (
 from weft.core.writer cimport Writer
 
 cdef Py_ssize_t _HEADER
+cdef Py_ssize_t _ROOM_FIRST
+cdef Py_ssize_t _ROOM_KEPT
 cdef Py_ssize_t _NAME_MAX
 cdef Py_ssize_t _SIZE_MAX
 
@@ -57,12 +59,17 @@ cdef class Decoder:
     cdef Run _run
     cdef bytearray _buffer
     cdef Py_ssize_t _at
+    cdef Py_ssize_t _end
     cdef Py_ssize_t _run_end
 
+    @cython.locals(left=Py_ssize_t, need=Py_ssize_t, room=Py_ssize_t)
     cpdef object feed(self, data)
 
     @cython.locals(start=Py_ssize_t)
     cpdef bytes next_frame(self)
+
+    @cython.locals(frames=list, data="const unsigned char *", at=Py_ssize_t, end=Py_ssize_t)
+    cpdef list next_run(self)
 
 
 @cython.locals(

@@ -29,6 +29,9 @@ BODY_LIMIT_BYTES = 1 << 20
 # The size of a frame is a u32; what the limit leaves must hold the header and both names.
 BODY_LIMIT_MAX_BYTES = (1 << 31) - 1
 
+# What a decoder begins with, and the most that it keeps between two feeds.
+_ROOM_FIRST = 4 << 10
+_ROOM_KEPT = 1 << 20
 _HEADER = HEADER_BYTES
 _SIZE_MAX = BODY_LIMIT_MAX_BYTES + HEADER_BYTES + 2 * NAME_MAX_BYTES
 _NAME_MAX = NAME_MAX_BYTES
@@ -181,21 +184,34 @@ class Run:
 
 
 class Decoder:
-    """Bytes in, whole frames out: feed() what arrived, then next_frame() until None."""
+    """Bytes in, whole frames out: feed() what arrived, then next_frame() until None.
+
+    Or next_run() until it is empty: the same frames, several at a time.
+    """
 
     def __init__(self, body_limit_bytes: int = BODY_LIMIT_BYTES) -> None:
         self._run = Run(body_limit_bytes)
+        # What was fed and not handed out is `_buffer[_at:_end]`; the rest is room, and is kept.
         self._buffer = bytearray()
         self._at = 0
+        self._end = 0
         self._run_end = 0
 
-    def feed(self, data: bytes) -> None:
-        """Take in bytes as they arrived."""
-        if self._at > 0:
-            del self._buffer[: self._at]
-            self._run_end -= self._at
-            self._at = 0
-        self._buffer += data
+    def feed(self, data: bytes | memoryview) -> None:
+        """Take in bytes as they arrived; a copy is made."""
+        left = self._end - self._at
+        need = left + len(data)
+        room = len(self._buffer)
+        if need > room or (left == 0 and room > _ROOM_KEPT):
+            # By doubling: a large frame may come in very small pieces.
+            room = max(need, _ROOM_FIRST, 2 * room if left > 0 else 0)
+            self._buffer = self._buffer[self._at : self._end] + bytes(room - left)
+        elif self._at > 0:
+            put_bytes(self._buffer, 0, cut(self._buffer, self._at, self._end), 0, left)
+        memoryview(self._buffer)[left:need] = data
+        self._run_end -= self._at
+        self._at = 0
+        self._end = need
 
     def next_frame(self) -> bytes | None:
         """The next whole frame, or None until more bytes are fed.
@@ -204,12 +220,31 @@ class Decoder:
             BadFrame: the stream is broken here; so it says from now on.
         """
         if self._at == self._run_end:
-            if not self._run.read(self._buffer, self._at, len(self._buffer)):
+            if not self._run.read(self._buffer, self._at, self._end):
                 return None
             self._run_end = self._run.end
         start = self._at
         self._at = start + u32_at(self._buffer, start)
         return cut(self._buffer, start, self._at)
+
+    def next_run(self) -> list[bytes]:
+        """The next whole frames that share kind, flags and subject; none until more are fed.
+
+        Raises:
+            BadFrame: see next_frame().
+        """
+        frames: list[bytes] = []
+        frame = self.next_frame()
+        if frame is not None:
+            frames.append(frame)
+            data = self._buffer
+            at = self._at
+            while at < self._run_end:
+                end = at + u32_at(data, at)
+                frames.append(cut(data, at, end))
+                at = end
+            self._at = at
+        return frames
 
 
 def encode(

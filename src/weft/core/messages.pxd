@@ -3,8 +3,10 @@ cimport cython
 from weft.core.build cimport RawValue, add_value, fields_from_mapping, kind_of, raw_value
 from weft.core.envelope cimport Envelope
 from weft.core.fields cimport Fields
+from weft.core.flat cimport dict_from_flat, put_flat, raw_at
 from weft.core.frames cimport check_whole
 from weft.core.values cimport checked_text
+from weft.core.writer cimport Spare, Writer
 
 cdef int _STRING
 cdef int _INT32
@@ -17,6 +19,8 @@ cdef int _BOOL
 cdef int _BLOB
 cdef int _LIST
 cdef int _TIMESTAMP
+cdef object _MISSING
+cdef Spare _spare
 
 
 @cython.final
@@ -28,11 +32,21 @@ cdef class Field(RawValue):
 
 @cython.final
 cdef class Message(Envelope):
-    @cython.locals(fields=Fields, position=Py_ssize_t)
+    @cython.locals(fields=Fields, position=Py_ssize_t, flat=bytes)
+    cpdef object get(self, str name, object default=*)
+
+    @cython.locals(writer=Writer, is_put=bint)
+    cdef bint _has_body_of(self, dict values) except -1
+
+    @cython.locals(fields=Fields, position=Py_ssize_t, flat=bytes)
     cdef object _get(self, str name, int kind)
 
     cdef object _lacks(self, str name)
 
+
+cpdef Message message_in(bytes frame)
+
+cdef object _wrong_type(str name, int found, int wanted)
 
 @cython.locals(message=Message)
 cdef Message _made(bytes frame, bytes body, Fields fields)

@@ -12,11 +12,13 @@ from typing import Any
 from weft.core.build import RawValue, add_value, fields_from_mapping, kind_of, raw_value
 from weft.core.envelope import Envelope
 from weft.core.fields import Fields, FieldType
+from weft.core.flat import dict_from_flat, put_flat, raw_at
 from weft.core.frames import check_whole
 from weft.core.json_form import fields_from_json, json_from_fields
 from weft.core.plain import dict_from_fields, shown_fields, shown_value
 from weft.core.values import checked_text, moment
 from weft.core.words import Bytes
+from weft.core.writer import Spare
 from weft.errors import BadField, NoSuchField, ProtocolError, WrongType, shortened
 
 _STRING = int(FieldType.STRING)
@@ -30,6 +32,9 @@ _BOOL = int(FieldType.BOOL)
 _BLOB = int(FieldType.BLOB)
 _LIST = int(FieldType.LIST)
 _TIMESTAMP = int(FieldType.TIMESTAMP)
+
+_MISSING = object()
+_spare = Spare()
 
 
 class Field(RawValue):
@@ -154,6 +159,12 @@ class Message(Envelope):
         """
         self._frame = None
         self._body: bytes | None = None
+        self._fields: Fields | None = None
+        self._flat: bytes | None = None
+        self._flat_start = 0
+        self._is_looked_at = False
+        if not fields and self._has_body_of(named):
+            return
         made = Fields(False)
         for field in fields:
             if not isinstance(field, Field):
@@ -170,9 +181,7 @@ class Message(Envelope):
         Raises:
             BadFrame: it is not one whole frame.
         """
-        whole = bytes(frame)
-        check_whole(whole)
-        return _made(whole, None, None)
+        return message_in(bytes(frame))
 
     @staticmethod
     def from_body(body: Bytes) -> "Message":
@@ -200,6 +209,9 @@ class Message(Envelope):
 
     def to_dict(self) -> dict[str, Any]:
         """A dict of the values; of a name that occurs twice, the first."""
+        flat = self._flat if self._is_looked_at else self._look()
+        if flat is not None:
+            return dict_from_flat(flat, self._flat_start)
         return dict_from_fields(self._read())
 
     def to_json(self) -> str:
@@ -223,14 +235,19 @@ class Message(Envelope):
         return payload
 
     def __getitem__(self, name: str) -> Any:
-        fields = self._read()
-        position = fields.find(name)
-        if position < 0:
+        value = self.get(name, _MISSING)
+        if value is _MISSING:
             raise self._lacks(name)
-        return _python_value(fields.kinds[position], fields.values[position])
+        return value
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of the first field of this name, or the default if there is none."""
+        position = self._find_flat(name)
+        flat = self._flat
+        if position >= 0 and flat is not None:
+            return _python_value(flat[position], raw_at(flat, position))
+        if position == -1:
+            return default
         fields = self._read()
         position = fields.find(name)
         if position < 0:
@@ -323,14 +340,30 @@ class Message(Envelope):
             return Message.from_frame, (self._frame,)
         return Message.from_body, (self.encode(),)
 
+    def _has_body_of(self, values: dict[str, Any]) -> bool:
+        """Take the body of a flat message, if these values make one."""
+        writer = _spare.take()
+        is_put = put_flat(writer, values)
+        if is_put:
+            self._body = writer.take()
+            self._flat = self._body
+            self._is_looked_at = True
+        _spare.give(writer)
+        return is_put
+
     def _get(self, name: str, kind: int) -> Any:
+        position = self._find_flat(name)
+        flat = self._flat
+        if position >= 0 and flat is not None:
+            if flat[position] != kind:
+                raise _wrong_type(name, flat[position], kind)
+            return raw_at(flat, position)
         fields = self._read()
         position = fields.find(name)
         if position < 0:
             raise self._lacks(name)
         if fields.kinds[position] != kind:
-            found = FieldType(fields.kinds[position])
-            raise WrongType(f"field {shortened(name)} has type {found}, not {FieldType(kind)}")
+            raise _wrong_type(name, fields.kinds[position], kind)
         return fields.values[position]
 
     def _lacks(self, name: str) -> NoSuchField:
@@ -345,11 +378,26 @@ def _not_a_field(given: object) -> BadField:
     return BadField(f"{type(given).__name__} is not a Field{hint}")
 
 
+def message_in(frame: bytes) -> Message:
+    """The message in one whole frame; see Message.from_frame()."""
+    check_whole(frame)
+    return _made(frame, None, None)
+
+
+def _wrong_type(name: str, found: int, wanted: int) -> WrongType:
+    return WrongType(
+        f"field {shortened(name)} has type {FieldType(found)}, not {FieldType(wanted)}"
+    )
+
+
 def _made(frame: bytes | None, body: bytes | None, fields: Fields | None) -> Message:
     message = Message.__new__(Message)
     message._frame = frame
     message._body = body
     message._fields = fields
+    message._flat = None
+    message._flat_start = 0
+    message._is_looked_at = False
     return message
 
 

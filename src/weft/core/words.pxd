@@ -90,6 +90,34 @@ cpdef inline str text_at(const unsigned char *data, Py_ssize_t start, Py_ssize_t
     return PyUnicode_DecodeUTF8(<char *> data + start, end - start, NULL)
 
 
+cpdef inline bint is_text_at(const unsigned char *data, Py_ssize_t start, Py_ssize_t end) noexcept:
+    cdef Py_ssize_t at = start
+    while at + 8 <= end and u64_at(data, at) & 0x8080808080808080u == 0:
+        at += 8
+    while at < end and data[at] < 0x80:
+        at += 1
+    return at == end or is_utf8(data, at, end)
+
+
+cdef inline bint is_utf8(const unsigned char *data, Py_ssize_t start, Py_ssize_t end) noexcept:
+    try:
+        PyUnicode_DecodeUTF8(<char *> data + start, end - start, NULL)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+cpdef inline bint is_same_text(
+    const unsigned char *data, Py_ssize_t start, Py_ssize_t end, str text
+) noexcept:
+    cdef Py_ssize_t size
+    cdef const char *encoded = utf8_or_null(text, &size)
+    if encoded == NULL:
+        PyErr_Clear()
+        return False
+    return size == end - start and memcmp(data + start, encoded, size) == 0
+
+
 cpdef inline bint is_int64(object value) except -1:
     cdef int overflow
     PyLong_AsLongLongAndOverflow(value, &overflow)

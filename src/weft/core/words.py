@@ -84,6 +84,20 @@ def text_at(data: Bytes, start: int, end: int) -> str:
     return data[start:end].decode()
 
 
+def is_text_at(data: Bytes, start: int, end: int) -> bool:
+    """Say if a stretch is UTF-8."""
+    try:
+        data[start:end].decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def is_same_text(data: Bytes, start: int, end: int, text: str) -> bool:
+    """Say if a stretch is a text as UTF-8; one without such a form is like no stretch."""
+    return bool(data[start:end] == text.encode(errors="surrogatepass"))
+
+
 def is_int64(value: int) -> bool:
     """Say if an int fits a signed 64-bit word."""
     return -(1 << 63) <= value < 1 << 63

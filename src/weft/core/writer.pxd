@@ -3,6 +3,7 @@ cimport cython
 from weft.core.words cimport cut, put_bytes
 
 cdef Py_ssize_t _FIRST_ROOM
+cdef Py_ssize_t _KEPT_MAX
 
 
 @cython.final
@@ -15,4 +16,16 @@ cdef class Writer:
 
     cpdef object put(self, source)
 
+    cpdef object cut_back(self, Py_ssize_t size)
+
     cpdef bytes take(self)
+
+
+@cython.final
+cdef class Spare:
+    cdef Writer _kept
+
+    @cython.locals(writer=Writer)
+    cpdef Writer take(self)
+
+    cpdef object give(self, Writer writer)

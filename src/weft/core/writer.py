@@ -6,6 +6,8 @@ It grows by doubling and keeps its room when taken from, so a steady writer allo
 from weft.core.words import Bytes, cut, put_bytes
 
 _FIRST_ROOM = 256
+# A spare writer with more room than this is not kept.
+_KEPT_MAX = 64 << 10
 
 
 class Writer:
@@ -32,8 +34,32 @@ class Writer:
         start = self.reserve(length)
         put_bytes(self.data, start, source, 0, length)
 
+    def cut_back(self, size: int) -> None:
+        """Forget what was written beyond so many bytes."""
+        if not 0 <= size <= self.size:
+            raise ValueError(f"{self.size} bytes cannot be cut back to {size}")
+        self.size = size
+
     def take(self) -> bytes:
         """Everything written so far; the writer is empty afterwards and keeps its room."""
         taken = cut(self.data, 0, self.size)
         self.size = 0
         return taken
+
+
+class Spare:
+    """A writer for whoever needs one now and then, so that it has grown to what is usual there."""
+
+    def __init__(self) -> None:
+        self._kept: Writer | None = None
+
+    def take(self) -> Writer:
+        """A writer, empty; give() it back when it is."""
+        writer = self._kept
+        self._kept = None
+        return Writer() if writer is None else writer
+
+    def give(self, writer: Writer) -> None:
+        """Keep a writer for the next one, unless it has grown very large."""
+        if len(writer.data) <= _KEPT_MAX:
+            self._kept = writer

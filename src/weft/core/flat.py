@@ -1,0 +1,216 @@
+"""Flat messages, which most are: fields of single values, written and read in place.
+
+There is no list of fields between Python and the bytes: values are looked up in the body itself,
+which is_flat() has found to be whole. What is nested or unusual goes the long way, by fields.py.
+"""
+
+from typing import Any
+
+from weft.core.codec import checked_length
+from weft.core.fields import FIELDS_MAX, FieldType
+from weft.core.values import moment
+from weft.core.words import (
+    cut,
+    f64_at,
+    has_utf8,
+    i32_at,
+    i64_at,
+    is_int64,
+    is_same_text,
+    is_text_at,
+    put_bytes,
+    put_f64,
+    put_i32,
+    put_i64,
+    put_text,
+    text_at,
+    text_size,
+    u32_at,
+    u64_at,
+)
+from weft.core.writer import Writer
+
+_STRING = int(FieldType.STRING)
+_INT32 = int(FieldType.INT32)
+_UINT32 = int(FieldType.UINT32)
+_INT64 = int(FieldType.INT64)
+_UINT64 = int(FieldType.UINT64)
+_DOUBLE = int(FieldType.DOUBLE)
+_BOOL = int(FieldType.BOOL)
+_BLOB = int(FieldType.BLOB)
+_NULL = int(FieldType.NULL)
+_TIMESTAMP = int(FieldType.TIMESTAMP)
+
+_FIELDS_MAX = FIELDS_MAX
+
+
+def put_flat(writer: Writer, values: dict[str, Any]) -> bool:
+    """Append the body of a message with a field for every key.
+
+    False, and nothing is appended, if a name or value is not of the plain kinds: str, bool, float,
+    bytes, None, or an int of 64 bits; then the long way says what is wrong, if anything is.
+
+    Raises:
+        BadField: a text or blob is over the limit.
+    """
+    if len(values) > _FIELDS_MAX:
+        return False
+    start = writer.reserve(4)
+    put_i32(writer.data, start, len(values))
+    for name, value in values.items():
+        if not (type(name) is str and _put_text(writer, name) and _put_plain(writer, value)):
+            writer.cut_back(start)
+            return False
+    return True
+
+
+def is_flat(data: bytes, start: int) -> bool:
+    """Say if the bytes from an offset on are the whole body of a flat message, and nothing else."""
+    end = len(data)
+    if end - start < 4:
+        return False
+    left = i32_at(data, start)
+    if left < 0 or left > _FIELDS_MAX:
+        return False
+    at = start + 4
+    while left > 0:
+        at = _after_text(data, at, end)
+        if at < 0 or at >= end:
+            return False
+        at = _after_value(data, at, end)
+        if at < 0:
+            return False
+        left -= 1
+    return at == end
+
+
+def find_flat(data: bytes, start: int, name: str) -> int:
+    """Where the first field of a name has its type, in a body that is flat; -1 if there is none."""
+    left = i32_at(data, start)
+    at = start + 4
+    end = len(data)
+    while left > 0:
+        name_end = at + 4 + i32_at(data, at)
+        if is_same_text(data, at + 4, name_end, name):
+            return name_end
+        at = _after_value(data, name_end, end)
+        left -= 1
+    return -1
+
+
+def raw_at(data: bytes, at: int) -> Any:
+    """The raw value of the field that has its type at an offset; see fields.py."""
+    kind = data[at]
+    at += 1
+    if kind == _STRING:
+        return text_at(data, at + 4, at + 4 + i32_at(data, at))
+    if kind in (_INT64, _TIMESTAMP):
+        return i64_at(data, at)
+    if kind == _DOUBLE:
+        return f64_at(data, at)
+    if kind == _BOOL:
+        return data[at] == 1
+    if kind == _INT32:
+        return i32_at(data, at)
+    if kind == _UINT32:
+        return u32_at(data, at)
+    if kind == _UINT64:
+        return u64_at(data, at)
+    if kind == _BLOB:
+        return cut(data, at + 4, at + 4 + i32_at(data, at))
+    return None
+
+
+def dict_from_flat(data: bytes, start: int) -> dict[str, Any]:
+    """A dict of the values of a body that is flat; of a name that occurs twice, the first."""
+    values: dict[str, Any] = {}
+    left = i32_at(data, start)
+    at = start + 4
+    end = len(data)
+    while left > 0:
+        name_end = at + 4 + i32_at(data, at)
+        name = text_at(data, at + 4, name_end)
+        if name not in values:
+            raw = raw_at(data, name_end)
+            values[name] = moment(raw) if data[name_end] == _TIMESTAMP else raw
+        at = _after_value(data, name_end, end)
+        left -= 1
+    return values
+
+
+def _after_text(data: bytes, at: int, end: int) -> int:
+    """The end of the text whose length is at an offset; -1 if it is none."""
+    after = _after_blob(data, at, end)
+    return after if after >= 0 and is_text_at(data, at + 4, after) else -1
+
+
+def _after_blob(data: bytes, at: int, end: int) -> int:
+    """The end of the bytes whose length is at an offset; -1 if they are not all there."""
+    if end - at < 4:
+        return -1
+    length = i32_at(data, at)
+    return at + 4 + length if 0 <= length <= end - at - 4 else -1
+
+
+def _after_value(data: bytes, at: int, end: int) -> int:
+    """The end of the value whose type is at an offset; -1 if it is none, or a nested one."""
+    kind = data[at]
+    at += 1
+    size = 0
+    if kind in (_INT64, _DOUBLE, _TIMESTAMP, _UINT64):
+        size = 8
+    elif kind in (_INT32, _UINT32):
+        size = 4
+    elif kind == _STRING:
+        return _after_text(data, at, end)
+    elif kind == _BLOB:
+        return _after_blob(data, at, end)
+    elif kind == _BOOL:
+        return at + 1 if at < end and data[at] <= 1 else -1
+    elif kind != _NULL:
+        return -1
+    return at + size if size <= end - at else -1
+
+
+def _put_text(writer: Writer, text: str) -> bool:
+    if not has_utf8(text):
+        return False
+    length = checked_length(text_size(text))
+    at = writer.reserve(4 + length)
+    put_i32(writer.data, at, length)
+    put_text(writer.data, at + 4, text)
+    return True
+
+
+def _put_plain(writer: Writer, value: Any) -> bool:
+    """Append type and value; False if the value is not of a plain kind."""
+    kind = type(value)
+    at = writer.reserve(1)
+    if kind is str:
+        writer.data[at] = _STRING
+        return _put_text(writer, value)
+    if kind is float:
+        writer.data[at] = _DOUBLE
+        at = writer.reserve(8)
+        put_f64(writer.data, at, value)
+    elif kind is int:
+        if not is_int64(value):
+            return False
+        writer.data[at] = _INT64
+        at = writer.reserve(8)
+        put_i64(writer.data, at, value)
+    elif kind is bool:
+        writer.data[at] = _BOOL
+        at = writer.reserve(1)
+        writer.data[at] = value is True
+    elif value is None:
+        writer.data[at] = _NULL
+    elif kind is bytes:
+        writer.data[at] = _BLOB
+        length = checked_length(len(value))
+        at = writer.reserve(4 + length)
+        put_i32(writer.data, at, length)
+        put_bytes(writer.data, at + 4, value, 0, length)
+    else:
+        return False
+    return True

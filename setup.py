@@ -14,7 +14,7 @@ from setuptools import Extension, setup
 SOURCE = Path("src")
 C_FILES = Path("build/cython")
 # Their .pxd holds inline bodies for the modules that cimport them; there is nothing to compile.
-INLINE_ONLY = {"weft.core.words", "weft.doors.kernel"}
+INLINE_ONLY = {"weft.client.guard", "weft.core.words", "weft.doors.kernel"}
 
 Options.warning_errors = True
 

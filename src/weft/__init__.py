@@ -12,12 +12,12 @@ from weft.errors import WeftError
 
 if TYPE_CHECKING:
     from weft.client.aio import AsyncConnection, connect
-    from weft.client.aio_subscription import AsyncReceived, AsyncSubscription
+    from weft.client.aio_subscription import AsyncSubscription
     from weft.client.calls import Identity
-    from weft.client.received import Received
+    from weft.client.received import AsyncReceived, BlockingReceived, Received
     from weft.client.status import Gap, Statistics, Status, What
     from weft.client.sync import Connection
-    from weft.client.sync_subscription import BlockingReceived, Subscription
+    from weft.client.sync_subscription import Subscription
     from weft.gateway.gateway import Gateway
 
 __all__ = [
@@ -45,9 +45,9 @@ __all__ = [
 # A gateway needs no client and a client no gateway: each is imported when it is first asked for.
 _HOMES = {
     "AsyncConnection": "weft.client.aio",
-    "AsyncReceived": "weft.client.aio_subscription",
+    "AsyncReceived": "weft.client.received",
     "AsyncSubscription": "weft.client.aio_subscription",
-    "BlockingReceived": "weft.client.sync_subscription",
+    "BlockingReceived": "weft.client.received",
     "Connection": "weft.client.sync",
     "Gap": "weft.client.status",
     "Gateway": "weft.gateway.gateway",

@@ -6,6 +6,7 @@ import pytest
 from weft.client.aio_queue import AsyncQueue
 from weft.client.content import message_frame
 from weft.client.intake import ITEM_COST_BYTES
+from weft.client.line import READ_BYTES
 from weft.client.options import Wish
 from weft.client.reading import Reading
 from weft.client.session import Greeting, Session
@@ -24,7 +25,7 @@ class Town:
         self.news = 0
         session = Session(Greeting("default", "", "", "test"), 10)
         # No more is under way than fits, so that the ceiling is near.
-        session.body_limit_bytes = -(256 << 10)
+        session.body_limit_bytes = -READ_BYTES
         reporter = Reporter(logging.getLogger("weft.test"), "me.1", self.statuses.append)
         reading = Reading(session, reporter, 4 * COST, asyncio.get_running_loop().call_soon)
         wish = Wish(on_gap=self.gaps.append if hears_gaps else None)
@@ -43,39 +44,39 @@ class Town:
 async def test_what_is_put_is_taken_in_order() -> None:
     town = Town()
     other = message_frame("b", b"")
-    town.queue.put(FRAME)
-    town.queue.put(other)
+    town.queue.put([FRAME])
+    town.queue.put([other])
     assert [town.take(), town.take(), town.take()] == [FRAME, other, None]
 
 
 async def test_whoever_takes_is_told_once_until_there_is_nothing_left() -> None:
     town = Town()
-    town.queue.put(FRAME)
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
+    town.queue.put([FRAME])
     assert town.news == 1
     while town.take():
         pass
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
     assert town.news == 2
 
 
 async def test_whoever_stops_taking_is_told_of_what_comes_next() -> None:
     town = Town()
-    town.queue.put(FRAME)
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
+    town.queue.put([FRAME])
     town.take()
     assert town.queue.pause()
     town.take()
     assert not town.queue.pause()
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
     assert town.news == 2
 
 
 async def test_a_gap_is_told_in_its_place() -> None:
     town = Town()
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
     town.queue.missed(Gap("slow", 3))
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
     assert town.take() == FRAME
     assert town.gaps == []
     assert town.take() == FRAME
@@ -84,7 +85,7 @@ async def test_a_gap_is_told_in_its_place() -> None:
 
 async def test_what_is_dealt_with_before_a_gap_is_not_held_for_ever() -> None:
     town = Town()
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
     town.queue.missed(Gap("slow", 3))
     assert [town.take(), town.take()] == [FRAME, None]
     assert town.queue._intake.held_bytes == 0
@@ -100,17 +101,17 @@ async def test_a_gap_that_nobody_wants_is_not_kept() -> None:
 async def test_what_does_not_fit_is_counted_and_announced(hears_gaps: bool) -> None:
     town = Town(hears_gaps=hears_gaps)
     for _ in range(12):
-        town.queue.put(FRAME)
+        town.queue.put([FRAME])
     assert [status.what for status in town.statuses] == [What.GAP]
     taken = 0
     while town.take():
         taken += 1
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
     assert town.take() == FRAME
     assert (taken, town.gaps) == (8, [Gap("full", 4)] if hears_gaps else [])
     # And so on, the next time.
     for _ in range(12):
-        town.queue.put(FRAME)
+        town.queue.put([FRAME])
     assert len(town.statuses) == 2
 
 
@@ -123,7 +124,7 @@ async def test_gaps_are_bounded_too() -> None:
 
 async def test_waiting_ends_when_something_comes() -> None:
     town = Town()
-    asyncio.get_running_loop().call_soon(town.queue.put, FRAME)
+    asyncio.get_running_loop().call_soon(town.queue.put, [FRAME])
     assert await town.queue.wait()
     assert await town.queue.wait()
 
@@ -136,15 +137,15 @@ async def test_waiting_ends_with_the_subscription() -> None:
 
 async def test_after_its_end_it_takes_nothing_but_gives_what_it_has() -> None:
     town = Town()
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
     town.queue.ended()
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
     town.queue.missed(Gap("slow", 1))
     assert [town.take(), town.take()] == [FRAME, None]
 
 
 async def test_cleared_it_has_nothing() -> None:
     town = Town()
-    town.queue.put(FRAME)
+    town.queue.put([FRAME])
     town.queue.clear()
     assert town.take() is None

@@ -114,8 +114,9 @@ async def test_a_message_that_could_not_be_sent_takes_nobodys_acknowledgement(
 
 async def test_what_never_fits_the_buffer_is_refused_at_once(scripted: Scripted) -> None:
     async with scripted() as gateway, meeting(gateway, buffer_bytes=10_000) as (connection, _):
+        with pytest.raises(BadField, match="never fits a publish buffer of 10000"):
+            await connection.publish("a", bytes(10_000))
         for refused in (
-            connection.publish("a", bytes(10_000)),
             connection.publish("a", bytes(10_000), acknowledge=True),
             connection.send_request("a", bytes(10_000)),
             connection.gather("a", bytes(10_000)),
@@ -129,17 +130,20 @@ async def test_who_is_overtaken_by_another_thread_waits_for_room_again(
 ) -> None:
     async with scripted() as gateway, meeting(gateway, buffer_bytes=1000) as (connection, peer):
         outgoing = connection._engine.outgoing
-        has_room = outgoing.has_room
-        overtaken: list[int] = []
 
-        def overtake(size: int) -> bool:
-            answer = has_room(size)
-            if not overtaken:
-                overtaken.append(size)
-                assert outgoing.put(message_frame("b", bytes(800)))
-            return answer
+        class Overtaken:
+            """As if another thread took the room just when there was some."""
 
-        monkeypatch.setattr(outgoing, "has_room", overtake)
+            put = outgoing.put
+            check = outgoing.check
+
+            def has_room(self, size: int) -> bool:
+                answer = outgoing.has_room(size)
+                outgoing.put(message_frame("b", bytes(800)))
+                monkeypatch.setattr(connection._engine, "outgoing", outgoing)
+                return answer
+
+        monkeypatch.setattr(connection._engine, "outgoing", Overtaken())
         publishing = asyncio.create_task(connection.publish("a", bytes(500), acknowledge=True))
         assert (await peer.frame(Kind.MESSAGE)).subject == b"b"
         acknowledge(peer, await peer.frame(Kind.MESSAGE), 1)

@@ -8,8 +8,7 @@ from weft.client.dispatch import Dispatch
 from weft.client.interests import Interests, Listening
 from weft.client.options import Wish
 from weft.client.status import Gap, Statistics
-from weft.core import frames
-from weft.core.frames import Flag, Kind
+from weft.core.frames import Flag, Kind, encode, parse
 from weft.core.subjects import matches
 from weft.errors import BadFrame
 
@@ -20,8 +19,8 @@ class Kept:
     def __init__(self) -> None:
         self.subjects: list[str] = []
 
-    def put(self, frame: bytes) -> None:
-        self.subjects.append(frames.parse(frame).subject.decode())
+    def put(self, frames: list[bytes]) -> None:
+        self.subjects += [parse(frame).subject.decode() for frame in frames]
 
     def missed(self, gap: Gap) -> None:
         """Never here."""
@@ -46,7 +45,7 @@ class Town:
         return kept
 
     def send(self, subject: str, flags: int = 0) -> None:
-        self.dispatch.deliver(message_frame(subject, b"", flags=flags))
+        self.dispatch.deliver([message_frame(subject, b"", flags=flags)])
 
 
 @pytest.mark.req("MM-2")
@@ -80,6 +79,15 @@ def test_members_of_a_group_take_turns() -> None:
     assert [len(member.subjects) for member in members] == [2, 2, 2]
 
 
+def test_members_take_turns_over_messages_that_came_together() -> None:
+    town = Town()
+    members = [town.listen("jobs", group="workers") for _ in range(3)]
+    frame = message_frame("jobs", b"")
+    for count in (2, 5, 1, 4):
+        town.dispatch.deliver([frame] * count)
+    assert [len(member.subjects) for member in members] == [4, 4, 4]
+
+
 def test_a_request_goes_to_one_who_answers() -> None:
     town = Town()
     listener = town.listen("quotes", listen_only=True)
@@ -103,7 +111,7 @@ def test_what_nobody_wants_is_counted() -> None:
 @pytest.mark.parametrize("subject", [b"", b"a..b", b"a.*", b"\xff"])
 def test_a_message_to_no_subject_breaks_the_stream(subject: bytes) -> None:
     with pytest.raises(BadFrame, match="not a subject"):
-        Town().dispatch.deliver(frames.encode(Kind.MESSAGE, subject))
+        Town().dispatch.deliver([encode(Kind.MESSAGE, subject)])
 
 
 def test_more_subjects_than_are_remembered_still_arrive(monkeypatch: pytest.MonkeyPatch) -> None:

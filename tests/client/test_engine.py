@@ -12,7 +12,7 @@ from weft.client.aio import AsyncConnection, connect
 from weft.client.content import message_frame
 from weft.client.line import Line
 from weft.client.options import ConnectOptions
-from weft.client.outgoing import CONTROL_RESERVE_BYTES, FRAME_COST_BYTES, Outgoing
+from weft.client.outgoing import CONTROL_RESERVE_BYTES, Outgoing
 from weft.client.session import unsubscribe_frame
 from weft.client.status import Gap, Status, What
 from weft.core import frames
@@ -164,7 +164,7 @@ async def test_what_comes_over_another_line_is_not_heard(scripted: Scripted) -> 
         await subscription.ready()
         engine = connection._engine
         stranger = Line(addresses_from(gateway.address)[0], engine)
-        engine.received(stranger, message_frame("a", b"of a line that was given up"))
+        engine.received(stranger, memoryview(message_frame("a", b"of a line given up")))
         engine.writable(stranger)
         peer.send(Kind.MESSAGE, b"a", b"of ours", flags=Flag.BARE)
         assert (await subscription.next(10)).payload == b"of ours"
@@ -288,7 +288,7 @@ def fill_reserve(outgoing: Outgoing) -> None:
     """Fill a buffer so that not even the frame that takes back a pattern fits."""
     frame = unsubscribe_frame([b"a"], b"")
     room = (1 << 20) + CONTROL_RESERVE_BYTES - outgoing.held_bytes
-    for _ in range(room // (len(frame) + FRAME_COST_BYTES)):
+    for _ in range(room // len(frame)):
         outgoing.put_control(frame)
 
 
@@ -308,8 +308,9 @@ async def test_a_closed_connection_takes_nothing(scripted: Scripted) -> None:
     async with scripted() as gateway, meeting(gateway) as (connection, _, statuses):
         subscription = connection.subscribe("a")
         await gateway.part(connection)
+        with pytest.raises(NotOpen):
+            await connection.publish("a", b"")
         for refused in (
-            connection.publish("a", b""),
             connection.publish("a", b"", acknowledge=True),
             connection.send_request("a", b""),
             connection.flush(),

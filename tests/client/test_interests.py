@@ -13,7 +13,7 @@ class Ends:
     def __init__(self) -> None:
         self.times = 0
 
-    def put(self, frame: bytes) -> None:
+    def put(self, frames: list[bytes]) -> None:
         """Never here."""
 
     def missed(self, gap: Gap) -> None:

@@ -24,7 +24,7 @@ class Owner:
         self.emptied = asyncio.Event()
         self.lines: list[Line] = []
 
-    def received(self, _: Line, data: bytes) -> None:
+    def received(self, _: Line, data: memoryview) -> None:
         self.data += data
         self.arrived.set()
 

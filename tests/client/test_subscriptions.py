@@ -22,7 +22,7 @@ class Kept:
         self.gaps: list[Gap] = []
         self.is_ended = False
 
-    def put(self, frame: bytes) -> None:
+    def put(self, frames: list[bytes]) -> None:
         """Never here."""
 
     def missed(self, gap: Gap) -> None:

@@ -193,7 +193,7 @@ def test_a_buffer_that_nobody_empties_is_bounded(running: Any, when_full: Any) -
                 connection.publish("a", b"x" * 1000)
             with pytest.raises(Overloaded):
                 connection.publish("a", b"x" * 20_000)
-        assert connection._outgoing.held_bytes <= 100_000
+        assert connection._engine.outgoing.held_bytes <= 100_000
 
 
 def test_a_gateway_that_comes_back_gets_what_was_buffered(running: Any) -> None:

@@ -11,7 +11,7 @@ async def test_one_answer_is_awaited() -> None:
     waiter.answered(b"first")
     waiter.answered(b"second")
     waiter.failed(NotKnown("too late"))
-    assert await waiter.answer() == b"first"
+    assert await waiter.answer == b"first"
     assert not waiter.is_lost
 
 
@@ -19,7 +19,7 @@ async def test_a_refusal_is_raised() -> None:
     waiter = Single()
     waiter.failed(NotKnown("nobody"))
     with pytest.raises(NotKnown, match="nobody"):
-        await waiter.answer()
+        await waiter.answer
     assert not waiter.is_lost
 
 
@@ -27,7 +27,7 @@ async def test_a_loss_is_raised_and_known_as_such() -> None:
     waiter = Single()
     waiter.lost(ConnectionLost("gone"))
     with pytest.raises(ConnectionLost):
-        await waiter.answer()
+        await waiter.answer
     assert waiter.is_lost
 
 
@@ -36,7 +36,7 @@ async def test_each_who_is_lost_raises_an_error_of_its_own() -> None:
     for waiter in (Single(), Single()):
         waiter.lost(error)
         with pytest.raises(ConnectionLost, match="gone") as raised:
-            await waiter.answer()
+            await waiter.answer
         assert raised.value is not error
 
 
@@ -45,7 +45,7 @@ async def test_whatever_ended_the_connection_it_is_lost() -> None:
     waiter = Single()
     waiter.lost(error)
     with pytest.raises(ConnectionLost, match="too much") as raised:
-        await waiter.answer()
+        await waiter.answer
     assert raised.value.__cause__ is error
 
 

@@ -3,18 +3,12 @@
 import asyncio
 from collections.abc import Coroutine, Generator, Iterable
 from types import TracebackType
-from typing import Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from weft.client.address import DEFAULT_ADDRESS, Address, addresses_from
-from weft.client.aio_subscription import (
-    AsyncReceived,
-    AsyncSubscription,
-    Handler,
-    Home,
-    stop,
-)
+from weft.client.aio_subscription import AsyncSubscription, Handler, Home, stop
 from weft.client.calls import Calls, Draft, Identity
-from weft.client.content import Body, message_frame
+from weft.client.content import Body
 from weft.client.engine import Engine
 from weft.client.face import Face
 from weft.client.keeper import Keeper
@@ -28,8 +22,9 @@ from weft.client.options import (
     Wish,
     made,
 )
+from weft.client.publishing import AsyncPublishing
+from weft.client.received import AsyncReceived, async_received
 from weft.client.status import Reporter
-from weft.core.frames import Flag
 from weft.errors import UsageError
 
 __all__ = ["AsyncConnection", "AsyncReceived", "AsyncSubscription", "Connecting", "connect"]
@@ -85,13 +80,14 @@ class Connecting:
         return AsyncConnection(engine, keeper)
 
 
-class AsyncConnection(Face):
+class AsyncConnection(AsyncPublishing, Face):
     """A connection to a gateway that comes back by itself; made by connect()."""
 
     def __init__(self, engine: Engine, keeper: Keeper) -> None:
         self._engine = engine
         self._keeper = keeper
         self._calls = Calls(engine)
+        super().__init__(engine.outgoing, self._calls)
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops = Loops()
         self._home = Home(self, engine, self._calls, self._own, self._loops)
@@ -115,55 +111,40 @@ class AsyncConnection(Face):
         """
         return AsyncSubscription(self._home, patterns, made(Wish, options), handler)
 
-    @overload
-    async def publish(
-        self,
-        subject: str,
-        body: Body,
-        *,
-        reply: str = "",
-        not_back: bool = False,
-        acknowledge: Literal[True],
-    ) -> Identity: ...
-    @overload
-    async def publish(
-        self,
-        subject: str,
-        body: Body,
-        *,
-        reply: str = "",
-        not_back: bool = False,
-        acknowledge: Literal[False] = False,
-    ) -> None: ...
-    async def publish(
-        self,
-        subject: str,
-        body: Body,
-        *,
-        reply: str = "",
-        not_back: bool = False,
-        acknowledge: bool = False,
-    ) -> Identity | None:
-        """Publish a message; `not_back` keeps it from this connection's own subscriptions.
+    if TYPE_CHECKING:  # What publish() gives depends on what is asked of it.
 
-        It returns once the message is buffered, or, with `acknowledge`, once the gateway has taken
-        it: then with the identity that it was given. While there is room in the buffer it does not
-        let other tasks run, and nothing is sent until they do.
-
-        Raises:
-            BadSubject: the subject or the reply is not one that can be published to.
-            BadField: the body cannot be published, or is too large.
-            Overloaded: the buffer is full; see the option `when_full`.
-            NotOpen: the connection is closed.
-            WeftError: with `acknowledge`, what the gateway said instead.
-        """
-        flags = int(Flag.NOT_BACK) if not_back else 0
-        if acknowledge:
-            return await self._calls.acknowledged(Draft(subject, body, reply, flags))
-        frame = message_frame(subject, body, reply, flags)
-        if not self._engine.outgoing.offer(frame):
-            await self._calls.wait_for_room(frame)
-        return None
+        @overload
+        def publish(
+            self,
+            subject: str,
+            body: Body,
+            *,
+            reply: str = "",
+            not_back: bool = False,
+            acknowledge: Literal[True],
+        ) -> Coroutine[Any, Any, Identity]: ...
+        @overload
+        def publish(
+            self,
+            subject: str,
+            body: Body,
+            *,
+            reply: str = "",
+            not_back: bool = False,
+            acknowledge: Literal[False] = False,
+        ) -> Coroutine[Any, Any, None]: ...
+        @overload
+        def publish(
+            self,
+            subject: str,
+            body: Body,
+            *,
+            reply: str = "",
+            not_back: bool = False,
+            acknowledge: bool = False,
+        ) -> Coroutine[Any, Any, Identity | None]: ...
+        def publish(self, *_: Any, **__: Any) -> Any:
+            """See publishing.py."""
 
     async def send_request(
         self, subject: str, body: Body, timeout: float | None = None, *, resend: bool = False
@@ -180,7 +161,7 @@ class AsyncConnection(Face):
             ConnectionLost: the connection was lost, and `resend` was not set.
         """
         draft = Draft(subject, body)
-        return AsyncReceived(await self._calls.request(draft, timeout, resend=resend), self)
+        return async_received(await self._calls.request(draft, timeout, resend=resend), self)
 
     async def gather(
         self, subject: str, body: Body, **ending: Unpack[GatherOptions]
@@ -192,7 +173,7 @@ class AsyncConnection(Face):
             Overloaded: the answers are more than `queue_bytes`.
         """
         frames = await self._calls.gather(Draft(subject, body), made(Gathering, ending))
-        return [AsyncReceived(frame, self) for frame in frames]
+        return [async_received(frame, self) for frame in frames]
 
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until the gateway has dealt with everything that was published before.

@@ -1,11 +1,15 @@
 """What an asyncio subscription has received and not yet taken: messages and gaps, in order."""
 
 import asyncio
+import inspect
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
+from weft.client.intake import Intake
 from weft.client.options import Wish
 from weft.client.reading import Reading
+from weft.client.received import AsyncPublisher, AsyncReceived, async_received
 from weft.client.status import Gap
 
 _RELEASED_TOGETHER = 64
@@ -21,30 +25,34 @@ class AsyncQueue:
     def __init__(self, reading: Reading, wish: Wish, on_news: Callable[[], object]) -> None:
         self.is_ended = False
         self._reading = reading
-        self._intake = reading.intake(wish.queue_bytes)
+        self._intake: Intake = reading.intake(wish.queue_bytes)
         self._on_gap = wish.on_gap
         self._on_news = on_news
         self._refused = 0
-        self._items: deque[bytes | Gap] = deque()
+        # Frames as they came, several together; the first several, and which of them is next.
+        self._items: deque[list[bytes] | Gap] = deque()
+        self._run: list[bytes] = []
+        self._at = 0
+        # What the handler has.
+        self._given: bytes | None = None
         self._news = asyncio.Event()
         # Nobody is told of a message while the one before it is still there to be taken.
         self._is_idle = True
         self._done = 0
         self._done_bytes = 0
 
-    def put(self, frame: bytes) -> None:
-        """A message came."""
+    def put(self, frames: list[bytes]) -> None:
+        """Messages came."""
         if self.is_ended:
             return
-        if not self._intake.admit(len(frame)):
-            self._refused += 1
-            self._reading.overflowed(self._refused)
-            return
-        if self._refused:
-            self._items.append(self._intake.gap(self._refused))
-            self._refused = 0
-        self._items.append(frame)
-        if self._is_idle:
+        size = 0
+        for frame in frames:
+            size += len(frame)
+        if self._refused or not self._intake.admit_all(size, len(frames)):
+            self._put_each(frames)
+        else:
+            self._items.append(frames)
+        if self._is_idle and self._items:
             self._tell()
 
     def missed(self, gap: Gap) -> None:
@@ -62,6 +70,8 @@ class AsyncQueue:
     def clear(self) -> None:
         """Throw away what is here; whoever closes does."""
         self._items.clear()
+        self._run = []
+        self._at = 0
         self._reading.leave(self._intake)
 
     def take(self) -> bytes | None:
@@ -69,40 +79,87 @@ class AsyncQueue:
 
         A gap before it is told to whoever wants to know, who may raise.
         """
-        items = self._items
-        while items:
-            item = items.popleft()
-            if type(item) is bytes:
-                return item
-            # Told of together with the messages before it, of which it may be the last.
-            self._done += 1
-            self._hand_in()
-            if self._on_gap is not None and isinstance(item, Gap):
-                self._on_gap(item)
-        self._is_idle = True
-        return None
+        while True:
+            if self._at < len(self._run):
+                frame = self._run[self._at]
+                self._at += 1
+                return frame
+            if not self._items:
+                self._run = []
+                self._at = 0
+                self._is_idle = True
+                return None
+            self._turn_to(self._items.popleft())
+
+    def handle(self, handler: Callable[[AsyncReceived], object], connection: AsyncPublisher) -> Any:
+        """Give a handler what is here, one after the other; what it wants awaited, or None.
+
+        Of what it was given last it has to say settle(), unless nothing is left.
+        """
+        while True:
+            frame = self.take()
+            if frame is None:
+                return None
+            self._given = frame
+            result = handler(async_received(frame, connection))
+            if result is not None and inspect.isawaitable(result):
+                return result
+            self._given = None
+            self.release(frame)
+
+    def settle(self) -> None:
+        """The handler has dealt with what it was given last, well or not."""
+        frame, self._given = self._given, None
+        if frame is not None:
+            self.release(frame)
 
     def release(self, frame: bytes) -> None:
         """A message that was taken is dealt with; the intake is told of several together."""
         self._done += 1
         self._done_bytes += len(frame)
-        if self._done == _RELEASED_TOGETHER or not self._items or self._done_bytes > _MUCH_BYTES:
+        if self._done >= _RELEASED_TOGETHER or self._done_bytes > _MUCH_BYTES or self._is_empty():
             self._hand_in()
 
     def pause(self) -> bool:
         """Nobody takes for now: tell of what comes next; True if there is something already."""
-        self._is_idle = not self._items
+        self._is_idle = self._is_empty()
         return not self._is_idle
 
     async def wait(self) -> bool:
         """Wait until there is something to take; False if nothing more comes."""
-        while not self._items:
+        while self._is_empty():
             if self.is_ended:
                 return False
             self._news.clear()
             self._is_idle = True
             await self._news.wait()
         return True
+
+    def _is_empty(self) -> bool:
+        return self._at >= len(self._run) and not self._items
+
+    def _put_each(self, frames: list[bytes]) -> None:
+        """There is not room for all, or was not before: see how far it goes."""
+        for frame in frames:
+            if not self._intake.admit(len(frame)):
+                self._refused += 1
+                self._reading.overflowed(self._refused)
+                continue
+            if self._refused:
+                self._items.append(self._intake.gap(self._refused))
+                self._refused = 0
+            self._items.append([frame])
+
+    def _turn_to(self, item: list[bytes] | Gap) -> None:
+        if type(item) is list:
+            self._run = item
+            self._at = 0
+            return
+        # Told of together with the messages before it, of which it may be the last.
+        self._done += 1
+        self._hand_in()
+        if self._on_gap is not None and isinstance(item, Gap):
+            self._on_gap(item)
 
     def _hand_in(self) -> None:
         count, size = self._done, self._done_bytes

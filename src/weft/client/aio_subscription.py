@@ -1,51 +1,22 @@
 """A subscription of the asyncio face, and the messages it receives."""
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from weft.client.aio_queue import AsyncQueue
 from weft.client.calls import Calls
-from weft.client.content import Body
 from weft.client.engine import Engine
 from weft.client.interests import Listening
 from weft.client.loops import Loop, Loops
 from weft.client.options import Wish
-from weft.client.received import Received
-from weft.core.messages import Message
+from weft.client.received import AsyncPublisher, AsyncReceived, async_received
 from weft.errors import NotOpen, TimedOut, UsageError
 
 # How long a handler that is told to stop may take to do so.
 STOP_S = 2.0
-
-
-class Publisher(Protocol):
-    """What a received message is answered through."""
-
-    async def publish(self, subject: str, body: Body) -> None:
-        """Publish a message."""
-
-
-class AsyncReceived(Received):
-    """A message received by an asyncio connection."""
-
-    __slots__ = ("_publisher",)
-
-    def __init__(self, frame: bytes, publisher: Publisher) -> None:
-        # Not by way of super(): this runs for every message.
-        self.message = Message.from_frame(frame)
-        self._publisher = publisher
-
-    async def respond(self, body: Body) -> None:
-        """Answer this message.
-
-        Raises:
-            UsageError: nobody awaits an answer to it.
-        """
-        await self._publisher.publish(self._awaited_at(), body)
 
 
 Handler = Callable[[AsyncReceived], object]
@@ -55,7 +26,7 @@ Handler = Callable[[AsyncReceived], object]
 class Home:
     """The connection that a subscription is of; `own` keeps a task until it ends."""
 
-    connection: Publisher
+    connection: AsyncPublisher
     engine: Engine
     calls: Calls
     own: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
@@ -66,7 +37,7 @@ class AsyncSubscription:
     """What a connection was asked to hear; close it to hear no more.
 
     With a handler, a plain or an async function, its messages are handled one after the other by a
-    task that runs while there are any. Without one: `async for message in subscription`. A queue
+    task that begins with the first. Without one: `async for message in subscription`. A queue
     that nobody empties stops the whole connection from reading once it is full. A drain waits for
     the body of a loop, but not for what is done with a message of next().
     """
@@ -138,7 +109,7 @@ class AsyncSubscription:
     async def __anext__(self) -> AsyncReceived:
         frame = await _next_frame(self._queue, self._listening)
         self._queue.release(frame)
-        return AsyncReceived(frame, self._home.connection)
+        return async_received(frame, self._home.connection)
 
     async def __aenter__(self) -> Self:
         return self
@@ -170,25 +141,20 @@ class AsyncSubscription:
         queue = self._queue
         connection = self._home.connection
         engine = self._home.engine
-        is_empty = False
-        while not (is_empty or engine.is_closing):
-            frame = None
+        while not engine.is_closing:
             try:
-                frame = queue.take()
-                if frame is None:
-                    is_empty = True
-                else:
-                    result = handler(AsyncReceived(frame, connection))
-                    if result is not None and inspect.isawaitable(result):
-                        await result
+                awaited = queue.handle(handler, connection)
+                if awaited is not None:
+                    await awaited
+                elif not await queue.wait():
+                    return
             except (Exception, asyncio.CancelledError) as error:
                 if _is_told_to_stop(error):
                     raise
                 # What a handler waits for may be cancelled; the handler itself is not.
                 engine.reporter.handler_failed(", ".join(self.patterns), error)
             finally:
-                if frame is not None:
-                    queue.release(frame)
+                queue.settle()
 
 
 class _AsyncLoop(Loop):
@@ -209,7 +175,7 @@ class _AsyncLoop(Loop):
         if frame is None:
             frame = await _next_frame(self._queue, self._listening)
         self.begin(frame, asyncio.current_task())
-        return AsyncReceived(frame, self._connection)
+        return async_received(frame, self._connection)
 
 
 async def _next_frame(queue: AsyncQueue, listening: Listening) -> bytes:

@@ -53,6 +53,10 @@ class Callbacks:
         if self._is_anyone_asleep:
             self._wake()
 
+    def put_back(self, call: Callable[[Any], object], argument: object) -> None:
+        """Put a call before all others: what one that was interrupted has left."""
+        self._due.appendleft((call, argument))
+
     def put_news(self, call: Callable[[Any], object], argument: object) -> None:
         """Put a call that no intake counts; if too many wait already, only count it."""
         with self._news_lock:
@@ -174,8 +178,9 @@ class Callbacks:
                 self._due.append(None)
                 break
             call, argument = item
-            call(argument)
-            count += 1
+            done = call(argument)
+            # Several messages may be one call.
+            count += done if type(done) is int else 1
         return count
 
     def _tell(self, news: Item) -> None:

@@ -76,24 +76,45 @@ class Calls:
         async with self._limited(None, f"no acknowledgement of {draft.subject!r}"):
             try:
                 await self._send(waiter, asked, frame)
-                answer = frames.parse(await waiter.answer())
+                answer = frames.parse(await waiter.answer)
             finally:
                 self._forget(waiter)
         return Identity(answer.origin, answer.publisher, answer.sequence, answer.time_ns)
 
     async def request(self, draft: Draft, timeout: float | None, *, resend: bool) -> bytes:
         """Ask one responder; the frame that answers."""
-        async with self._limited(timeout, f"no answer from {draft.subject!r}"):
-            while True:
-                waiter = Single()
+        limit_s = self._timeout_s if timeout is None else timeout
+        about = f"no answer from {draft.subject!r}"
+        began = self._engine.loop.time()
+        waiter = Single()
+        try:
+            # Most often there is a connection and room, and nothing but the answer to wait for.
+            if self._ask_at_once(waiter, draft):
+                timer = self._engine.loop.call_later(limit_s, waiter.expired, about, limit_s)
                 try:
-                    await self._ask(waiter, draft, Flag.REQUEST)
-                    return await waiter.answer()
-                except ConnectionLost:
-                    if not (resend and waiter.is_lost):
-                        raise
+                    return await waiter.answer
                 finally:
-                    self._forget(waiter)
+                    timer.cancel()
+        except ConnectionLost:
+            if not (resend and waiter.is_lost):
+                raise
+        finally:
+            self._forget(waiter)
+        left_s = max(began + limit_s - self._engine.loop.time(), 0.0)
+        async with self._limited(left_s, about, limit_s):
+            return await self._request_patiently(draft, resend=resend)
+
+    async def _request_patiently(self, draft: Draft, *, resend: bool) -> bytes:
+        while True:
+            waiter = Single()
+            try:
+                await self._ask(waiter, draft, Flag.REQUEST)
+                return await waiter.answer
+            except ConnectionLost:
+                if not (resend and waiter.is_lost):
+                    raise
+            finally:
+                self._forget(waiter)
 
     async def gather(self, draft: Draft, ending: Gathering) -> list[bytes]:
         """Ask everybody; the frames that answer until the gathering ends."""
@@ -116,7 +137,7 @@ class Calls:
                 await self._engine.until_open()
                 self._engine.outgoing.put_control(self._session.ping(waiter))
                 self._engine.reading.steer()
-                await waiter.answer()
+                await waiter.answer
             finally:
                 self._forget(waiter)
 
@@ -153,6 +174,21 @@ class Calls:
                 return
             if ending.quiet_s is not None:
                 until = min(deadline, self._engine.loop.time() + ending.quiet_s)
+
+    def _ask_at_once(self, waiter: Single, draft: Draft) -> bool:
+        """Send a request, if there is a connection and room for it."""
+        if not self._engine.opened.is_set() or self._engine.is_closed:
+            return False
+        is_put = False
+        reply = self._session.request(waiter).decode()
+        try:
+            frame = message_frame(draft.subject, draft.body, reply, Flag.REQUEST)
+            is_put = self._engine.put_and_flush(frame)
+        finally:
+            if not is_put:
+                self._session.withdraw(waiter)
+        self._engine.reading.steer()
+        return is_put
 
     async def _ask(self, waiter: Waiter, draft: Draft, flags: Flag) -> None:
         def asked() -> bytes:
@@ -197,7 +233,9 @@ class Calls:
         self._engine.reading.steer()
 
     @asynccontextmanager
-    async def _limited(self, timeout: float | None, about: str) -> AsyncIterator[None]:
+    async def _limited(
+        self, timeout: float | None, about: str, told_s: float | None = None
+    ) -> AsyncIterator[None]:
         limit_s = self._timeout_s if timeout is None else timeout
         try:
             async with asyncio.timeout(limit_s):
@@ -205,4 +243,4 @@ class Calls:
         except TimeoutError as error:
             if isinstance(error, TimedOut):
                 raise
-            raise TimedOut(f"{about} after {limit_s} s") from error
+            raise TimedOut(f"{about} after {limit_s if told_s is None else told_s} s") from error

@@ -1,14 +1,15 @@
 """What people publish, as the frames that carry it."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from weft.client.received import Received
-from weft.core.frames import Flag, Kind, begin_frame, encode, end_frame
+from weft.core.flat import put_flat
+from weft.core.frames import HEADER_BYTES, Flag, Kind, encode, end_frame
 from weft.core.messages import Field, Message
 from weft.core.subjects import checked_subject
-from weft.core.writer import Writer
+from weft.core.words import cut
+from weft.core.writer import Spare, Writer
 from weft.errors import BadField
 
 # bytes travel bare, a str as one unnamed string field, a mapping as a field for every key.
@@ -16,10 +17,22 @@ Body = Message | Received | bytes | bytearray | memoryview | str | Mapping[str, 
 
 _MESSAGE = int(Kind.MESSAGE)
 _BARE = int(Flag.BARE)
-_SUBJECTS_CACHED = 4096
+_HEADER = HEADER_BYTES
+_OPENINGS_MAX = 4096
 
-# A program publishes to few subjects and often: the check costs more than the rest of the header.
-subject_bytes = lru_cache(_SUBJECTS_CACHED)(checked_subject)
+# A program publishes to few subjects and often: the check costs more than all the rest.
+_openings: dict[str, bytes] = {}
+_spare = Spare()
+
+
+def opening(subject: str) -> bytes:
+    """How a message to a subject begins: header and subject, without size and flags.
+
+    Raises:
+        BadSubject: it is not a subject that can be published to.
+    """
+    found = _openings.get(subject)
+    return _remembered(subject) if found is None else found
 
 
 def message_frame(subject: str, body: Body, reply: str = "", flags: int = 0) -> bytes:
@@ -29,18 +42,19 @@ def message_frame(subject: str, body: Body, reply: str = "", flags: int = 0) -> 
         BadSubject: the subject or reply is not one that can be published to.
         BadField: the body is nothing that can be published.
     """
-    subject_name = subject_bytes(subject)
-    reply_name = subject_bytes(reply) if reply else b""
-    if type(body) is bytes:
-        return encode(_MESSAGE, subject_name, body, reply_name, flags | _BARE)
-    if isinstance(body, bytearray | memoryview):
-        return encode(_MESSAGE, subject_name, bytes(body), reply_name, flags | _BARE)
-    message = body if type(body) is Message else message_from(body)
-    writer = Writer()
-    start = begin_frame(writer, _MESSAGE, flags, subject_name, reply_name)
-    message.put(writer)
-    end_frame(writer, start)
-    return writer.take()
+    writer = _spare.take()
+    writer.put(opening(subject))
+    if reply:
+        begun = opening(reply)
+        writer.put(cut(begun, _HEADER, len(begun)))
+        writer.data[7] = len(begun) - _HEADER
+    if type(body) is not dict or not put_flat(writer, body):
+        flags |= _put_body(writer, body)
+    writer.data[5] = flags
+    end_frame(writer, 0)
+    frame = writer.take()
+    _spare.give(writer)
+    return frame
 
 
 def message_from(body: Body) -> Message:
@@ -60,3 +74,21 @@ def message_from(body: Body) -> Message:
     if isinstance(body, Mapping):
         return Message.from_dict(body)
     raise BadField(f"{type(body).__name__} cannot be published: give a Message, bytes, str or dict")
+
+
+def _put_body(writer: Writer, body: Body) -> int:
+    """Append a body; the flag that it needs."""
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        writer.put(bytes(body))
+        return _BARE
+    message = body if type(body) is Message else message_from(body)
+    message.put(writer)
+    return 0
+
+
+def _remembered(subject: str) -> bytes:
+    made = encode(_MESSAGE, checked_subject(subject))
+    if len(_openings) >= _OPENINGS_MAX:
+        _openings.clear()
+    _openings[subject] = made
+    return made

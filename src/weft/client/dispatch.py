@@ -10,6 +10,7 @@ from weft.client.interests import Interests, Listening
 from weft.client.status import Statistics
 from weft.core.frames import HEADER_BYTES, Flag
 from weft.core.subjects import is_subject
+from weft.core.words import cut
 from weft.errors import BadFrame
 
 CACHED_SUBJECTS_MAX = 8192
@@ -17,7 +18,8 @@ CACHED_SUBJECTS_MAX = 8192
 _SUBJECT = HEADER_BYTES
 _REQUEST = int(Flag.REQUEST)
 
-Put = Callable[[bytes], None]
+# Frames that came one after the other, of one subject; whoever gets them changes nothing.
+Put = Callable[[list[bytes]], None]
 
 
 class Turns:
@@ -27,17 +29,16 @@ class Turns:
         self._puts = puts
         self._next = 0
 
-    def put(self, frame: bytes) -> None:
-        """Give a frame to whoever's turn it is."""
-        position = self._next % len(self._puts)
-        self._next = position + 1
-        self._puts[position](frame)
+    def put(self, frames: list[bytes]) -> None:
+        """Give each frame to whoever's turn it is."""
+        turns = len(self._puts)
+        for first in range(min(turns, len(frames))):
+            self._puts[(self._next + first) % turns](frames[first::turns])
+        self._next = (self._next + len(frames)) % turns
 
 
 class Route:
     """Who gets the messages of one subject, and who its requests."""
-
-    __slots__ = ("messages", "requests")
 
     def __init__(self, messages: list[Put], requests: list[Put]) -> None:
         self.messages = messages
@@ -56,18 +57,19 @@ class Dispatch:
         """A subscription came or went: work every route out anew."""
         self._routes.clear()
 
-    def deliver(self, frame: bytes) -> None:
-        """Hand a MESSAGE frame to whoever wants it.
+    def deliver(self, frames: list[bytes]) -> None:
+        """Hand MESSAGE frames that share flags and subject to whoever wants them.
 
         Raises:
-            BadFrame: what it was sent to is not a subject.
+            BadFrame: what they were sent to is not a subject.
         """
-        subject = frame[_SUBJECT : _SUBJECT + frame[6]]
+        first = frames[0]
+        subject = cut(first, _SUBJECT, _SUBJECT + first[6])
         route = self._routes.get(subject)
         if route is None:
             route = self._find(subject)
-        for put in route.requests if frame[5] & _REQUEST else route.messages:
-            put(frame)
+        for put in route.requests if first[5] & _REQUEST else route.messages:
+            put(frames)
 
     def _find(self, subject: bytes) -> Route:
         if not is_subject(subject):
@@ -92,5 +94,5 @@ class Dispatch:
         puts = self._all_of(found)
         return puts if len(puts) == 1 else [Turns(puts).put]
 
-    def _unwanted(self, frame: bytes) -> None:  # noqa: ARG002  # it is only counted
-        self._statistics.unwanted += 1
+    def _unwanted(self, frames: list[bytes]) -> None:
+        self._statistics.unwanted += len(frames)

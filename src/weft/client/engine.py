@@ -61,6 +61,7 @@ class Engine:
         self.is_parting = False
         # Between a welcome and a goodbye.
         self._is_sending = False
+        self._is_about_to_flush = False
         self.reading = Reading(self.session, reporter, options.queue_bytes, defer)
         self._cause: WeftError | None = None
         self._unsent = 0
@@ -90,7 +91,7 @@ class Engine:
 
     # What the line calls.
 
-    def received(self, line: Line, data: bytes) -> None:
+    def received(self, line: Line, data: memoryview) -> None:
         """Bytes arrived."""
         if line is not self.line:
             return
@@ -98,7 +99,7 @@ class Engine:
         deliver = self.subscriptions.dispatch.deliver
         try:
             for event in self.session.receive(data, self.loop.time()):
-                if type(event) is bytes:
+                if type(event) is list:
                     deliver(event)
                 else:
                     self._on[type(event)](event)
@@ -227,10 +228,12 @@ class Engine:
     def flush(self) -> None:
         """Send what is buffered, as far as the socket takes it."""
         line = self.line
-        while line is not None and self._is_sending and not line.is_blocked:
-            data = self.outgoing.take()
-            if not data:
-                return
+        while (
+            line is not None
+            and self._is_sending
+            and not line.is_blocked
+            and (data := self.outgoing.take())
+        ):
             self.statistics.sent_bytes += len(data)
             line.write(data)
             if not line.is_blocked:
@@ -258,8 +261,20 @@ class Engine:
             if waiter in self._room:
                 self._room.remove(waiter)
 
+    def put_and_flush(self, frame: bytes) -> bool:
+        """Buffer a frame, if there is room, and send it at once: somebody waits for the answer."""
+        # Whatever is put before it ends, by any thread, is in the flush that follows.
+        self._is_about_to_flush = True
+        try:
+            is_put = self.outgoing.put(frame)
+        finally:
+            self._is_about_to_flush = False
+            self.flush()
+        return is_put
+
     def _wake(self) -> None:
-        self.defer(self.flush)
+        if not self._is_about_to_flush:
+            self.defer(self.flush)
 
     def _began_to_drop(self) -> None:
         self.reporter.report(
@@ -273,10 +288,11 @@ class Engine:
 
     def _made_room(self) -> None:
         self.outgoing.sent()
-        waiters, self._room = self._room, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        if self._room:
+            waiters, self._room = self._room, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
 
     def _cause_of(self, line: Line, error: Exception | None) -> WeftError:
         if self._cause is None:

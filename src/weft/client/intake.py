@@ -15,6 +15,8 @@ from weft.client.status import Gap
 # What Python adds to the bytes of an item in a queue, rounded up.
 ITEM_COST_BYTES = 128
 
+_ITEM_COST = ITEM_COST_BYTES
+
 
 class Flow(Protocol):
     """Whoever reads the socket."""
@@ -50,9 +52,17 @@ class Intake:
         """What arrived and was not taken."""
         return self._arrived - self._taken
 
+    def admit_all(self, size: int, count: int) -> bool:
+        """Count several items of so many bytes together in; False if there is no room for all."""
+        cost = size + count * _ITEM_COST
+        if self._arrived - self._taken + cost > self._limit:
+            return False
+        self._arrived += cost
+        return True
+
     def admit(self, size: int) -> bool:
         """Count an item of so many bytes in; False if it cannot stay."""
-        cost = size + ITEM_COST_BYTES
+        cost = size + _ITEM_COST
         held = self._arrived - self._taken + cost
         if held <= self._limit:
             self._arrived += cost
@@ -71,7 +81,7 @@ class Intake:
     def release(self, size: int, count: int = 1) -> None:
         """Count items of so many bytes together out; called by whoever took them."""
         with self._lock:
-            self._taken += size + count * ITEM_COST_BYTES
+            self._taken += size + count * _ITEM_COST
         if self.is_full:
             self._ease_if_low()
         # Looked at once: the loop's thread may change it meanwhile.
@@ -82,7 +92,7 @@ class Intake:
 
     def gap(self, refused: int) -> Gap:
         """The news that so many were refused, counted in as an item without a size."""
-        self._arrived += ITEM_COST_BYTES
+        self._arrived += _ITEM_COST
         return Gap("full", refused)
 
     def when_empty(self, call: Callable[[], object]) -> None:

@@ -19,8 +19,8 @@ from weft.errors import BadField, BadOption, WeftError
 class Sink(Protocol):
     """Where a subscription's messages go; called on the loop's thread, and never waits."""
 
-    def put(self, frame: bytes) -> None:
-        """A message came, as a whole frame."""
+    def put(self, frames: list[bytes]) -> None:
+        """Messages came one after the other, each a whole frame; the list may not be changed."""
 
     def missed(self, gap: Gap) -> None:
         """Messages did not come."""

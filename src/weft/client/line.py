@@ -10,13 +10,15 @@ from weft.errors import Unreachable
 
 # Beyond this the socket is considered full, and what follows waits in our own buffer.
 _HIGH_WATER_BYTES = 64 << 10
+# The most that one read brings.
+READ_BYTES = 128 << 10
 
 
 class Owner(Protocol):
     """Whoever speaks over a line."""
 
-    def received(self, line: "Line", data: bytes) -> None:
-        """Bytes arrived."""
+    def received(self, line: "Line", data: memoryview) -> None:
+        """Bytes arrived; they are gone when this returns."""
 
     def writable(self, line: "Line") -> None:
         """The socket takes bytes again."""
@@ -25,7 +27,7 @@ class Owner(Protocol):
         """Nothing more arrives or leaves."""
 
 
-class Line(asyncio.Protocol):
+class Line(asyncio.BufferedProtocol):
     """The transport's view of its owner, and the owner's of the transport."""
 
     def __init__(self, address: Address, owner: Owner) -> None:
@@ -38,6 +40,8 @@ class Line(asyncio.Protocol):
         self._owner = owner
         self._transport: asyncio.Transport | None = None
         self._given_up = 0
+        # Read into again and again: a new object for every read costs more than the read.
+        self._room = memoryview(bytearray(READ_BYTES))
 
     @property
     def unsent_bytes(self) -> int:
@@ -51,9 +55,13 @@ class Line(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=_HIGH_WATER_BYTES)
 
-    def data_received(self, data: bytes) -> None:
-        """Pass on what arrived."""
-        self._owner.received(self, data)
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # it is always the same
+        """Where to put what arrives."""
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Pass on what arrived; it is gone when this returns."""
+        self._owner.received(self, self._room[:nbytes])
 
     def pause_writing(self) -> None:
         """The socket's buffer is full."""

@@ -6,19 +6,24 @@ may go beyond the bound by a reserve: a full buffer must not keep a connection f
 
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 
+from weft.client.guard import enter, leave
+from weft.client.interruptible import piece_of
 from weft.client.options import WhenFull
 from weft.core.frames import BODY_LIMIT_BYTES, HEADER_BYTES, Flag, Kind
+from weft.core.words import put_bytes, put_u32, u32_at
+from weft.core.writer import Writer
 from weft.errors import BadField, NotOpen, Overloaded
 
 CONTROL_RESERVE_BYTES = 1 << 20
-# What is handed to the socket at once, and so the most that is lost with a connection unsent.
-CHUNK_BYTES = 256 << 10
-# What Python adds to the bytes of a frame, rounded up.
-FRAME_COST_BYTES = 64
+# What is handed to the socket at once, give or take a frame.
+CHUNK_BYTES = 64 << 10
 
 _ANSWERED = int(Flag.ANSWER | Flag.REQUEST)
+_BARE = int(Flag.BARE)
+_CHUNK = CHUNK_BYTES
 
 
 class Outgoing:
@@ -41,10 +46,14 @@ class Outgoing:
         self._when_full = when_full
         self._wake = wake
         self._on_drop = on_drop
-        self._room = threading.Condition(threading.Lock())
-        self._frames: list[bytes] = []
+        self._renew_lock()
+        # Written into one after the other; what is a chunk already waits in front of it.
+        self._writer = Writer()
+        self._chunks: deque[bytes] = deque()
         self._held = 0
         self._in_flight = 0
+        # Threads that wait for room.
+        self._waiting = 0
         self._is_awake = False
         self._is_dropping = False
         self._refusal = ""
@@ -88,16 +97,40 @@ class Outgoing:
 
     def put(self, frame: bytes) -> bool:
         """Take a frame, if there is room; see offer()."""
-        cost = len(frame) + FRAME_COST_BYTES
-        if cost > self.body_limit_bytes or cost > self._limit:
+        length = len(frame)
+        if length > self.body_limit_bytes or length > self._limit:
             self.check(frame)
-        with self._room:
-            if self._refusal:
-                raise NotOpen(self._refusal)
-            if self._held + self._in_flight + cost > self._limit:
+        enter(self._lock)
+        try:
+            if not self._admits(length):
                 return False
-            self._is_dropping = False
-            must_wake = self._append(frame, cost)
+            self._writer.put(frame)
+            must_wake = self._count(length)
+        finally:
+            leave(self._lock)
+        if must_wake:
+            self._wake()
+        return True
+
+    def put_bare(self, opening: bytes, flags: int, body: bytes) -> bool:
+        """Take a message of bare bytes, if there is room; `opening` says what to; see offer()."""
+        start = len(opening)
+        length = start + len(body)
+        if length > self.body_limit_bytes or length > self._limit:
+            self._refuse_too_long(length, length - start)
+        enter(self._lock)
+        try:
+            if not self._admits(length):
+                return False
+            at = self._writer.reserve(length)
+            data = self._writer.data
+            put_bytes(data, at, opening, 0, start)
+            put_u32(data, at, length)
+            data[at + 5] = flags | _BARE
+            put_bytes(data, at + start, body, 0, length - start)
+            must_wake = self._count(length)
+        finally:
+            leave(self._lock)
         if must_wake:
             self._wake()
         return True
@@ -108,14 +141,19 @@ class Outgoing:
         Raises:
             Overloaded: there was no room in time; otherwise see offer().
         """
-        cost = len(frame) + FRAME_COST_BYTES
+        length = len(frame)
         deadline = time.monotonic() + timeout_s
         # Another thread may take the room that this one was woken for.
         while not self.offer(frame):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise self.is_full(timeout_s)
             with self._room:
-                left_s = deadline - time.monotonic()
-                if left_s <= 0 or not self._room.wait_for(lambda: self._has_room(cost), left_s):
-                    raise self.is_full(timeout_s)
+                self._waiting += 1
+                try:
+                    self._room.wait_for(lambda: self.has_room(length), piece_of(left_s))
+                finally:
+                    self._waiting -= 1
 
     def put_control(self, frame: bytes) -> None:
         """Take a frame of the conversation itself.
@@ -123,11 +161,12 @@ class Outgoing:
         Raises:
             Overloaded: even the reserve is used up, because the gateway does not read.
         """
-        cost = len(frame) + FRAME_COST_BYTES
+        length = len(frame)
         with self._room:
-            if self._held + self._in_flight + cost > self._limit + CONTROL_RESERVE_BYTES:
+            if self._held + self._in_flight + length > self._limit + CONTROL_RESERVE_BYTES:
                 raise self.is_full()
-            must_wake = self._append(frame, cost)
+            self._writer.put(frame)
+            must_wake = self._count(length)
         if must_wake:
             self._wake()
 
@@ -137,37 +176,32 @@ class Outgoing:
         Raises:
             BadField: it is larger than the gateway or the buffer could ever take.
         """
-        body = len(frame) - HEADER_BYTES - frame[6] - frame[7]
-        if body > self.body_limit_bytes:
-            raise BadField(
-                f"body of {body} bytes is over the gateway's limit of {self.body_limit_bytes}"
-            )
-        if len(frame) + FRAME_COST_BYTES > self._limit:
-            raise BadField(
-                f"frame of {len(frame)} bytes never fits a publish buffer of {self._limit}"
-            )
+        self._refuse_too_long(len(frame), len(frame) - HEADER_BYTES - frame[6] - frame[7])
 
-    def has_room(self, size: int) -> bool:
-        """Say if a frame of this size could be put now."""
-        return self._has_room(size + FRAME_COST_BYTES)
+    def has_room(self, length: int) -> bool:
+        """Say if a frame of this length could be put now."""
+        # A closed buffer ends the wait: the next offer() then says that it is closed.
+        return bool(self._refusal) or self._held + self._in_flight + length <= self._limit
 
     def take(self) -> bytes:
         """What to send next, in order; until sent() is called it still counts as held."""
-        with self._room:
+        enter(self._lock)
+        try:
             self._is_awake = False
-            if self._held > CHUNK_BYTES:
-                return self._take_chunk()
-            frames = self._frames
-            self._frames = []
-            self._in_flight += self._held
-            self._held = 0
-        return b"".join(frames)
+            data: bytes = self._chunks.popleft() if self._chunks else self._writer.take()
+            self._held -= len(data)
+            self._in_flight += len(data)
+        finally:
+            leave(self._lock)
+        return data
 
     def sent(self) -> None:
         """What was taken has left; whoever waits for room is woken."""
-        with self._room:
-            self._in_flight = 0
-            self._room.notify_all()
+        self._in_flight = 0
+        # Whoever begins to wait after this sees the room before it rests.
+        if self._waiting:
+            with self._room:
+                self._room.notify_all()
 
     def lost(self, inbox: bytes) -> None:
         """The connection is gone: keep only what another one can carry.
@@ -175,8 +209,13 @@ class Outgoing:
         Whoever awaited an answer has been told, and an inbox ends with its connection.
         """
         with self._room:
-            self._frames = [frame for frame in self._frames if _outlives(frame, inbox)]
-            self._held = sum(len(frame) + FRAME_COST_BYTES for frame in self._frames)
+            waiting = b"".join([*self._chunks, self._writer.take()])
+            self._chunks.clear()
+            self._held = 0
+            for frame in _frames_in(waiting):
+                if _outlives(frame, inbox):
+                    self._writer.put(frame)
+                    self._count(len(frame))
             self._in_flight = 0
             self._is_awake = False
             self._room.notify_all()
@@ -189,7 +228,7 @@ class Outgoing:
 
     def forked(self, refusal: str) -> None:
         """This process is a copy that nobody sends for; a thread it lacks may have the lock."""
-        self._room = threading.Condition(threading.Lock())
+        self._renew_lock()
         self._refusal = refusal
 
     def is_full(self, waited_s: float = 0.0) -> Overloaded:
@@ -199,29 +238,43 @@ class Outgoing:
             f"the publish buffer holds {self.held_bytes} of {self._limit} bytes{after}"
         )
 
-    def _append(self, frame: bytes, cost: int) -> bool:
-        """Put a frame last; True if the loop must be woken."""
-        self._frames.append(frame)
-        self._held += cost
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+
+    def _refuse_too_long(self, length: int, body_length: int) -> None:
+        if body_length > self.body_limit_bytes:
+            raise BadField(
+                f"body of {body_length} bytes is over the gateway's limit of"
+                f" {self.body_limit_bytes}"
+            )
+        if length > self._limit:
+            raise BadField(f"frame of {length} bytes never fits a publish buffer of {self._limit}")
+
+    def _admits(self, length: int) -> bool:
+        if self._refusal:
+            raise NotOpen(self._refusal)
+        if self._held + self._in_flight + length > self._limit:
+            return False
+        self._is_dropping = False
+        return True
+
+    def _count(self, length: int) -> bool:
+        """A frame was written; True if the loop must be woken."""
+        self._held += length
+        if self._writer.size >= _CHUNK:
+            self._chunks.append(self._writer.take())
         was_awake = self._is_awake
         self._is_awake = True
         return not was_awake
 
-    def _has_room(self, cost: int) -> bool:
-        # A closed buffer ends the wait: the next offer() then says that it is closed.
-        return bool(self._refusal) or self._held + self._in_flight + cost <= self._limit
 
-    def _take_chunk(self) -> bytes:
-        size = 0
-        count = 0
-        while size < CHUNK_BYTES and count < len(self._frames):
-            size += len(self._frames[count]) + FRAME_COST_BYTES
-            count += 1
-        chunk = self._frames[:count]
-        del self._frames[:count]
-        self._held -= size
-        self._in_flight += size
-        return b"".join(chunk)
+def _frames_in(data: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(data):
+        end = at + u32_at(data, at)
+        yield data[at:end]
+        at = end
 
 
 def _outlives(frame: bytes, inbox: bytes) -> bool:

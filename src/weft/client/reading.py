@@ -9,12 +9,9 @@ import functools
 from collections.abc import Callable
 
 from weft.client.intake import Intake
-from weft.client.line import Line
+from weft.client.line import READ_BYTES, Line
 from weft.client.session import Session
 from weft.client.status import Reporter, Status, What
-
-# The most that one read of a socket brings.
-_READ_BYTES = 256 << 10
 
 # Runs a call on the loop soon: `call_soon`, or `call_soon_threadsafe` if other threads use it.
 Defer = Callable[..., object]
@@ -59,7 +56,7 @@ class Reading:
 
     def overshoot_bytes(self) -> int:
         """How much may still come after reading has stopped."""
-        return _READ_BYTES + self._session.body_limit_bytes
+        return READ_BYTES + self._session.body_limit_bytes
 
     def overflowed(self, refused: int) -> None:
         """A reader could not be given a message; reported for the first of several."""

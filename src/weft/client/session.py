@@ -105,8 +105,9 @@ class Ended:
     error: WeftError
 
 
-# A message is its own event, the whole frame: an object for each would cost more than the rest.
-Event = bytes | Welcomed | Answered | Failed | News | Missed | Pinged | Parting | Late | Ended
+# Messages are their own event, whole frames of one subject and the same flags: an object for each
+# would cost more than the rest.
+Event = list[bytes] | Welcomed | Answered | Failed | News | Missed | Pinged | Parting | Late | Ended
 
 
 class Session:
@@ -164,7 +165,7 @@ class Session:
         self._is_ended = True
         return self._waiting.take_all()
 
-    def receive(self, data: bytes, now: float) -> list[Event]:
+    def receive(self, data: bytes | memoryview, now: float) -> list[Event]:
         """What the bytes that arrived say, in order."""
         events: list[Event] = []
         if self._is_ended:
@@ -175,15 +176,14 @@ class Session:
             if not self.is_open:
                 data = self._greeted(data, events)
             self._decoder.feed(data)
-            next_frame = self._decoder.next_frame
-            while self.is_open and (frame := next_frame()) is not None:
+            next_run = self._decoder.next_run
+            while self.is_open and (run := next_run()):
+                first = run[0]
                 # No wildcard stands for what begins with `_`: most messages are not for an inbox.
-                if frame[4] == _MESSAGE and frame[_SUBJECT : _SUBJECT + 1] != b"_":
-                    events.append(frame)
+                if first[4] == _MESSAGE and first[_SUBJECT : _SUBJECT + 1] != b"_":
+                    events.append(run)
                 else:
-                    event = self._other(frame)
-                    if event is not None:
-                        events.append(event)
+                    events += filter(None, map(self._other, run))
         except WeftError as error:
             self._is_ended = True
             events.append(Ended(error))
@@ -245,7 +245,7 @@ class Session:
         """Await nothing for a waiter whose frame was not sent after all."""
         self._waiting.withdraw(waiter)
 
-    def _greeted(self, data: bytes, events: list[Event]) -> bytes:
+    def _greeted(self, data: bytes | memoryview, events: list[Event]) -> bytes:
         """Read the first frame; what follows it is returned, to be read under the real limit."""
         self._first += data
         self._decoder.feed(data)
@@ -293,7 +293,7 @@ class Session:
     def _reserved_message(self, frame: bytes) -> Event:
         subject = frame[_SUBJECT : _SUBJECT + frame[6]]
         if not subject.startswith(self.inbox + b"."):
-            return frame
+            return [frame]
         waiter = self._waiting.request(subject)
         return Late() if waiter is None else Answered(waiter, frame)
 

@@ -7,15 +7,16 @@ they may block and call the connection, or wherever pump() is called.
 import threading
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from weft.client.address import DEFAULT_ADDRESS, addresses_from
 from weft.client.background import OPENED_ELSEWHERE, Background
 from weft.client.callbacks import Callbacks
 from weft.client.calls import Calls, Draft, Identity
-from weft.client.content import Body, message_frame
+from weft.client.content import Body
 from weft.client.engine import Engine
 from weft.client.face import Face
+from weft.client.handling import Handler
 from weft.client.keeper import Keeper
 from weft.client.loops import Loops
 from weft.client.options import (
@@ -27,15 +28,16 @@ from weft.client.options import (
     Wish,
     made,
 )
+from weft.client.publishing import BlockingPublishing
+from weft.client.received import BlockingReceived, blocking_received
 from weft.client.status import Reporter
-from weft.client.sync_subscription import BlockingReceived, Handler, Home, Subscription
-from weft.core.frames import Flag
+from weft.client.sync_subscription import Home, Subscription
 from weft.errors import BadOption, NotOpen, UsageError
 
 __all__ = ["BlockingReceived", "Connection", "Subscription"]
 
 
-class Connection(Face):
+class Connection(BlockingPublishing, Face):
     """A connection to a gateway that comes back by itself; any thread may use it.
 
     A process that is forked off cannot: there every call raises NotOpen, and close() does nothing.
@@ -63,6 +65,7 @@ class Connection(Face):
         label = self._options.name or "weft client"
         self._background = Background(f"{label} loop")
         self._background.run(self._prepare(label))
+        super().__init__(self._engine.outgoing, self._acknowledged, self._options.timeout_s)
         self._callbacks.start(None if callbacks == "pumped" else f"{label} callbacks")
         try:
             self._background.run(self._keeper.open())
@@ -89,56 +92,40 @@ class Connection(Face):
         """
         return self._background.run(self._subscribe(patterns, handler, made(Wish, options)))
 
-    @overload
-    def publish(
-        self,
-        subject: str,
-        body: Body,
-        *,
-        reply: str = "",
-        not_back: bool = False,
-        acknowledge: Literal[True],
-    ) -> Identity: ...
-    @overload
-    def publish(
-        self,
-        subject: str,
-        body: Body,
-        *,
-        reply: str = "",
-        not_back: bool = False,
-        acknowledge: Literal[False] = False,
-    ) -> None: ...
-    def publish(
-        self,
-        subject: str,
-        body: Body,
-        *,
-        reply: str = "",
-        not_back: bool = False,
-        acknowledge: bool = False,
-    ) -> Identity | None:
-        """Publish a message; `not_back` keeps it from this connection's own subscriptions.
+    if TYPE_CHECKING:  # What publish() gives depends on what is asked of it.
 
-        It returns once the message is buffered, or, with `acknowledge`, once the gateway has taken
-        it: then with the identity that it was given.
-
-        Raises:
-            BadSubject: the subject or the reply is not one that can be published to.
-            BadField: the body cannot be published, or is too large.
-            Overloaded: the buffer is full; see the option `when_full`.
-            NotOpen: the connection is closed.
-            WeftError: with `acknowledge`, what the gateway said instead.
-        """
-        flags = int(Flag.NOT_BACK) if not_back else 0
-        if acknowledge:
-            draft = Draft(subject, body, reply, flags)
-            return self._background.run(self._calls.acknowledged(draft))
-        frame = message_frame(subject, body, reply, flags)
-        # Not by way of the loop: it is woken only if it sleeps.
-        if not self._outgoing.offer(frame):
-            self._outgoing.put_waiting(frame, self._options.timeout_s)
-        return None
+        @overload
+        def publish(
+            self,
+            subject: str,
+            body: Body,
+            *,
+            reply: str = "",
+            not_back: bool = False,
+            acknowledge: Literal[True],
+        ) -> Identity: ...
+        @overload
+        def publish(
+            self,
+            subject: str,
+            body: Body,
+            *,
+            reply: str = "",
+            not_back: bool = False,
+            acknowledge: Literal[False] = False,
+        ) -> None: ...
+        @overload
+        def publish(
+            self,
+            subject: str,
+            body: Body,
+            *,
+            reply: str = "",
+            not_back: bool = False,
+            acknowledge: bool = False,
+        ) -> Identity | None: ...
+        def publish(self, *_: Any, **__: Any) -> Any:
+            """See publishing.py."""
 
     def send_request(
         self, subject: str, body: Body, timeout: float | None = None, *, resend: bool = False
@@ -155,7 +142,7 @@ class Connection(Face):
             ConnectionLost: the connection was lost, and `resend` was not set.
         """
         request = self._calls.request(Draft(subject, body), timeout, resend=resend)
-        return BlockingReceived(self._background.run(request), self)
+        return blocking_received(self._background.run(request), self)
 
     def gather(
         self, subject: str, body: Body, **ending: Unpack[GatherOptions]
@@ -167,7 +154,7 @@ class Connection(Face):
             Overloaded: the answers are more than `queue_bytes`.
         """
         gathering = self._calls.gather(Draft(subject, body), made(Gathering, ending))
-        return [BlockingReceived(frame, self) for frame in self._background.run(gathering)]
+        return [blocking_received(frame, self) for frame in self._background.run(gathering)]
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait until the gateway has dealt with everything that was published before.
@@ -234,15 +221,18 @@ class Connection(Face):
     ) -> None:
         self.close()
 
+    def _acknowledged(self, draft: Draft) -> Identity:
+        return self._background.run(self._calls.acknowledged(draft))
+
     async def _prepare(self, label: str) -> None:
         """Make, on the loop, what lives there."""
         reporter = Reporter(self._options.logger, label)
         self._engine = Engine(self._options, reporter, self._background.defer)
-        self._outgoing = self._engine.outgoing
         self._calls = Calls(self._engine)
         self._keeper = Keeper(self._engine, self._addresses)
         self._callbacks = Callbacks(self._engine.reading.intake(0), reporter)
-        self._background.on_fork(lambda: self._outgoing.forked(OPENED_ELSEWHERE))
+        outgoing = self._engine.outgoing
+        self._background.on_fork(lambda: outgoing.forked(OPENED_ELSEWHERE))
         self._loops = Loops()
         self._home = Home(
             self, self._engine, self._calls, self._background, self._callbacks, self._loops

@@ -1,58 +1,27 @@
 """A subscription of the blocking face, and the messages it receives."""
 
 import contextlib
-import functools
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from weft.client.background import Background
 from weft.client.callbacks import Callbacks
 from weft.client.calls import Calls
-from weft.client.content import Body
 from weft.client.engine import Engine
+from weft.client.handling import Handler, Handling
 from weft.client.intake import Intake
 from weft.client.interests import Listening
 from weft.client.loops import Loop, Loops
 from weft.client.mailbox import Mailbox
 from weft.client.options import Wish
-from weft.client.received import Received
+from weft.client.received import BlockingReceived, Publisher, blocking_received
 from weft.client.status import Gap
-from weft.core.messages import Message
 from weft.errors import NotOpen, TimedOut, UsageError
-
-
-class Publisher(Protocol):
-    """What a received message is answered through."""
-
-    def publish(self, subject: str, body: Body) -> None:
-        """Publish a message."""
-
-
-class BlockingReceived(Received):
-    """A message received by a blocking connection."""
-
-    __slots__ = ("_publisher",)
-
-    def __init__(self, frame: bytes, publisher: Publisher) -> None:
-        # Not by way of super(): this runs for every message.
-        self.message = Message.from_frame(frame)
-        self._publisher = publisher
-
-    def respond(self, body: Body) -> None:
-        """Answer this message.
-
-        Raises:
-            UsageError: nobody awaits an answer to it.
-        """
-        self._publisher.publish(self._awaited_at(), body)
-
-
-Handler = Callable[[BlockingReceived], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +60,15 @@ class Subscription:
         self._refused = 0
         self._listening = Listening(patterns, wish, self)
         self._mailbox: Mailbox | None = None
+        self._handling: Handling | None = None
         if handler is None:
             self._intake = home.engine.reading.intake(wish.queue_bytes)
             self._mailbox = Mailbox()
             self._put = self._mailbox.put
-            self._call: Callable[[bytes], object] = self._receive
         else:
             self._intake = home.callbacks.intake
             self._put = home.callbacks.put
-            self._call = functools.partial(self._handle, handler)
+            self._handling = Handling(handler, home.connection, home.callbacks, self._failed)
         try:
             home.engine.listen(self._listening)
         except BaseException:
@@ -134,7 +103,7 @@ class Subscription:
         """
         frame = self.next_frame(timeout)
         self._intake.release(len(frame))
-        return BlockingReceived(frame, self._home.connection)
+        return blocking_received(frame, self._home.connection)
 
     def next_frame(self, timeout: float | None) -> bytes:
         """The frame of the next message, which still counts as not taken; see next()."""
@@ -160,6 +129,8 @@ class Subscription:
     def close(self) -> None:
         """Hear nothing more; what was not taken yet is thrown away."""
         self._is_discarding = True
+        if self._handling is not None:
+            self._handling.is_discarding = True
         if not self._is_left:
             # With the connection, or in a process that has none, it is closed already.
             with contextlib.suppress(NotOpen):
@@ -188,16 +159,20 @@ class Subscription:
 
     # What the engine calls, on the loop's thread.
 
-    def put(self, frame: bytes) -> None:
-        """A message came."""
-        if not self._intake.admit(len(frame)):
-            self._refused += 1
-            self._home.engine.reading.overflowed(self._refused)
+    def put(self, frames: list[bytes]) -> None:
+        """Messages came."""
+        if not self._refused and self._intake.admit_all(sum(map(len, frames)), len(frames)):
+            self._put_all(frames)
             return
-        if self._refused:
-            self._put(self._tell_gap, self._intake.gap(self._refused))
-            self._refused = 0
-        self._put(self._call, frame)
+        for frame in frames:
+            if not self._intake.admit(len(frame)):
+                self._refused += 1
+                self._home.engine.reading.overflowed(self._refused)
+                continue
+            if self._refused:
+                self._put(self._tell_gap, self._intake.gap(self._refused))
+                self._refused = 0
+            self._put_all([frame])
 
     def missed(self, gap: Gap) -> None:
         """Messages did not come."""
@@ -208,6 +183,13 @@ class Subscription:
         """Nothing more comes; what is here may still be taken."""
         if self._mailbox is not None:
             self._mailbox.end()
+
+    def _put_all(self, frames: list[bytes]) -> None:
+        if self._handling is not None:
+            self._put(self._handling.run, frames)
+            return
+        for frame in frames:
+            self._put(self._receive, frame)
 
     async def _close(self) -> None:
         self._leave()
@@ -226,15 +208,6 @@ class Subscription:
             return None
         return frame
 
-    def _handle(self, handler: Handler, frame: bytes) -> None:
-        try:
-            if not (self._is_discarding or self._home.callbacks.is_discarding):
-                handler(BlockingReceived(frame, self._home.connection))
-        except Exception as error:
-            self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
-        finally:
-            self._intake.release(len(frame))
-
     def _tell_gap(self, gap: Gap) -> None:
         self._intake.release(0)
         if self._on_gap is None or self._is_discarding:
@@ -244,7 +217,10 @@ class Subscription:
         except Exception as error:
             if self._mailbox is not None:
                 raise
-            self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
 
     def _iterable(self) -> Mailbox:
         if self._mailbox is None:
@@ -270,4 +246,4 @@ class _BlockingLoop(Loop):
         except NotOpen:
             raise StopIteration from None
         self.begin(frame, threading.get_ident())
-        return BlockingReceived(frame, self._connection)
+        return blocking_received(frame, self._connection)

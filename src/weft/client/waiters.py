@@ -2,34 +2,33 @@
 
 import asyncio
 
-from weft.errors import ConnectionLost, Overloaded, WeftError
+from weft.errors import ConnectionLost, Overloaded, TimedOut, WeftError
 
 
 class Single:
-    """Awaits one answer; give it to `await`."""
+    """Awaits one answer, a frame: `await` its `answer`.
+
+    That raises ConnectionLost if the connection was lost, and its cause says why; or whatever
+    WeftError the gateway said instead.
+    """
 
     def __init__(self) -> None:
         self.is_lost = False
-        self._answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-
-    async def answer(self) -> bytes:
-        """The frame that answers.
-
-        Raises:
-            ConnectionLost: the connection was lost; its cause says why.
-            WeftError: what the gateway said instead.
-        """
-        return await self._answer
+        self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     def answered(self, frame: bytes) -> None:
         """The answer came."""
-        if not self._answer.done():
-            self._answer.set_result(frame)
+        if not self.answer.done():
+            self.answer.set_result(frame)
 
     def failed(self, error: WeftError) -> None:
         """There will be none."""
-        if not self._answer.done():
-            self._answer.set_exception(error)
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+    def expired(self, about: str, limit_s: float) -> None:
+        """There was none in time."""
+        self.failed(TimedOut(f"{about} after {limit_s} s"))
 
     def lost(self, error: WeftError) -> None:
         """The connection ended; the same may be asked on the next one."""

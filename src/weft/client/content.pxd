@@ -1,0 +1,27 @@
+cimport cython
+
+from weft.core.flat cimport put_flat
+from weft.core.frames cimport end_frame
+from weft.core.messages cimport Message
+from weft.core.words cimport cut
+from weft.core.writer cimport Spare, Writer
+
+cdef int _MESSAGE
+cdef int _BARE
+cdef Py_ssize_t _HEADER
+cdef Py_ssize_t _OPENINGS_MAX
+cdef dict _openings
+cdef Spare _spare
+
+
+cpdef bytes opening(str subject)
+
+@cython.locals(begun=bytes, writer=Writer)
+cpdef bytes message_frame(str subject, object body, str reply=*, int flags=*)
+
+cpdef Message message_from(object body)
+
+@cython.locals(message=Message)
+cdef int _put_body(Writer writer, object body) except -1
+
+cdef bytes _remembered(str subject)

@@ -1,0 +1,21 @@
+cimport cython
+
+from weft.client.intake cimport Intake
+from weft.client.received cimport blocking_received
+
+cdef Py_ssize_t _RELEASED_TOGETHER
+
+
+@cython.final
+cdef class Handling:
+    cdef public bint is_discarding
+    cdef object _handler
+    cdef object _connection
+    cdef object _callbacks
+    cdef Intake _intake
+    cdef object _report
+
+    @cython.locals(count=Py_ssize_t, size=Py_ssize_t, released=Py_ssize_t, frame=bytes)
+    cpdef Py_ssize_t run(self, list frames) except -1
+
+    cdef int _handle(self, bytes frame) except -1

@@ -1,0 +1,123 @@
+"""Publishing, for both faces: into the buffer while there is room, without a turn of the loop."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from weft.client.calls import Calls, Draft, Identity
+from weft.client.content import Body, message_frame, opening
+from weft.client.outgoing import Outgoing
+from weft.core.frames import Flag
+
+_NOT_BACK = int(Flag.NOT_BACK)
+
+# An iterator that is at its end: whoever awaits it goes on at once.
+_END: Iterator[None] = iter(())
+
+
+class Done:
+    """What there is nothing to wait for: await it, make it a task, or leave it."""
+
+    def __await__(self) -> Iterator[None]:
+        return _END
+
+    def send(self, value: object) -> None:  # noqa: ARG002  # there is nobody to take it
+        """Come to the end, as a coroutine does."""
+        raise StopIteration
+
+    def throw(self, error: Any, *_: object) -> None:
+        """End with an error, as a coroutine does."""
+        raise error
+
+    def close(self) -> None:
+        """End, as a coroutine does."""
+
+
+_DONE = Done()
+
+
+class AsyncPublishing:
+    """The asyncio connection's way to publish."""
+
+    def __init__(self, outgoing: Outgoing, calls: Calls) -> None:
+        self._outgoing = outgoing
+        self._calls = calls
+
+    def publish(
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        acknowledge: bool = False,
+    ) -> Any:
+        """Publish a message; `not_back` keeps it from this connection's own subscriptions.
+
+        It is buffered when this is called, and nothing is sent until other tasks run. What is
+        returned is to be awaited: it waits while there is no room in the buffer, or, with
+        `acknowledge`, until the gateway has taken the message, and gives its identity.
+
+        Raises:
+            BadSubject: the subject or the reply is not one that can be published to.
+            BadField: the body cannot be published, or is too large.
+            Overloaded: the buffer is full; see the option `when_full`.
+            NotOpen: the connection is closed.
+            WeftError: with `acknowledge`, what the gateway said instead.
+        """
+        flags = _NOT_BACK if not_back else 0
+        if acknowledge:
+            return self._calls.acknowledged(Draft(subject, body, reply, flags))
+        if (
+            type(body) is bytes
+            and not reply
+            and self._outgoing.put_bare(opening(subject), flags, body)
+        ):
+            return _DONE
+        frame = message_frame(subject, body, reply, flags)
+        return _DONE if self._outgoing.offer(frame) else self._calls.wait_for_room(frame)
+
+
+class BlockingPublishing:
+    """The blocking connection's way to publish; `acknowledged` sends a draft and waits for it."""
+
+    def __init__(
+        self, outgoing: Outgoing, acknowledged: Callable[[Draft], Identity], timeout_s: float
+    ) -> None:
+        self._outgoing = outgoing
+        self._acknowledged = acknowledged
+        self._timeout_s = timeout_s
+
+    def publish(
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        acknowledge: bool = False,
+    ) -> Any:
+        """Publish a message; `not_back` keeps it from this connection's own subscriptions.
+
+        It returns once the message is buffered, or, with `acknowledge`, once the gateway has taken
+        it: then with the identity that it was given.
+
+        Raises:
+            BadSubject: the subject or the reply is not one that can be published to.
+            BadField: the body cannot be published, or is too large.
+            Overloaded: the buffer is full; see the option `when_full`.
+            NotOpen: the connection is closed.
+            WeftError: with `acknowledge`, what the gateway said instead.
+        """
+        flags = _NOT_BACK if not_back else 0
+        if acknowledge:
+            return self._acknowledged(Draft(subject, body, reply, flags))
+        # Not by way of the loop: it is woken only if it sleeps.
+        if not (
+            type(body) is bytes
+            and not reply
+            and self._outgoing.put_bare(opening(subject), flags, body)
+        ):
+            frame = message_frame(subject, body, reply, flags)
+            if not self._outgoing.offer(frame):
+                self._outgoing.put_waiting(frame, self._timeout_s)
+        return None

@@ -1,0 +1,31 @@
+cimport cython
+
+from weft.core.messages cimport Message, message_in
+
+
+cdef class Received:
+    cdef bytes _frame
+    cdef Message _message
+    cdef object _publisher
+
+    @cython.locals(message=Message)
+    cdef Message _read(self)
+
+    cdef str _awaited_at(self)
+
+
+@cython.final
+cdef class AsyncReceived(Received):
+    pass
+
+
+@cython.final
+cdef class BlockingReceived(Received):
+    pass
+
+
+@cython.locals(message=AsyncReceived)
+cpdef AsyncReceived async_received(bytes frame, object publisher)
+
+@cython.locals(message=BlockingReceived)
+cpdef BlockingReceived blocking_received(bytes frame, object publisher)

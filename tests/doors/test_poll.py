@@ -116,3 +116,112 @@ async def test_a_door_that_fails_is_given_up_and_the_others_go_on(
     for client, theirs in pairs:
         client.close()
         theirs.close()
+
+
+class Chain:
+    """A door that gives itself something to read, some times over, and notes when the loop ran."""
+
+    def __init__(self, poll: Poll, times: int) -> None:
+        self.client, self.theirs = unix_pair()
+        self.told = 0
+        self.told_before_the_loop = 0
+        self._times = times
+        self._loop = asyncio.get_running_loop()
+        poll.watch(self.theirs.fileno(), self, READING)
+
+    def begin(self) -> None:
+        self.client.sock.send(b"x")
+
+    def happened(self, events: int) -> None:
+        assert events == READING
+        self.theirs.recv(1)
+        self.told += 1
+        if self.told == 1:
+            self._loop.call_soon(self._ran)
+        if self.told < self._times:
+            self.client.sock.send(b"x")
+
+    def give_up(self, error: WeftError) -> None:
+        raise error
+
+    def close(self) -> None:
+        self.client.close()
+        self.theirs.close()
+
+    def _ran(self) -> None:
+        self.told_before_the_loop = self.told
+
+
+@on_both_loops
+async def test_a_poll_returns_to_the_loop_after_each_turn() -> None:
+    poll = polling()
+    chain = Chain(poll, 5)
+    chain.begin()
+    await until(lambda: chain.told == 5)
+    assert chain.told_before_the_loop == 1
+    poll.close()
+    chain.close()
+
+
+@on_both_loops
+async def test_one_that_stays_makes_turns_without_the_loop() -> None:
+    poll = polling()
+    guest, guests_peer = unix_pair()
+    poll.stay(guests_peer.fileno())
+    chain = Chain(poll, 5)
+    chain.begin()
+    await until(lambda: chain.told_before_the_loop > 0)
+    assert (chain.told, chain.told_before_the_loop) == (5, 5)
+    poll.close()
+    chain.close()
+    guest.close()
+    guests_peer.close()
+
+
+@on_both_loops
+async def test_one_that_stays_returns_when_the_loop_has_its_guest_to_read() -> None:
+    poll = polling()
+    guest, guests_peer = unix_pair()
+    poll.stay(guests_peer.fileno())
+    await guest.say(b"here")
+    chain = Chain(poll, 5)
+    chain.begin()
+    await until(lambda: chain.told == 5)
+    assert chain.told_before_the_loop == 1
+    poll.close()
+    chain.close()
+    guest.close()
+    guests_peer.close()
+
+
+@on_both_loops
+async def test_one_that_stayed_leaves_for_good() -> None:
+    poll = polling()
+    guest, guests_peer = unix_pair()
+    poll.stay(guests_peer.fileno())
+    poll.leave()
+    poll.leave()
+    await guest.say(b"nobody minds")
+    chain = Chain(poll, 5)
+    chain.begin()
+    await until(lambda: chain.told == 5)
+    assert chain.told_before_the_loop == 1
+    poll.close()
+    chain.close()
+    guest.close()
+    guests_peer.close()
+
+
+@on_both_loops
+async def test_one_that_stays_does_not_keep_the_loop_for_long() -> None:
+    poll = polling()
+    guest, guests_peer = unix_pair()
+    poll.stay(guests_peer.fileno())
+    chain = Chain(poll, 1_000_000)
+    chain.begin()
+    await until(lambda: chain.told_before_the_loop > 1)
+    assert chain.told_before_the_loop < 1_000_000
+    poll.close()
+    chain.close()
+    guest.close()
+    guests_peer.close()

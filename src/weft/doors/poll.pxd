@@ -1,8 +1,12 @@
 cimport cython
+from libc.stdint cimport int64_t
 
 from weft.doors.turn cimport Turn
 
 cdef int _BATCH_MAX
+cdef int64_t _STAY_NS
+cdef int64_t _LOOK_NS
+cdef int _LEFT_OUT_MAX
 
 
 @cython.final
@@ -10,11 +14,21 @@ cdef class Poll:
     cdef Turn _turn
     cdef object _loop
     cdef dict _doors
+    cdef bint _stays
+    cdef int _guest
+    cdef int _left_out
+    cdef int _failure
     cdef object _epoll
 
     cpdef object watch(self, int fd, door, int events)
 
     cpdef object close(self)
 
-    @cython.locals(fd=int, events=int)
+    @cython.locals(is_called_for=bint, ends_ns=int64_t)
     cpdef object _wake(self)
+
+    @cython.locals(began_ns=int64_t, ready=list)
+    cdef list _look(self)
+
+    @cython.locals(fd=int, events=int, is_called_for=bint)
+    cdef bint _make_turn(self, list ready) except -1

@@ -16,7 +16,7 @@ cdef class Turn:
     cdef readonly Service service
     cdef object _call_soon
     cdef bytearray _ignored
-    cdef bint _is_scheduled
+    cdef readonly bint is_scheduled
     cdef public object on_empty
 
     @cython.locals(arena=Arena, start=Py_ssize_t, count=Py_ssize_t)

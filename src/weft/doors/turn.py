@@ -27,7 +27,7 @@ class Turn:
         self.service = service
         self._call_soon = loop.call_soon
         self._ignored = bytearray(_READ)
-        self._is_scheduled = False
+        self.is_scheduled = False
         # Called when the last peer has left.
         self.on_empty: Callable[[], None] | None = None
 
@@ -53,13 +53,13 @@ class Turn:
 
     def begin(self) -> None:
         """Begin a turn that its caller will end with flush()."""
-        self._is_scheduled = True
+        self.is_scheduled = True
         self._tell_time()
 
     def wake(self) -> None:
         """Make sure that a flush follows in this turn of the loop."""
-        if not self._is_scheduled:
-            self._is_scheduled = True
+        if not self.is_scheduled:
+            self.is_scheduled = True
             self._call_soon(self.flush)
 
     def left(self) -> None:
@@ -72,7 +72,7 @@ class Turn:
         """Send what is owed, and begin the next turn."""
         service = self.service
         arena = service.arena
-        self._is_scheduled = False
+        self.is_scheduled = False
         ended = withdraw_ended(service) if service.ending else []
         # A door that is told may give rise to more: the list can grow while it is gone through.
         waiting = arena.waiting

@@ -63,6 +63,14 @@ class Host:
                 os.close(fd)
                 _log.error("a connection was lost: it cannot be watched: %s", error.strerror)
 
+    def stay(self, guest: int) -> None:
+        """Let turns follow one another without the loop, which has little to read but this."""
+        self._poll.stay(guest)
+
+    def leave(self) -> None:
+        """Return to the loop after each turn again."""
+        self._poll.leave()
+
     def status(self) -> ServiceStatus:
         """The service in numbers."""
         self._tick()

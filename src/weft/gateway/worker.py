@@ -63,6 +63,7 @@ class Worker:
     async def run(self) -> None:
         """Serve until it is time to end."""
         self._loop.add_reader(self._sockets, self._adopt)
+        self._host.stay(self._sockets.fileno())
         self._loop.add_signal_handler(signal.SIGTERM, self._is_ending.set)
         self._channel.send(Ready())
         try:
@@ -71,7 +72,7 @@ class Worker:
                 counting = tasks.create_task(self._keep_counting())
                 await self._is_ending.wait()
                 # Whoever is on the way waits for the next worker, if there is to be one.
-                self._loop.remove_reader(self._sockets)
+                self._stop_adopting()
                 await self._host.drain(self._drain_s)
                 obeying.cancel()
                 counting.cancel()
@@ -85,12 +86,16 @@ class Worker:
         except BlockingIOError:
             return
         except EOFError:
-            self._loop.remove_reader(self._sockets)
+            self._stop_adopting()
             return
         self._received += len(batch) + lost
         if lost:
             _log.error("%s connections were lost: no descriptors are left", lost)
         self._host.adopt(batch)
+
+    def _stop_adopting(self) -> None:
+        self._loop.remove_reader(self._sockets)
+        self._host.leave()
 
     async def _obey(self) -> None:
         while (order := await self._channel.receive()) is not None:

@@ -47,7 +47,7 @@ class Gateway:
             text=True,
         )
         try:
-            address = _line(self._process)
+            address = line_of(self._process)
         except Failed:
             self._process.kill()
             self._process.communicate()
@@ -100,7 +100,7 @@ class Load:
 
     def figures(self) -> Figures:
         """The next line; waits for it."""
-        figures: Figures = json.loads(_line(self.process))
+        figures: Figures = json.loads(line_of(self.process))
         return figures
 
     def end(self) -> None:
@@ -155,7 +155,7 @@ def _wait_for_end(process: "subprocess.Popen[str]") -> None:
         raise
 
 
-def _line(process: "subprocess.Popen[str]") -> str:
+def line_of(process: "subprocess.Popen[str]") -> str:
     """The next line of its output; each is written at once, and nothing before it is asked for."""
     out: IO[str] | None = process.stdout
     if out is None:

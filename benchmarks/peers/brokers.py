@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.peers.report import PeerFacts
 from benchmarks.running import Failed, Gateway
 
 START_S = 10
@@ -74,6 +75,18 @@ class Peer:
         """Whether it can be started here."""
         return self.program is None or Path(self.program).exists()
 
+    def facts(self) -> PeerFacts:
+        """What a reader of the report is told about it."""
+        version = self.version
+        return PeerFacts(
+            name=self.name,
+            title=f"{self.title} {version}",
+            version=version,
+            settings=self.settings,
+            command=[Path(self.program or "weft serve").name, *self.arguments],
+            config=self.config,
+        )
+
     @contextlib.contextmanager
     def running(self) -> Iterator[Running]:
         """Start it, wait until it takes connections, and end it."""
@@ -82,7 +95,7 @@ class Peer:
                 yield Running(gateway.port, (gateway.front, gateway.worker()))
             return
         with tempfile.TemporaryDirectory(prefix="weft-peer-") as folder:
-            port = _free_port()
+            port = free_port()
             Path(folder, "config").write_text(self.config.format(port=port, folder=folder))
             words = [word.format(port=port, folder=folder) for word in self.arguments]
             process = subprocess.Popen(
@@ -156,7 +169,8 @@ PEERS = {
 }
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
 

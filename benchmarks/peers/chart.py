@@ -20,7 +20,10 @@ _TITLE = 18
 _BETWEEN = 12
 _INK = "#7d8590"
 _LINE = "#7d859066"
-_COLOURS = ("#4b8bd4", "#8a6fd1", "#d05a4e", "#b98a2f", "#3f9d74")
+_COLOURS = (
+    *("#4b8bd4", "#8a6fd1", "#d05a4e", "#b98a2f", "#3f9d74"),
+    *("#c0619f", "#5aa1a8", "#8d8d54"),
+)
 _UNITS = {"cpu_us": "µs of CPU each", "p50_us": "µs, p50", "kib": "KiB each"}
 _TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 # A bar that would be longer is cut short and says so: the others would be too small to tell apart.
@@ -130,5 +133,5 @@ def _page(height: int, parts: list[str]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'width="{WIDTH}" height="{height}" role="img">'
     )
-    title = "<title>Weft and other brokers, by what the same work takes</title>"
+    title = "<title>Weft and its peers, by what the same work takes</title>"
     return "\n".join([head, title, f"<style>{style}</style>", *parts, "</svg>", ""])

@@ -20,15 +20,16 @@ def measure(row: Row, peer: Peer) -> dict[str, float]:
     Raises:
         Failed: the broker cut a connection, lost something or stalled.
     """
+    allow_many_files()
     with contextlib.ExitStack() as stack:
-        with _pinned(BROKER_CORE):
+        with pinned(BROKER_CORE):
             broker = stack.enter_context(peer.running())
         target: dict[str, object] = {
             "protocol": peer.protocol,
             "port": broker.port,
             "pids": ",".join(map(str, broker.pids)),
         }
-        with _pinned(LOAD_CORE):
+        with pinned(LOAD_CORE):
             options = target | row.options_for(peer.name)
             if row.command == "idle":
                 return _idle(broker, options)
@@ -64,7 +65,7 @@ def _idle(broker: Running, options: dict[str, object]) -> dict[str, float]:
 
 
 @contextlib.contextmanager
-def _pinned(core: int) -> Iterator[None]:
+def pinned(core: int) -> Iterator[None]:
     """What is started in here runs on one core, all its processes and threads."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})

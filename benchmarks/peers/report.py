@@ -4,10 +4,10 @@ import os
 import platform
 import subprocess
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
-from benchmarks.peers.brokers import Peer
 from benchmarks.peers.rows import Row
 
 
@@ -40,6 +40,21 @@ class PeerFacts(msgspec.Struct, frozen=True):
     config: str
 
 
+class Described(Protocol):
+    """A peer that can be measured here, and described."""
+
+    @property
+    def name(self) -> str:
+        """A word for it."""
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it can be started here."""
+
+    def facts(self) -> PeerFacts:
+        """What a reader of the report is told about it."""
+
+
 class RowFacts(msgspec.Struct, frozen=True):
     """A load as it was measured."""
 
@@ -59,6 +74,8 @@ class Report(msgspec.Struct, frozen=True):
     peers: list[PeerFacts]
     rows: list[RowFacts]
     measurements: list[Measurement] = []
+    # Who we are held against.
+    reference: str = ""
     # By row, peer and metric; for readers of the file only.
     spreads: dict[str, dict[str, dict[str, Spread]]] = {}
 
@@ -68,17 +85,9 @@ def facts_of(row: Row) -> RowFacts:
     return RowFacts(row.name, row.title, row.options, list(row.metrics), row.charted, row.windows)
 
 
-def facts_about(peer: Peer) -> PeerFacts:
-    """A peer for the report."""
-    version = peer.version
-    return PeerFacts(
-        name=peer.name,
-        title=f"{peer.title} {version}",
-        version=version,
-        settings=peer.settings,
-        command=[Path(peer.program or "weft serve").name, *peer.arguments],
-        config=peer.config,
-    )
+def held_against(report: Report, reference: str) -> Report:
+    """The report that says who we are held against."""
+    return msgspec.structs.replace(report, reference=reference)
 
 
 def machine() -> dict[str, str]:

@@ -3,18 +3,18 @@
 import sys
 from collections.abc import Callable, Iterator
 from subprocess import SubprocessError
+from typing import TypeVar
 
 import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from benchmarks.peers import report as reports
-from benchmarks.peers.brokers import Peer
-from benchmarks.peers.measuring import allow_many_files, measure
-from benchmarks.peers.report import Measurement, Report
+from benchmarks.peers.report import Described, Measurement, Report
 from benchmarks.peers.rows import Row
 from benchmarks.peers.spreads import all_spreads
 
+Peer = TypeVar("Peer", bound=Described)
 Measure = Callable[[Row, Peer], dict[str, float]]
 
 
@@ -27,11 +27,10 @@ def plan(rows: list[Row], peers: list[Peer], rounds: int) -> Iterator[tuple[int,
                 yield number, row, peer
 
 
-def run(rows: list[Row], peers: list[Peer], rounds: int, how: Measure = measure) -> Report:
+def run(rows: list[Row], peers: list[Peer], rounds: int, how: Measure[Peer]) -> Report:
     """Measure everything and tell of the progress; what fails is reported and the run goes on."""
-    allow_many_files()
     measurements: list[Measurement] = []
-    facts = [reports.facts_about(peer) for peer in peers]
+    facts = [peer.facts() for peer in peers]
     machine = reports.machine()
     # Drawn between measurements only: drawing takes a core's time.
     with Progress(
@@ -51,7 +50,7 @@ def run(rows: list[Row], peers: list[Peer], rounds: int, how: Measure = measure)
     return msgspec.structs.replace(found, spreads=all_spreads(found))
 
 
-def _measured(number: int, row: Row, peer: Peer, how: Measure) -> Measurement:
+def _measured(number: int, row: Row, peer: Peer, how: Measure[Peer]) -> Measurement:
     try:
         return Measurement(number, row.name, peer.name, how(row, peer))
     except (RuntimeError, OSError, SubprocessError) as error:

@@ -7,7 +7,6 @@ from benchmarks.peers.rows import METRICS
 from benchmarks.peers.spreads import failures_of, figures_of, ratio, spread_of
 
 OURS = "weft"
-REFERENCE = "nats29"
 _GAP = "  "
 
 
@@ -38,9 +37,9 @@ def _digits(value: float) -> str:
 
 def _against(report: Report) -> str:
     titles = {peer.name: peer.title for peer in report.peers}
-    if not {OURS, REFERENCE} <= titles.keys():
+    if not {OURS, report.reference} <= titles.keys():
         return ""
-    return f"{OURS} / {titles[REFERENCE]}"
+    return f"{OURS} / {titles[report.reference]}"
 
 
 def _block(report: Report, row: RowFacts, notes: list[str]) -> list[list[str]]:
@@ -51,7 +50,7 @@ def _block(report: Report, row: RowFacts, notes: list[str]) -> list[list[str]]:
         for peer, failure in zip(report.peers, failed, strict=True):
             values = list(figures_of(report, row.name, peer.name, metric).values())
             line.append(_cell(values, metric) + failure if values else failure.strip() or "-")
-        against = ratio(report, row.name, metric, (OURS, REFERENCE))
+        against = ratio(report, row.name, metric, (OURS, report.reference))
         is_compared = metric != "own_percent" and against is not None
         line.append(f"{against:.2f}×" if is_compared else "")
         block.append(line)
@@ -110,8 +109,8 @@ def _set_up(report: Report) -> list[str]:
     facts = report.machine
     where = f"{facts['processor']}, {facts['cores']} cores, Linux {facts['kernel']}"
     return [
-        f"{report.rounds} rounds, brokers in turns: the median, and where the middle half lies.",
-        "Ratios are medians of the rounds' own. The broker has one core, the generator another.",
+        f"{report.rounds} rounds, all in turns: the median, and where the middle half lies.",
+        "Ratios are medians of the rounds' own. A broker has one core, the load on it another.",
         f"{where}, load before {facts['load_before']}",
         *(f"{peer.title}: {peer.settings}" for peer in report.peers),
     ]

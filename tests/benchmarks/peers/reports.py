@@ -22,4 +22,4 @@ def report() -> Report:
     ]
     measurements.append(Measurement(0, "one", "redis", {"per_s": 500_000.0, "cpu_us": 2.0}))
     measurements += [Measurement(n, "one", "redis", {}, "it stalled") for n in (1, 2)]
-    return Report(MACHINE, 3, PEERS, [ROW], measurements)
+    return Report(MACHINE, 3, PEERS, [ROW], measurements, "nats29")

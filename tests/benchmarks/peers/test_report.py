@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from benchmarks.peers.brokers import PEERS
-from benchmarks.peers.report import facts_about, facts_of, machine, read, write
+from benchmarks.peers.report import facts_of, machine, read, write
 from benchmarks.peers.rows import ROWS
 from tests.benchmarks.peers.reports import report
 
@@ -12,7 +12,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_peer_tells_its_version() -> None:
-    facts = facts_about(PEERS["weft"])
+    facts = PEERS["weft"].facts()
     assert facts.version[0].isdigit()
     assert facts.title == f"weft {facts.version}"
 

@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run test check format build bench bench-gateway bench-peers requirements fuzz soak lock clean \
+.PHONY: always help run test check format build bench bench-gateway bench-peers bench-steady requirements fuzz soak lock clean \
         test-compiled test-interpreted
 
 help: ## list the commands
@@ -47,8 +47,12 @@ bench: build ## compiled against interpreted, and a million subscriptions
 bench-gateway: build ## idle connections, busy services, stopped readers, killed workers; about 4 minutes
 	@$(PY) -m benchmarks stopped services recovery idle
 
-bench-peers: build $(VENV)/.peers ## Weft and other brokers side by side; ROUNDS=5, about 3 minutes each
+bench-peers: build $(VENV)/.peers ## Weft and its peers side by side, brokers and Python clients; ROUNDS=5, 4 minutes each
 	@$(PY) -m benchmarks.peers --rounds $(or $(ROUNDS),5) --json build/peers.json --chart build/peers.svg
+	@$(PY) -m benchmarks.peers.clients --rounds $(or $(ROUNDS),5) --json build/clients.json --chart build/clients.svg
+
+bench-steady: build ## what a delivery costs beside many others, and over time; STEADY_S=600, and 3 minutes
+	@$(PY) -m benchmarks steady
 
 requirements: build ## every requirement, the tests that prove it, and whether they pass
 	@$(PY) tools/requirements.py

@@ -6,7 +6,7 @@ import platform
 import sys
 from types import ModuleType
 
-from benchmarks import compiled, idle, recovery, services, stopped, subscriptions
+from benchmarks import compiled, idle, recovery, services, steady, stopped, subscriptions
 
 BENCHMARKS: dict[str, ModuleType] = {
     "compiled": compiled,
@@ -14,6 +14,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "stopped": stopped,
     "services": services,
     "recovery": recovery,
+    "steady": steady,
     # The last, as it leaves many thousand sockets that the kernel keeps for a minute.
     "idle": idle,
 }

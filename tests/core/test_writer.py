@@ -92,12 +92,18 @@ def test_room_is_not_negative() -> None:
         Writer().reserve(-1)
 
 
-def test_a_spare_writer_is_the_same_again_and_empty() -> None:
+def test_a_spare_writer_is_the_same_again() -> None:
     spare = Spare()
     writer = spare.take()
     assert spare.take() is not writer
     spare.give(writer)
     assert spare.take() is writer
+
+
+def test_there_are_as_many_spare_writers_as_are_taken() -> None:
+    spare = Spare()
+    writers = [spare.take() for _ in range(100)]
+    assert len({id(writer) for writer in writers}) == 100
 
 
 def test_a_writer_that_has_grown_very_large_is_not_kept() -> None:

@@ -133,6 +133,7 @@ async def test_a_worker_that_is_told_to_end_drains_and_is_started_again(serve: S
     async with streaming(gateway.address, *SERVICES) as (one, two, three):
         ended = await asyncio.to_thread(gateway.worker, "one")
         os.kill(ended, signal.SIGTERM)
+        await asyncio.to_thread(await_restarts, gateway, 1)
         await asyncio.gather(*(stream.advance() for stream in (one, two, three)))
     assert [stream.is_exact() for stream in (two, three)] == [True, True]
     assert one.heard == sorted(set(one.heard))

@@ -4,6 +4,7 @@ from weft.core.words cimport cut, put_bytes
 
 cdef Py_ssize_t _FIRST_ROOM
 cdef Py_ssize_t _KEPT_MAX
+cdef Py_ssize_t _SPARES
 
 
 @cython.final
@@ -23,9 +24,8 @@ cdef class Writer:
 
 @cython.final
 cdef class Spare:
-    cdef Writer _kept
+    cdef list _kept
 
-    @cython.locals(writer=Writer)
     cpdef Writer take(self)
 
     cpdef object give(self, Writer writer)

@@ -8,6 +8,7 @@ from weft.core.words import Bytes, cut, put_bytes
 _FIRST_ROOM = 256
 # A spare writer with more room than this is not kept.
 _KEPT_MAX = 64 << 10
+_SPARES = 8
 
 
 class Writer:
@@ -48,18 +49,23 @@ class Writer:
 
 
 class Spare:
-    """A writer for whoever needs one now and then, so that it has grown to what is usual there."""
+    """Writers for whoever needs one now and then, so that they have grown to what is usual there.
+
+    Any thread may take and give.
+    """
 
     def __init__(self) -> None:
-        self._kept: Writer | None = None
+        # Several, so that the list itself is never grown and shrunk for taking one and giving it.
+        self._kept = [Writer() for _ in range(_SPARES)]
 
     def take(self) -> Writer:
         """A writer, empty; give() it back when it is."""
-        writer = self._kept
-        self._kept = None
-        return Writer() if writer is None else writer
+        try:
+            return self._kept.pop()
+        except IndexError:
+            return Writer()
 
     def give(self, writer: Writer) -> None:
         """Keep a writer for the next one, unless it has grown very large."""
         if len(writer.data) <= _KEPT_MAX:
-            self._kept = writer
+            self._kept.append(writer)

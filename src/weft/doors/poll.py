@@ -31,8 +31,8 @@ _BATCH_MAX = 256
 _STAY_NS = 20_000_000
 _REST_S = 0.05
 # How long to look before resting, and for how many rests at most it is left out.
-_LOOK_NS = 40_000
-_LEFT_OUT_MAX = 1024
+_LOOK_NS = 80_000
+_LEFT_OUT_MAX = 32
 
 
 class Watched(Protocol):

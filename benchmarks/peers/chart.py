@@ -14,7 +14,8 @@ from benchmarks.peers.table import OURS, shown
 WIDTH = 880
 _LEFT = 20
 _RIGHT = 70
-_TOP = 70
+_LEGEND_LINE = 16
+_BELOW_LEGEND = 32
 _BAR = 9
 _TITLE = 18
 _BETWEEN = 12
@@ -37,10 +38,12 @@ def svg(report: Report) -> str:
     groups = [(row, ratios) for row, ratios in groups if ratios]
     scale = _Scale([value for _, ratios in groups for value in ratios.values()])
     group = _TITLE + _BAR * len(others) + _BETWEEN
-    bottom = _TOP + group * len(groups)
-    parts = [*_legend([peer.title for peer in others]), *_tick_texts(scale, bottom)]
+    places = _places([peer.title for peer in others])
+    first = places[-1][1] + _BELOW_LEGEND if places else _BELOW_LEGEND
+    bottom = first + group * len(groups)
+    parts = [*_legend([peer.title for peer in others], places), *_tick_texts(scale, first, bottom)]
     for number, (row, ratios) in enumerate(groups):
-        top = _TOP + group * number
+        top = first + group * number
         parts.append(_text(_LEFT, top + 12, _title(report, row), "row"))
         parts += _lines(scale, top + _TITLE - 2, top + group - _BETWEEN)
         for place, peer in enumerate(others):
@@ -79,19 +82,31 @@ def _title(report: Report, row: RowFacts) -> str:
     return f"{row.title} — Weft: {shown(spread_of(values).median)} {unit}"
 
 
-def _legend(titles: list[str]) -> list[str]:
+def _places(titles: list[str]) -> list[tuple[int, int]]:
+    """Where each entry of the legend begins: on as many lines as they need."""
+    places: list[tuple[int, int]] = []
+    at, base = _LEFT, 38
+    for title in titles:
+        width = 40 + 7 * len(title)
+        if at > _LEFT and at + width > WIDTH:
+            at, base = _LEFT, base + _LEGEND_LINE
+        places.append((at, base))
+        at += width
+    return places
+
+
+def _legend(titles: list[str], places: list[tuple[int, int]]) -> list[str]:
     parts = [_text(_LEFT, 18, "What the same work takes, Weft = 1; to the right is more", "head")]
-    at = _LEFT
-    for number, title in enumerate(titles):
+    for number, (title, (at, base)) in enumerate(zip(titles, places, strict=True)):
         colour = _COLOURS[number % len(_COLOURS)]
-        parts.append(f'<rect x="{at}" y="29" width="10" height="10" rx="2" fill="{colour}"/>')
-        parts.append(_text(at + 15, 38, title, "note"))
-        at += 40 + 7 * len(title)
+        box = f'x="{at}" y="{base - 9}" width="10" height="10" rx="2"'
+        parts.append(f'<rect {box} fill="{colour}"/>')
+        parts.append(_text(at + 15, base, title, "note"))
     return parts
 
 
-def _tick_texts(scale: _Scale, bottom: int) -> list[str]:
-    heights = (_TOP - 6, bottom + 10)
+def _tick_texts(scale: _Scale, top: int, bottom: int) -> list[str]:
+    heights = (top - 6, bottom + 10)
     return [
         _text(scale.at(tick), at, f"{tick:g}×", "tick") for tick in scale.ticks for at in heights
     ]

@@ -1,7 +1,8 @@
+import re
 import xml.etree.ElementTree as ET
 
 import msgspec
-from benchmarks.peers.chart import svg
+from benchmarks.peers.chart import WIDTH, svg
 from tests.benchmarks.peers.reports import report
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -45,3 +46,16 @@ def test_a_bar_that_would_dwarf_the_others_is_cut_short_and_says_so() -> None:
     ]
     picture = svg(msgspec.structs.replace(report(), measurements=measurements))
     assert any(text.endswith("× →") for text in texts(picture))
+
+
+def test_a_long_legend_takes_more_lines_and_stays_within_the_picture() -> None:
+    few = report()
+    others = [
+        msgspec.structs.replace(few.peers[1], name=f"other{n}", title=f"another broker {n}")
+        for n in range(9)
+    ]
+    many = msgspec.structs.replace(few, peers=[few.peers[0], *others])
+    places = re.findall(r'<rect x="(\d+)" y="(\d+)" width="10"', svg(many))
+    assert len(places) == 9
+    assert len({height for _, height in places}) > 1
+    assert all(int(left) < WIDTH - 100 for left, _ in places)

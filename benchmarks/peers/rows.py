@@ -65,6 +65,7 @@ ROWS = {
         _flow("few-in-flight", "1→1, 128 B, 100 in flight", window=100),
         _flow("fan-100", "1→100, 128 B, 500 in flight", subscribers=100, window=500),
         _flow("fan-1000", "1→1,000, 128 B, 250 in flight", subscribers=1000, window=250),
+        _flow("fan-1000-few", "1→1,000, 128 B, 100 in flight", subscribers=1000, window=100),
         _patterns("patterns", "one subject", subjects=1),
         _patterns("patterns-in-turn", "1,000 subjects in turn", subjects=1000),
         _flow("pairs", "50→50 pairs, 128 B, 500 in flight each", flows=50, window=500),

@@ -1,8 +1,9 @@
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
-from tests.doors.loops import on_both_loops, unix_pair, until
+from tests.doors.loops import Client, on_both_loops, unix_pair, until
 
 from weft.core.limits import Limits
 from weft.core.service import Service
@@ -152,6 +153,19 @@ class Chain:
         self.told_before_the_loop = self.told
 
 
+@contextmanager
+def chain_of(times: int) -> Iterator[tuple[Poll, Chain, Client]]:
+    """A poll that stays, its chain, and whoever speaks to its guest."""
+    poll = polling()
+    guest, guests_peer = unix_pair()
+    poll.stay(guests_peer.fileno())
+    chain = Chain(poll, times)
+    yield poll, chain, guest
+    poll.close()
+    for each in (chain, guest, guests_peer):
+        each.close()
+
+
 @on_both_loops
 async def test_a_poll_returns_to_the_loop_after_each_turn() -> None:
     poll = polling()
@@ -165,63 +179,35 @@ async def test_a_poll_returns_to_the_loop_after_each_turn() -> None:
 
 @on_both_loops
 async def test_one_that_stays_makes_turns_without_the_loop() -> None:
-    poll = polling()
-    guest, guests_peer = unix_pair()
-    poll.stay(guests_peer.fileno())
-    chain = Chain(poll, 5)
-    chain.begin()
-    await until(lambda: chain.told_before_the_loop > 0)
-    assert (chain.told, chain.told_before_the_loop) == (5, 5)
-    poll.close()
-    chain.close()
-    guest.close()
-    guests_peer.close()
+    with chain_of(5) as (_, chain, _):
+        chain.begin()
+        await until(lambda: chain.told_before_the_loop > 0)
+        assert (chain.told, chain.told_before_the_loop) == (5, 5)
 
 
 @on_both_loops
 async def test_one_that_stays_returns_when_the_loop_has_its_guest_to_read() -> None:
-    poll = polling()
-    guest, guests_peer = unix_pair()
-    poll.stay(guests_peer.fileno())
-    await guest.say(b"here")
-    chain = Chain(poll, 5)
-    chain.begin()
-    await until(lambda: chain.told == 5)
-    assert chain.told_before_the_loop == 1
-    poll.close()
-    chain.close()
-    guest.close()
-    guests_peer.close()
+    with chain_of(5) as (_, chain, guest):
+        await guest.say(b"here")
+        chain.begin()
+        await until(lambda: chain.told == 5)
+        assert chain.told_before_the_loop == 1
 
 
 @on_both_loops
 async def test_one_that_stayed_leaves_for_good() -> None:
-    poll = polling()
-    guest, guests_peer = unix_pair()
-    poll.stay(guests_peer.fileno())
-    poll.leave()
-    poll.leave()
-    await guest.say(b"nobody minds")
-    chain = Chain(poll, 5)
-    chain.begin()
-    await until(lambda: chain.told == 5)
-    assert chain.told_before_the_loop == 1
-    poll.close()
-    chain.close()
-    guest.close()
-    guests_peer.close()
+    with chain_of(5) as (poll, chain, guest):
+        poll.leave()
+        poll.leave()
+        await guest.say(b"nobody minds")
+        chain.begin()
+        await until(lambda: chain.told == 5)
+        assert chain.told_before_the_loop == 1
 
 
 @on_both_loops
 async def test_one_that_stays_does_not_keep_the_loop_for_long() -> None:
-    poll = polling()
-    guest, guests_peer = unix_pair()
-    poll.stay(guests_peer.fileno())
-    chain = Chain(poll, 1_000_000)
-    chain.begin()
-    await until(lambda: chain.told_before_the_loop > 1)
-    assert chain.told_before_the_loop < 1_000_000
-    poll.close()
-    chain.close()
-    guest.close()
-    guests_peer.close()
+    with chain_of(1_000_000) as (_, chain, _):
+        chain.begin()
+        await until(lambda: chain.told_before_the_loop > 1)
+        assert chain.told_before_the_loop < 1_000_000

@@ -3,12 +3,10 @@ cimport cython
 from weft.core.flat cimport put_flat
 from weft.core.frames cimport end_frame
 from weft.core.messages cimport Message
-from weft.core.words cimport cut
 from weft.core.writer cimport Spare, Writer
 
 cdef int _MESSAGE
 cdef int _BARE
-cdef Py_ssize_t _HEADER
 cdef Py_ssize_t _OPENINGS_MAX
 cdef dict _openings
 cdef Spare _spare
@@ -16,7 +14,7 @@ cdef Spare _spare
 
 cpdef bytes opening(str subject)
 
-@cython.locals(begun=bytes, writer=Writer)
+@cython.locals(name=bytes, writer=Writer)
 cpdef bytes message_frame(str subject, object body, str reply=*, int flags=*)
 
 cpdef Message message_from(object body)

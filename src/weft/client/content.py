@@ -5,10 +5,9 @@ from typing import Any
 
 from weft.client.received import Received
 from weft.core.flat import put_flat
-from weft.core.frames import HEADER_BYTES, Flag, Kind, encode, end_frame
+from weft.core.frames import Flag, Kind, encode, end_frame
 from weft.core.messages import Field, Message
 from weft.core.subjects import checked_subject
-from weft.core.words import cut
 from weft.core.writer import Spare, Writer
 from weft.errors import BadField
 
@@ -17,7 +16,6 @@ Body = Message | Received | bytes | bytearray | memoryview | str | Mapping[str, 
 
 _MESSAGE = int(Kind.MESSAGE)
 _BARE = int(Flag.BARE)
-_HEADER = HEADER_BYTES
 _OPENINGS_MAX = 4096
 
 # A program publishes to few subjects and often: the check costs more than all the rest.
@@ -45,9 +43,10 @@ def message_frame(subject: str, body: Body, reply: str = "", flags: int = 0) -> 
     writer = _spare.take()
     writer.put(opening(subject))
     if reply:
-        begun = opening(reply)
-        writer.put(cut(begun, _HEADER, len(begun)))
-        writer.data[7] = len(begun) - _HEADER
+        # Not remembered: it is mostly an inbox, and another one each time.
+        name = checked_subject(reply)
+        writer.put(name)
+        writer.data[7] = len(name)
     if type(body) is not dict or not put_flat(writer, body):
         flags |= _put_body(writer, body)
     writer.data[5] = flags

@@ -15,12 +15,17 @@ cdef class Done:
 cdef Done _DONE
 
 
-cdef class AsyncPublishing:
+cdef class Publishing:
     cdef Outgoing _outgoing
+
+    @cython.locals(frame=bytes)
+    cdef bytes _put(self, str subject, object body, str reply, int flags)
+
+
+cdef class AsyncPublishing(Publishing):
     cdef object _calls
 
 
-cdef class BlockingPublishing:
-    cdef Outgoing _outgoing
+cdef class BlockingPublishing(Publishing):
     cdef object _acknowledged
     cdef double _timeout_s

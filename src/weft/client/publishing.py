@@ -35,7 +35,24 @@ class Done:
 _DONE = Done()
 
 
-class AsyncPublishing:
+class Publishing:
+    """What both faces do to publish."""
+
+    _outgoing: Outgoing
+
+    def _put(self, subject: str, body: Body, reply: str, flags: int) -> bytes | None:
+        """Put a message into the buffer, or drop it if so chosen; the frame if it must wait."""
+        if (
+            type(body) is bytes
+            and not reply
+            and self._outgoing.put_bare(opening(subject), flags, body)
+        ):
+            return None
+        frame = message_frame(subject, body, reply, flags)
+        return None if self._outgoing.offer(frame) else frame
+
+
+class AsyncPublishing(Publishing):
     """The asyncio connection's way to publish."""
 
     def __init__(self, outgoing: Outgoing, calls: Calls) -> None:
@@ -67,17 +84,11 @@ class AsyncPublishing:
         flags = _NOT_BACK if not_back else 0
         if acknowledge:
             return self._calls.acknowledged(Draft(subject, body, reply, flags))
-        if (
-            type(body) is bytes
-            and not reply
-            and self._outgoing.put_bare(opening(subject), flags, body)
-        ):
-            return _DONE
-        frame = message_frame(subject, body, reply, flags)
-        return _DONE if self._outgoing.offer(frame) else self._calls.wait_for_room(frame)
+        frame = self._put(subject, body, reply, flags)
+        return _DONE if frame is None else self._calls.wait_for_room(frame)
 
 
-class BlockingPublishing:
+class BlockingPublishing(Publishing):
     """The blocking connection's way to publish; `acknowledged` sends a draft and waits for it."""
 
     def __init__(
@@ -112,12 +123,7 @@ class BlockingPublishing:
         if acknowledge:
             return self._acknowledged(Draft(subject, body, reply, flags))
         # Not by way of the loop: it is woken only if it sleeps.
-        if not (
-            type(body) is bytes
-            and not reply
-            and self._outgoing.put_bare(opening(subject), flags, body)
-        ):
-            frame = message_frame(subject, body, reply, flags)
-            if not self._outgoing.offer(frame):
-                self._outgoing.put_waiting(frame, self._timeout_s)
+        frame = self._put(subject, body, reply, flags)
+        if frame is not None:
+            self._outgoing.put_waiting(frame, self._timeout_s)
         return None

@@ -186,6 +186,15 @@ async def test_one_that_stays_makes_turns_without_the_loop() -> None:
 
 
 @on_both_loops
+async def test_one_that_stays_need_not_look() -> None:
+    with chain_of(5) as (poll, chain, _):
+        poll.looks = False
+        chain.begin()
+        await until(lambda: chain.told_before_the_loop > 0)
+        assert (chain.told, chain.told_before_the_loop) == (5, 5)
+
+
+@on_both_loops
 async def test_one_that_stays_returns_when_the_loop_has_its_guest_to_read() -> None:
     with chain_of(5) as (_, chain, guest):
         await guest.say(b"here")

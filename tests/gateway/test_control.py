@@ -19,11 +19,12 @@ from weft.gateway.control import (
     News,
     Order,
     Ready,
+    Rules,
     Start,
     channel_to_front,
     channel_to_worker,
 )
-from weft.gateway.settings import Log
+from weft.gateway.settings import Log, Settings
 from weft.gateway.status import ServiceStatus
 
 STATUS = ServiceStatus(
@@ -45,8 +46,8 @@ STATUS = ServiceStatus(
     uptime_s=15.0,
 )
 ORDERS: list[Order] = [
-    Start("weather", "london", Limits(), Log(), 10.0),
-    Change(Limits(ping_s=1.0), Log(level="debug"), 5.0),
+    Start("weather", "london", Rules()),
+    Change(Rules(Limits(ping_s=1.0), Log(level="debug"), 5.0, looks=False)),
     Ask(1),
     Announce("worker_restarted", b"body"),
     Drain(3.0),
@@ -73,6 +74,14 @@ async def test_what_one_says_the_other_hears() -> None:
         for news in NEWS:
             worker.send(news)
         assert [await front.receive() for _ in NEWS] == NEWS
+
+
+def test_workers_go_by_what_is_theirs_of_the_settings() -> None:
+    settings = Settings(
+        limits=Limits(ping_s=1.0), log=Log(level="debug"), drain_s=5.0, look="never"
+    )
+    assert Rules.of(settings) == Rules(Limits(ping_s=1.0), Log(level="debug"), 5.0, looks=False)
+    assert Rules.of(Settings()) == Rules()
 
 
 async def test_when_the_other_is_gone_nothing_is_heard() -> None:

@@ -15,11 +15,11 @@ from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.errors import WeftError
 from weft.gateway import keeper as keeping
-from weft.gateway.control import Change, Start
+from weft.gateway.control import Change, Rules, Start
 from weft.gateway.keeper import Keeper
 from weft.gateway.settings import Log
 
-START = Start("weather", "london", Limits(), Log(level="error"), 30.0)
+START = Start("weather", "london", Rules(log=Log(level="error"), drain_s=30.0))
 CONNECT = encode(Kind.CONNECT, b"weather", reply=b"me.1")
 EVENT = b"_WEFT.event.worker_restarted"
 
@@ -153,7 +153,7 @@ async def test_a_silent_worker_is_said_to_be(monkeypatch: pytest.MonkeyPatch) ->
 async def test_what_changed_is_known_to_this_worker_and_the_next() -> None:
     async with kept() as place:
         await place.pid()
-        place.keeper.change(Change(Limits(ping_s=7.0), Log(level="error"), 5.0))
+        place.keeper.change(Change(Rules(Limits(ping_s=7.0), Log(level="error"), 5.0)))
         await place.keeper.report()
         peers = [place.join()]
         assert (await peers[0].welcome())["ping_s"] == 7.0
@@ -169,7 +169,7 @@ async def test_what_changes_while_a_worker_starts_is_known_to_it() -> None:
         ping_s = 10.0
         while not place.keeper.up.is_set():
             ping_s += 1
-            place.keeper.change(Change(Limits(ping_s=ping_s), Log(level="error"), 5.0))
+            place.keeper.change(Change(Rules(Limits(ping_s=ping_s), Log(level="error"), 5.0)))
             await asyncio.sleep(0.001)
         peer = place.join()
         assert (await peer.welcome())["ping_s"] == ping_s

@@ -22,13 +22,14 @@ from weft.gateway.control import (
     News,
     Order,
     Ready,
+    Rules,
     Start,
     channel_to_worker,
 )
 from weft.gateway.handover import Outgoing
 from weft.gateway.settings import Log
 
-START = Start("weather", "london", Limits(), Log(level="warning"), 30.0)
+START = Start("weather", "london", Rules(log=Log(level="warning"), drain_s=30.0))
 CONNECT = encode(Kind.CONNECT, b"weather", reply=b"me.1")
 EVENT = b"_WEFT.event.worker_restarted"
 
@@ -148,7 +149,7 @@ async def test_a_question_is_answered_with_the_service_in_numbers() -> None:
 
 async def test_new_limits_hold_for_who_comes_next() -> None:
     async with running() as front:
-        front.channel.send(Change(Limits(ping_s=7.0), Log(level="error"), 5.0))
+        front.channel.send(Change(Rules(Limits(ping_s=7.0), Log(level="error"), 5.0)))
         front.channel.send(Ask(1))
         await front.hear(Answer)
         ours, theirs = socket.socketpair()

@@ -4,10 +4,11 @@ The loop watches that epoll alone. It is several times cheaper than a reader of 
 connection, whatever happened in one go is one turn, and a socket that broke is told of until it is
 dealt with.
 
-Where the loop has little else to do, turns may follow one another without it. Then we also look
-for what comes next, a few times, before we rest: to be woken takes longer, and costs more, than the
-gap between two messages of a lively exchange. Looking that found nothing is left out for a while,
-twice as long each time.
+Where the loop has little else to do, turns may follow one another without it. Then we may also look
+for what comes next before we rest: to be woken takes longer, and costs both sides more, than the
+gap between two messages of a lively exchange. Where somebody just asked a question we look longer,
+because both the answer and the next question are waited for. Looking that found nothing is left out
+for a while, twice as long each time.
 """
 
 import logging
@@ -32,7 +33,10 @@ _STAY_NS = 20_000_000
 _REST_S = 0.05
 # How long to look before resting, and for how many rests at most it is left out.
 _LOOK_NS = 80_000
+_LOOK_ASKED_NS = 250_000
 _LEFT_OUT_MAX = 32
+# For how long after a question the exchange is lively.
+_LIVELY_NS = 1_000_000
 
 
 class Watched(Protocol):
@@ -52,8 +56,12 @@ class Poll:
         self._turn = turn
         self._loop = loop
         self._doors: dict[int, Watched] = {}
+        self.looks = True
         self._stays = False
         self._guest = -1
+        # How many questions there were, and when the last of them came.
+        self._asked = 0
+        self._asked_ns = 0
         # For how many rests looking is left out now, and will be when it fails again.
         self._left_out = 0
         self._failure = 1
@@ -102,6 +110,8 @@ class Poll:
     def _look(self) -> list[tuple[int, int]]:
         """What is ready now or very soon, if it is worth looking."""
         ready: list[tuple[int, int]] = []
+        if not self.looks:
+            return ready
         if self._left_out > 0:
             self._left_out -= 1
             return ready
@@ -110,7 +120,9 @@ class Poll:
         if ready:
             # Here already: that says nothing of what looking longer is good for.
             return ready
-        while not ready and monotonic_ns() - began_ns < _LOOK_NS:
+        is_lively = began_ns - self._asked_ns < _LIVELY_NS
+        ends_ns = began_ns + (_LOOK_ASKED_NS if is_lively else _LOOK_NS)
+        while not ready and monotonic_ns() < ends_ns:
             ready = self._epoll.poll(0, _BATCH_MAX)
         self._failure = 1 if ready else min(2 * self._failure, _LEFT_OUT_MAX)
         self._left_out = 0 if ready else self._failure
@@ -135,4 +147,8 @@ class Poll:
                     door.give_up(InternalError("the gateway failed"))
         finally:
             self._turn.flush()
+        service = self._turn.service
+        if service.request_turn != self._asked:
+            self._asked = service.request_turn
+            self._asked_ns = service.now_ns
         return is_called_for or self._turn.is_scheduled

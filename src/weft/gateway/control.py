@@ -9,7 +9,7 @@ import msgspec
 
 from weft.core.limits import Limits
 from weft.errors import FrameTooBig, Overloaded
-from weft.gateway.settings import Log
+from weft.gateway.settings import Log, Settings
 from weft.gateway.status import ServiceStatus
 
 _SIZE = struct.Struct("<I")
@@ -18,22 +18,32 @@ _MESSAGE_MAX_BYTES = 1 << 20
 _UNSENT_MAX_BYTES = 1 << 20
 
 
+class Rules(msgspec.Struct, frozen=True):
+    """The settings that a worker goes by, and that may change while it runs."""
+
+    limits: Limits = msgspec.field(default_factory=Limits)
+    log: Log = msgspec.field(default_factory=Log)
+    drain_s: float = 10.0
+    looks: bool = True
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Rules":
+        """What of a gateway's settings is for its workers."""
+        return cls(settings.limits, settings.log, settings.drain_s, settings.look == "auto")
+
+
 class Start(msgspec.Struct, frozen=True, tag=True):
     """Front to worker, first of all: what to be."""
 
     service: str
     gateway: str
-    limits: Limits
-    log: Log
-    drain_s: float
+    rules: Rules
 
 
 class Change(msgspec.Struct, frozen=True, tag=True):
-    """Front to worker: what is different from now on."""
+    """Front to worker: what to go by from now on."""
 
-    limits: Limits
-    log: Log
-    drain_s: float
+    rules: Rules
 
 
 class Ask(msgspec.Struct, frozen=True, tag=True):

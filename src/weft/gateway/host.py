@@ -63,9 +63,14 @@ class Host:
                 os.close(fd)
                 _log.error("a connection was lost: it cannot be watched: %s", error.strerror)
 
-    def stay(self, guest: int) -> None:
+    def stay(self, guest: int, *, looks: bool) -> None:
         """Let turns follow one another without the loop, which has little to read but this."""
         self._poll.stay(guest)
+        self._poll.looks = looks
+
+    def look(self, *, looks: bool) -> None:
+        """Say whether to look for what comes next before resting."""
+        self._poll.looks = looks
 
     def leave(self) -> None:
         """Return to the loop after each turn again."""

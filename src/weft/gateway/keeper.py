@@ -82,7 +82,7 @@ class Keeper:
     def change(self, change: Change) -> None:
         """Tell the worker, and every later one, what is different from now on."""
         start = self._start
-        self._start = Start(start.service, start.gateway, change.limits, change.log, change.drain_s)
+        self._start = Start(start.service, start.gateway, change.rules)
         self._tell(change)
 
     async def report(self) -> ServiceReport:

@@ -5,7 +5,7 @@ import contextlib
 import socket
 
 from weft.errors import WeftError
-from weft.gateway.control import Change, Start
+from weft.gateway.control import Change, Rules, Start
 from weft.gateway.keeper import START_S, Keeper
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
@@ -52,7 +52,7 @@ class Pool:
     def change(self, settings: Settings) -> None:
         """Go by these settings from now on."""
         self._settings = settings
-        change = Change(settings.limits, settings.log, settings.drain_s)
+        change = Change(Rules.of(settings))
         for keeper in self._keepers.values():
             keeper.change(change)
         for service in settings.services:
@@ -77,7 +77,7 @@ class Pool:
         admit(service, self._keepers, settings)
         keeper = self._keepers.get(service)
         if keeper is None:
-            start = Start(service, settings.name, settings.limits, settings.log, settings.drain_s)
+            start = Start(service, settings.name, Rules.of(settings))
             keeper = self._keepers[service] = Keeper(start, self._turn_away)
         return keeper
 

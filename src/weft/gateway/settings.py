@@ -83,6 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     connections: int = 20_000
     pending: int = 4096
     drain_s: float = 10.0
+    look: Literal["auto", "never"] = "auto"
     tls: Tls = msgspec.field(default_factory=Tls)
     log: Log = msgspec.field(default_factory=Log)
     limits: Limits = msgspec.field(default_factory=Limits)

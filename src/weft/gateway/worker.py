@@ -53,17 +53,17 @@ class Worker:
         self._channel = channel
         self._sockets = sockets
         self._loop = asyncio.get_running_loop()
-        self._host = Host(start.service, start.gateway, start.limits)
+        self._host = Host(start.service, start.gateway, start.rules.limits)
         self._received = 0
         self._told = Count(received=0, connections=0)
         self._held: list[tuple[float, Announce]] = []
-        self._drain_s = start.drain_s
+        self._drain_s = start.rules.drain_s
         self._is_ending = asyncio.Event()
 
     async def run(self) -> None:
         """Serve until it is time to end."""
         self._loop.add_reader(self._sockets, self._adopt)
-        self._host.stay(self._sockets.fileno())
+        self._host.stay(self._sockets.fileno(), looks=self._start.rules.looks)
         self._loop.add_signal_handler(signal.SIGTERM, self._is_ending.set)
         self._channel.send(Ready())
         try:
@@ -102,10 +102,11 @@ class Worker:
             match order:
                 case Ask(number):
                     self._channel.send(Answer(number, self._host.status()))
-                case Change(limits, log, drain_s):
-                    self._host.set_limits(limits)
-                    self._drain_s = drain_s
-                    self._log_by(log)
+                case Change(rules):
+                    self._host.set_limits(rules.limits)
+                    self._host.look(looks=rules.looks)
+                    self._drain_s = rules.drain_s
+                    self._log_by(rules.log)
                 case Announce():
                     self._held.append((self._loop.time() + _HOLD_S, order))
                 case Drain(within_s):
@@ -146,7 +147,7 @@ async def serve(control: socket.socket, sockets: socket.socket) -> None:
             start = await channel.receive()
         if not isinstance(start, Start):
             return
-        logs.configure(start.log, gateway=start.gateway, service=start.service)
+        logs.configure(start.rules.log, gateway=start.gateway, service=start.service)
         worker = Worker(start, channel, sockets)
         gc.collect()
         gc.freeze()

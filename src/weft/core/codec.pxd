@@ -84,7 +84,7 @@ cdef class BodyReader:
 
 
 @cython.locals(at=Py_ssize_t, length=Py_ssize_t)
-cdef Py_ssize_t _put_text(Writer writer, str text, Py_ssize_t more) except -1
+cpdef Py_ssize_t put_string(Writer writer, str text, Py_ssize_t more) except -1
 
 @cython.locals(at=Py_ssize_t)
 cdef int _put_value(Writer writer, int kind, object raw) except -1

@@ -62,7 +62,7 @@ def put_fields(writer: Writer, fields: Fields) -> None:
     put_i32(writer.data, at, count)
     for position in range(count):
         kind = fields.kinds[position]
-        at = writer.reserve(1) if fields.is_list else _put_text(writer, fields.names[position], 1)
+        at = writer.reserve(1) if fields.is_list else put_string(writer, fields.names[position], 1)
         writer.data[at] = kind
         _put_value(writer, kind, fields.values[position])
 
@@ -205,7 +205,7 @@ class BodyReader:
         raise BadMessage(f"there is no field type {kind}")
 
 
-def _put_text(writer: Writer, text: str, more: int) -> int:
+def put_string(writer: Writer, text: str, more: int) -> int:
     """Append a string and room for some bytes more; return where that room begins."""
     length = checked_length(text_size(text))
     at = writer.reserve(4 + length + more)
@@ -216,7 +216,7 @@ def _put_text(writer: Writer, text: str, more: int) -> int:
 
 def _put_value(writer: Writer, kind: int, raw: Any) -> None:
     if kind == _STRING:
-        _put_text(writer, raw, 0)
+        put_string(writer, raw, 0)
     elif kind in (_INT64, _TIMESTAMP):
         at = writer.reserve(8)
         put_i64(writer.data, at, raw)

@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.core.codec cimport checked_length
+from weft.core.codec cimport checked_length, put_string
 from weft.core.words cimport (
     cut,
     f64_at,
@@ -14,9 +14,7 @@ from weft.core.words cimport (
     put_f64,
     put_i32,
     put_i64,
-    put_text,
     text_at,
-    text_size,
     u32_at,
     u64_at,
 )
@@ -41,14 +39,14 @@ cpdef bint put_flat(Writer writer, dict values) except -1
 @cython.locals(end=Py_ssize_t, left=Py_ssize_t, at=Py_ssize_t)
 cpdef bint is_flat(bytes data, Py_ssize_t start) except -1
 
-@cython.locals(left=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t, name_end=Py_ssize_t)
+@cython.locals(left=Py_ssize_t, at=Py_ssize_t, name_end=Py_ssize_t)
 cpdef Py_ssize_t find_flat(bytes data, Py_ssize_t start, str name) except -2
 
 @cython.locals(kind=int)
 cpdef object raw_at(const unsigned char *data, Py_ssize_t at)
 
 @cython.locals(
-    left=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t, name_end=Py_ssize_t, name=str, values=dict
+    left=Py_ssize_t, at=Py_ssize_t, name_end=Py_ssize_t, name=str, values=dict
 )
 cpdef dict dict_from_flat(bytes data, Py_ssize_t start)
 
@@ -61,8 +59,11 @@ cdef Py_ssize_t _after_blob(const unsigned char *data, Py_ssize_t at, Py_ssize_t
 @cython.locals(kind=int, size=Py_ssize_t)
 cdef Py_ssize_t _after_value(const unsigned char *data, Py_ssize_t at, Py_ssize_t end) noexcept
 
-@cython.locals(length=Py_ssize_t, at=Py_ssize_t)
-cdef bint _put_text(Writer writer, str text) except -1
+@cython.locals(kind=int)
+cdef Py_ssize_t _skip(const unsigned char *data, Py_ssize_t at) noexcept
 
 @cython.locals(length=Py_ssize_t, at=Py_ssize_t)
-cdef bint _put_plain(Writer writer, object value) except -1
+cdef bint _put_field(Writer writer, str name, object value) except -1
+
+@cython.locals(at=Py_ssize_t)
+cdef Py_ssize_t _put_name(Writer writer, str name, int kind, Py_ssize_t size) except -1

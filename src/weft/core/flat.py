@@ -6,7 +6,7 @@ which is_flat() has found to be whole. What is nested or unusual goes the long w
 
 from typing import Any
 
-from weft.core.codec import checked_length
+from weft.core.codec import checked_length, put_string
 from weft.core.fields import FIELDS_MAX, FieldType
 from weft.core.values import moment
 from weft.core.words import (
@@ -22,9 +22,7 @@ from weft.core.words import (
     put_f64,
     put_i32,
     put_i64,
-    put_text,
     text_at,
-    text_size,
     u32_at,
     u64_at,
 )
@@ -58,7 +56,7 @@ def put_flat(writer: Writer, values: dict[str, Any]) -> bool:
     start = writer.reserve(4)
     put_i32(writer.data, start, len(values))
     for name, value in values.items():
-        if not (type(name) is str and _put_text(writer, name) and _put_plain(writer, value)):
+        if not (type(name) is str and has_utf8(name) and _put_field(writer, name, value)):
             writer.cut_back(start)
             return False
     return True
@@ -88,12 +86,11 @@ def find_flat(data: bytes, start: int, name: str) -> int:
     """Where the first field of a name has its type, in a body that is flat; -1 if there is none."""
     left = i32_at(data, start)
     at = start + 4
-    end = len(data)
     while left > 0:
         name_end = at + 4 + i32_at(data, at)
         if is_same_text(data, at + 4, name_end, name):
             return name_end
-        at = _after_value(data, name_end, end)
+        at = _skip(data, name_end)
         left -= 1
     return -1
 
@@ -126,14 +123,13 @@ def dict_from_flat(data: bytes, start: int) -> dict[str, Any]:
     values: dict[str, Any] = {}
     left = i32_at(data, start)
     at = start + 4
-    end = len(data)
     while left > 0:
         name_end = at + 4 + i32_at(data, at)
         name = text_at(data, at + 4, name_end)
         if name not in values:
             raw = raw_at(data, name_end)
             values[name] = moment(raw) if data[name_end] == _TIMESTAMP else raw
-        at = _after_value(data, name_end, end)
+        at = _skip(data, name_end)
         left -= 1
     return values
 
@@ -172,45 +168,51 @@ def _after_value(data: bytes, at: int, end: int) -> int:
     return at + size if size <= end - at else -1
 
 
-def _put_text(writer: Writer, text: str) -> bool:
-    if not has_utf8(text):
-        return False
-    length = checked_length(text_size(text))
-    at = writer.reserve(4 + length)
-    put_i32(writer.data, at, length)
-    put_text(writer.data, at + 4, text)
-    return True
+def _skip(data: bytes, at: int) -> int:
+    """The end of the value whose type is at an offset, which is known to be a plain one."""
+    kind = data[at]
+    if kind in (_STRING, _BLOB):
+        return at + 5 + i32_at(data, at + 1)
+    if kind in (_INT32, _UINT32):
+        return at + 5
+    if kind == _BOOL:
+        return at + 2
+    return at + 1 if kind == _NULL else at + 9
 
 
-def _put_plain(writer: Writer, value: Any) -> bool:
-    """Append type and value; False if the value is not of a plain kind."""
+def _put_field(writer: Writer, name: str, value: Any) -> bool:
+    """Append a field; False if the value is not of a plain kind."""
     kind = type(value)
-    at = writer.reserve(1)
     if kind is str:
-        writer.data[at] = _STRING
-        return _put_text(writer, value)
-    if kind is float:
-        writer.data[at] = _DOUBLE
-        at = writer.reserve(8)
+        if not has_utf8(value):
+            return False
+        _put_name(writer, name, _STRING, 0)
+        put_string(writer, value, 0)
+    elif kind is float:
+        at = _put_name(writer, name, _DOUBLE, 8)
         put_f64(writer.data, at, value)
     elif kind is int:
         if not is_int64(value):
             return False
-        writer.data[at] = _INT64
-        at = writer.reserve(8)
+        at = _put_name(writer, name, _INT64, 8)
         put_i64(writer.data, at, value)
     elif kind is bool:
-        writer.data[at] = _BOOL
-        at = writer.reserve(1)
+        at = _put_name(writer, name, _BOOL, 1)
         writer.data[at] = value is True
     elif value is None:
-        writer.data[at] = _NULL
+        _put_name(writer, name, _NULL, 0)
     elif kind is bytes:
-        writer.data[at] = _BLOB
         length = checked_length(len(value))
-        at = writer.reserve(4 + length)
+        at = _put_name(writer, name, _BLOB, 4 + length)
         put_i32(writer.data, at, length)
         put_bytes(writer.data, at + 4, value, 0, length)
     else:
         return False
     return True
+
+
+def _put_name(writer: Writer, name: str, kind: int, size: int) -> int:
+    """Append a name and the type of a value, and room for so many bytes: where that is."""
+    at = put_string(writer, name, 1 + size)
+    writer.data[at] = kind
+    return at + 1

@@ -10,6 +10,22 @@ from libc.string cimport memcmp, memcpy
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
     const char *utf8_or_null "PyUnicode_AsUTF8AndSize"(object text, Py_ssize_t *size)
+    bint PyUnicode_IS_COMPACT_ASCII(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    void *PyUnicode_DATA(object text)
+
+
+# Most texts are ASCII, and have their bytes in place.
+cdef inline const char *ascii_or_null(str text, Py_ssize_t *size) noexcept:
+    if not PyUnicode_IS_COMPACT_ASCII(text):
+        return NULL
+    size[0] = PyUnicode_GET_LENGTH(text)
+    return <const char *> PyUnicode_DATA(text)
+
+
+cdef inline const char *utf8_of(str text, Py_ssize_t *size) except NULL:
+    cdef const char *encoded = ascii_or_null(text, size)
+    return encoded if encoded != NULL else PyUnicode_AsUTF8AndSize(text, size)
 
 
 cpdef inline uint32_t u32_at(const unsigned char *data, Py_ssize_t at) noexcept:
@@ -111,7 +127,9 @@ cpdef inline bint is_same_text(
     const unsigned char *data, Py_ssize_t start, Py_ssize_t end, str text
 ) noexcept:
     cdef Py_ssize_t size
-    cdef const char *encoded = utf8_or_null(text, &size)
+    cdef const char *encoded = ascii_or_null(text, &size)
+    if encoded == NULL:
+        encoded = utf8_or_null(text, &size)
     if encoded == NULL:
         PyErr_Clear()
         return False
@@ -126,7 +144,7 @@ cpdef inline bint is_int64(object value) except -1:
 
 cpdef inline bint has_utf8(str text) noexcept:
     cdef Py_ssize_t size
-    if utf8_or_null(text, &size) == NULL:
+    if ascii_or_null(text, &size) == NULL and utf8_or_null(text, &size) == NULL:
         PyErr_Clear()
         return False
     return True
@@ -134,13 +152,13 @@ cpdef inline bint has_utf8(str text) noexcept:
 
 cpdef inline Py_ssize_t text_size(str text) except -1:
     cdef Py_ssize_t size
-    PyUnicode_AsUTF8AndSize(text, &size)
+    utf8_of(text, &size)
     return size
 
 
 cpdef inline int put_text(unsigned char *data, Py_ssize_t at, str text) except -1:
     cdef Py_ssize_t size
-    cdef const char *encoded = PyUnicode_AsUTF8AndSize(text, &size)
+    cdef const char *encoded = utf8_of(text, &size)
     memcpy(data + at, encoded, size)
     return 0
 

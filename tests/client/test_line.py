@@ -111,6 +111,46 @@ async def test_a_peer_that_does_not_read_blocks_the_line(scripted: Scripted) -> 
         line.abort()
 
 
+async def test_what_the_socket_does_not_take_at_once_follows_in_order(scripted: Scripted) -> None:
+    async with scripted() as gateway:
+        line = await dial(addresses_from(gateway.address)[0], None, Owner())
+        peer = await gateway._arrived.get()
+        room = bytearray(1 << 20)
+        said = bytearray()
+        for number in range(16):
+            room[:] = bytes([number]) * len(room)
+            line.write(memoryview(room))
+            said += room
+        # Nothing of it is kept: whoever wrote may write something else there.
+        room[:] = bytes(len(room))
+        assert await peer.reader.readexactly(len(said)) == said
+        line.abort()
+        await line.ended
+
+
+async def test_what_is_written_while_a_line_ends_goes_nowhere(scripted: Scripted) -> None:
+    async with scripted() as gateway:
+        owner = Owner()
+        line = await dial(addresses_from(gateway.address)[0], None, owner)
+        peer = await gateway._arrived.get()
+        line.abort()
+        line.write(b"too late")
+        await line.ended
+        assert await peer.reader.read() == b""
+
+
+async def test_a_write_to_a_broken_socket_ends_the_line(scripted: Scripted) -> None:
+    async with scripted() as gateway:
+        owner = Owner()
+        line = await dial(addresses_from(gateway.address)[0], None, owner)
+        peer = await gateway._arrived.get()
+        peer.writer.transport.abort()
+        while not line.ended.done():
+            line.write(b"x")
+            await asyncio.sleep(0)
+        assert owner.lines == [line]
+
+
 def trusting(certificates: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=certificates / "first.pem")
 

@@ -49,7 +49,9 @@ class Town:
         return listening
 
     def asked(self) -> list[Frame]:
-        return parsed(self.outgoing.take())
+        said = bytearray()
+        self.outgoing.pass_on(said.extend)
+        return parsed(bytes(said))
 
 
 def parsed(data: bytes) -> list[Frame]:

@@ -106,6 +106,15 @@ def test_there_are_as_many_spare_writers_as_are_taken() -> None:
     assert len({id(writer) for writer in writers}) == 100
 
 
+def test_no_more_spare_writers_are_kept_than_wanted() -> None:
+    spare = Spare(at_most=10)
+    writers = [spare.take() for _ in range(12)]
+    for writer in writers:
+        spare.give(writer)
+    kept = {id(spare.take()) for _ in range(12)} & {id(writer) for writer in writers}
+    assert len(kept) == 10
+
+
 def test_a_writer_that_has_grown_very_large_is_not_kept() -> None:
     spare = Spare()
     writer = spare.take()

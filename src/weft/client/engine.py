@@ -177,9 +177,8 @@ class Engine:
         line = self.line
         if line is None or not self._is_sending:
             return False
-        while data := self.outgoing.take():
-            self.statistics.sent_bytes += len(data)
-            line.write(data)
+        while size := self.outgoing.pass_on(line.write):
+            self.statistics.sent_bytes += size
         line.write(goodbye_frame())
         self._stop_sending()
         return True
@@ -232,10 +231,9 @@ class Engine:
             line is not None
             and self._is_sending
             and not line.is_blocked
-            and (data := self.outgoing.take())
+            and (size := self.outgoing.pass_on(line.write))
         ):
-            self.statistics.sent_bytes += len(data)
-            line.write(data)
+            self.statistics.sent_bytes += size
             if not line.is_blocked:
                 self._made_room()
 

@@ -39,6 +39,8 @@ class Line(asyncio.BufferedProtocol):
         self.ended: asyncio.Future[None] = loop.create_future()
         self._owner = owner
         self._transport: asyncio.Transport | None = None
+        # For writing without the transport, which would keep a copy; it closes it.
+        self._fd = -1
         self._given_up = 0
         # Read into again and again: a new object for every read costs more than the read.
         self._room = memoryview(bytearray(READ_BYTES))
@@ -54,6 +56,9 @@ class Line(asyncio.BufferedProtocol):
         # uvloop's transports are such without being derived from it.
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=_HIGH_WATER_BYTES)
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None and not self.address.is_tls:
+            self._fd = sock.fileno()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # it is always the same
         """Where to put what arrives."""
@@ -79,10 +84,13 @@ class Line(asyncio.BufferedProtocol):
             self.ended.set_result(None)
             self._owner.ended(self, error)
 
-    def write(self, data: bytes) -> None:
-        """Send bytes; after the end they go nowhere."""
-        if self._transport is not None:
-            self._transport.write(data)
+    def write(self, data: bytes | memoryview) -> None:
+        """Send bytes, or copy them to be sent; after the end they go nowhere."""
+        if self._transport is None:
+            return
+        sent = self._send(data)
+        if sent < len(data):
+            self._transport.write(bytes(data[sent:]))
 
     def rest(self, is_wanted: bool) -> None:
         """Stop reading, or read again."""
@@ -93,6 +101,22 @@ class Line(asyncio.BufferedProtocol):
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()
+
+    def _send(self, data: bytes | memoryview) -> int:
+        """Give the socket what it takes at once, if nothing waits before it; how many bytes."""
+        transport = self._transport
+        if (
+            self._fd < 0
+            or transport is None
+            or transport.is_closing()
+            or transport.get_write_buffer_size()
+        ):
+            return 0
+        try:
+            return os.write(self._fd, data)
+        except OSError:
+            # It is full, or broken: then the transport meets with the same, and tells of the end.
+            return 0
 
     def abort(self) -> None:
         """End it now; what is unsent is lost."""

@@ -2,10 +2,11 @@ cimport cython
 
 from weft.client.guard cimport enter, leave
 from weft.core.words cimport put_bytes, put_u32, u32_at
-from weft.core.writer cimport Writer
+from weft.core.writer cimport Spare, Writer
 
 cdef int _BARE
 cdef Py_ssize_t _CHUNK
+cdef Spare _spare
 
 
 cdef class Outgoing:
@@ -37,8 +38,8 @@ cdef class Outgoing:
     )
     cpdef bint put_bare(self, bytes opening, int flags, bytes body) except -1
 
-    @cython.locals(data=bytes)
-    cpdef bytes take(self)
+    @cython.locals(writer=Writer, size=Py_ssize_t)
+    cpdef Py_ssize_t pass_on(self, object write) except -1
 
     cpdef object sent(self)
 
@@ -50,3 +51,5 @@ cdef class Outgoing:
 
     @cython.locals(was_awake=bint)
     cdef bint _count(self, Py_ssize_t length) except -1
+
+    cdef int _end_chunk(self) except -1

@@ -14,16 +14,22 @@ from weft.client.interruptible import piece_of
 from weft.client.options import WhenFull
 from weft.core.frames import BODY_LIMIT_BYTES, HEADER_BYTES, Flag, Kind
 from weft.core.words import put_bytes, put_u32, u32_at
-from weft.core.writer import Writer
+from weft.core.writer import Spare, Writer
 from weft.errors import BadField, NotOpen, Overloaded
 
 CONTROL_RESERVE_BYTES = 1 << 20
-# What is handed to the socket at once, give or take a frame.
-CHUNK_BYTES = 64 << 10
+# What is handed to the socket at once, give or take a frame; a writer that has grown to it, and a
+# little beyond, is kept for the next.
+CHUNK_BYTES = 48 << 10
+_SPARES_MAX = 32
 
 _ANSWERED = int(Flag.ANSWER | Flag.REQUEST)
 _BARE = int(Flag.BARE)
 _CHUNK = CHUNK_BYTES
+
+# Whoever publishes much would otherwise have the memory fetched from the system and given back
+# again and again. All connections share them.
+_spare = Spare(_SPARES_MAX)
 
 
 class Outgoing:
@@ -48,8 +54,8 @@ class Outgoing:
         self._on_drop = on_drop
         self._renew_lock()
         # Written into one after the other; what is a chunk already waits in front of it.
-        self._writer = Writer()
-        self._chunks: deque[bytes] = deque()
+        self._writer: Writer = _spare.take()
+        self._chunks: deque[Writer] = deque()
         self._held = 0
         self._in_flight = 0
         # Threads that wait for room.
@@ -183,17 +189,28 @@ class Outgoing:
         # A closed buffer ends the wait: the next offer() then says that it is closed.
         return bool(self._refusal) or self._held + self._in_flight + length <= self._limit
 
-    def take(self) -> bytes:
-        """What to send next, in order; until sent() is called it still counts as held."""
+    def pass_on(self, write: Callable[[memoryview], object]) -> int:
+        """Have what is next to be sent written, and say how many bytes it was; 0 if nothing is.
+
+        It is gone when `write` returns, but counts as held until sent() is called.
+        """
         enter(self._lock)
         try:
             self._is_awake = False
-            data: bytes = self._chunks.popleft() if self._chunks else self._writer.take()
-            self._held -= len(data)
-            self._in_flight += len(data)
+            if not self._chunks:
+                self._end_chunk()
+            writer: Writer = self._chunks.popleft()
+            size = writer.size
+            self._held -= size
+            self._in_flight += size
         finally:
             leave(self._lock)
-        return data
+        if size > 0:
+            with memoryview(writer.data) as data, data[:size] as written:
+                write(written)
+        writer.cut_back(0)
+        _spare.give(writer)
+        return size
 
     def sent(self) -> None:
         """What was taken has left; whoever waits for room is woken."""
@@ -209,7 +226,8 @@ class Outgoing:
         Whoever awaited an answer has been told, and an inbox ends with its connection.
         """
         with self._room:
-            waiting = b"".join([*self._chunks, self._writer.take()])
+            self._end_chunk()
+            waiting = b"".join([writer.take() for writer in self._chunks])
             self._chunks.clear()
             self._held = 0
             for frame in _frames_in(waiting):
@@ -263,10 +281,14 @@ class Outgoing:
         """A frame was written; True if the loop must be woken."""
         self._held += length
         if self._writer.size >= _CHUNK:
-            self._chunks.append(self._writer.take())
+            self._end_chunk()
         was_awake = self._is_awake
         self._is_awake = True
         return not was_awake
+
+    def _end_chunk(self) -> None:
+        self._chunks.append(self._writer)
+        self._writer = _spare.take()
 
 
 def _frames_in(data: bytes) -> Iterator[bytes]:

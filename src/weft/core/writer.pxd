@@ -25,6 +25,7 @@ cdef class Writer:
 @cython.final
 cdef class Spare:
     cdef list _kept
+    cdef Py_ssize_t _at_most
 
     cpdef Writer take(self)
 

@@ -51,12 +51,13 @@ class Writer:
 class Spare:
     """Writers for whoever needs one now and then, so that they have grown to what is usual there.
 
-    Any thread may take and give.
+    Any thread may take and give. So many are kept `at_most`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, at_most: int = _SPARES) -> None:
         # Several, so that the list itself is never grown and shrunk for taking one and giving it.
         self._kept = [Writer() for _ in range(_SPARES)]
+        self._at_most = at_most
 
     def take(self) -> Writer:
         """A writer, empty; give() it back when it is."""
@@ -66,6 +67,6 @@ class Spare:
             return Writer()
 
     def give(self, writer: Writer) -> None:
-        """Keep a writer for the next one, unless it has grown very large."""
-        if len(writer.data) <= _KEPT_MAX:
+        """Keep a writer, empty, for the next one, unless it has grown very large."""
+        if len(writer.data) <= _KEPT_MAX and len(self._kept) < self._at_most:
             self._kept.append(writer)

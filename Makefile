@@ -47,7 +47,7 @@ bench: build ## compiled against interpreted, and a million subscriptions
 bench-gateway: build ## idle connections, busy services, stopped readers, killed workers; about 4 minutes
 	@$(PY) -m benchmarks stopped services recovery idle
 
-bench-peers: build $(VENV)/.peers ## Weft and its peers side by side, brokers and Python clients; ROUNDS=5, 4 minutes each
+bench-peers: build $(VENV)/.peers ## Weft and its peers side by side, brokers and Python clients; ROUNDS=5, 12 and 5 minutes
 	@$(PY) -m benchmarks.peers --rounds $(or $(ROUNDS),5) --json build/peers.json --chart build/peers.svg
 	@$(PY) -m benchmarks.peers.clients --rounds $(or $(ROUNDS),5) --json build/clients.json --chart build/clients.svg
 

@@ -139,6 +139,14 @@ LIBRARIES = {
             "no broker: PUB to SUB on one thread, REQ to REP on two; no limit on what is queued",
         ),
         Library(
+            "pyzmq-asyncio",
+            "pyzmq, asyncio",
+            "pyzmq",
+            "pyzmq_asyncio:run",
+            "",
+            "on uvloop; no broker, no limit on what is queued",
+        ),
+        Library(
             "redis-py",
             "redis-py",
             "redis",
@@ -146,6 +154,17 @@ LIBRARIES = {
             "redis",
             "blocking, pipelines of 200, a thread that listens",
         ),
+        Library(
+            "redis-asyncio",
+            "redis-py, asyncio",
+            "redis",
+            "redis_asyncio:run",
+            "redis",
+            "on uvloop, pipelines of 200",
+        ),
         Library("paho", "paho-mqtt", "paho-mqtt", "paho_mqtt:run", "mosquitto", "blocking, QoS 0"),
+        Library(
+            "aiomqtt", "aiomqtt", "aiomqtt", "aio_mqtt:run", "mosquitto", "asyncio on uvloop, QoS 0"
+        ),
     )
 }

@@ -25,6 +25,7 @@
     │   ├── SlowReader            the gateway gave up on a connection that did not read
     │   ├── Silent                the other side answered no ping
     │   ├── Overloaded            the gateway, or a buffer, is full at the moment
+    │   ├── JournalFailed         the journal cannot be written at the moment
     │   └── InternalError         the gateway failed; its log says how
     └── Refused               the gateway will not do it: do not try again as it is
         ├── NotKnown              a request that nobody serves
@@ -196,6 +197,12 @@ class InternalError(ConnectionLost):
     """The gateway failed; its log says how."""
 
     number = 3008
+
+
+class JournalFailed(ConnectionLost):
+    """The journal cannot be written at the moment, so the message was not kept."""
+
+    number = 3009
 
 
 class Refused(WeftError):

@@ -80,6 +80,8 @@ class House:
         """End the turn: everyone who reads gets what is owed, doors learn who is over."""
         service = self.service
         ended = withdraw_ended(service)
+        if service.router.journal is not None:
+            service.router.journal.keep()
         position = 0
         while position < len(self.arena.waiting):
             outbox: Outbox = self.arena.waiting[position]

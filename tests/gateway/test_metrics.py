@@ -2,7 +2,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from weft.gateway.metrics import metrics
 from weft.gateway.report import FrontReport, GatewayReport, ServiceReport
-from weft.gateway.status import ServiceStatus
+from weft.gateway.status import JournalStatus, ServiceStatus
 
 STATUS = ServiceStatus(
     service="weather",
@@ -21,6 +21,7 @@ STATUS = ServiceStatus(
     backlog_bytes=13,
     arena_bytes=14,
     uptime_s=15.0,
+    journal=JournalStatus(position=16, safe=17, missed=18, problem="full"),
 )
 REPORT = GatewayReport(
     gateway="london",
@@ -57,6 +58,10 @@ def test_every_number_is_told_with_its_labels() -> None:
         ("weft_subscriptions", "weather"): 2,
         ("weft_messages_in_total", "weather"): 3,
         ("weft_bytes_in_total", "weather"): 4,
+        ("weft_journal_position_total", "weather"): 16,
+        ("weft_journal_safe_total", "weather"): 17,
+        ("weft_journal_missed_total", "weather"): 18,
+        ("weft_journal_failing", "weather"): 1,
         ("weft_deliveries_total", "weather"): 5,
         ("weft_bytes_out_total", "weather"): 6,
         ("weft_dropped_total", "slow", "weather"): 9,

@@ -11,6 +11,7 @@ import click
 from weft.cli import failures, output
 from weft.cli.bench import bench
 from weft.cli.completion import completion
+from weft.cli.journal import journal
 from weft.cli.pub import pub
 from weft.cli.reply import reply
 from weft.cli.req import req
@@ -61,7 +62,7 @@ def weft() -> None:
     """A messaging mesh for Python shops: publish, subscribe, request, reply."""
 
 
-for _command in (serve, pub, sub, req, reply, status, top, bench, version, completion):
+for _command in (serve, pub, sub, req, reply, status, top, journal, bench, version, completion):
     weft.add_command(_command)
 
 

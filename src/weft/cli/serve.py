@@ -28,6 +28,7 @@ KEYS = {
     "tls_key": "tls.key",
     "log_format": "log.format",
     "log_level": "log.level",
+    "journal": "journal.patterns",
 }
 
 
@@ -36,6 +37,7 @@ KEYS = {
         "weft serve",
         "weft serve --listen 127.0.0.1:7500 --name london",
         "weft serve --config weft.toml --log-format json",
+        "weft serve --data /var/lib/weft --journal 'orders.>'",
     )
 )
 @click.option(
@@ -49,6 +51,14 @@ KEYS = {
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Settings in TOML, read again on SIGHUP; an option given here wins over them.",
+)
+@click.option(
+    "--journal",
+    metavar="[PATTERN]",
+    multiple=True,
+    is_flag=False,
+    flag_value=">",
+    help="Keep what is published, or only this; may be given several times. Needs --data.",
 )
 @click.option("--tls-cert", type=click.Path(dir_okay=False), help="Speak TLS: the certificate.")
 @click.option("--tls-key", type=click.Path(dir_okay=False), help="Speak TLS: the private key.")
@@ -67,7 +77,8 @@ def serve(config: Path | None, **options: Any) -> int:
     from weft.gateway.config import load  # noqa: PLC0415
     from weft.gateway.serve import serve as run_gateway  # noqa: PLC0415
 
-    given = {KEYS[name]: value for name, value in options.items() if value is not None}
+    # An option that was not given is None, or empty if it could be given several times.
+    given = {KEYS[name]: value for name, value in options.items() if value not in (None, ())}
     read = functools.partial(load, config, given)
     settings = read()
     return run_gateway(

@@ -32,7 +32,7 @@ cpdef bytes error_frame(Peer peer, bytes subject, bytes reply, tuple refused, er
 @cython.locals(writer=Writer, start=Py_ssize_t)
 cpdef bytes told(Peer peer, int kind, bytes subject, bytes reply, Message message)
 
-@cython.locals(made=bytearray)
-cdef bytes _ok(bytearray data, Py_ssize_t at, Py_ssize_t length)
+@cython.locals(length=Py_ssize_t, made=bytearray)
+cpdef bytes ok_frame(bytearray data, Py_ssize_t at)
 
 cdef object _make_ok(bytearray data, Py_ssize_t at, Py_ssize_t length)

@@ -27,7 +27,7 @@ def acknowledge(peer: Peer, at: int) -> None:
     length = _HEADER + arena.data[at + 6] + arena.data[at + 7]
     start = arena.reserve(length)
     if start < 0:
-        peer.outbox.hold(_ok(arena.data, at, length), service.now_ns)
+        peer.outbox.hold(ok_frame(arena.data, at), service.now_ns)
         return
     put_bytes(arena.data, start, arena.data, at, length)
     _make_ok(arena.data, start, length)
@@ -81,7 +81,9 @@ def told(peer: Peer, kind: int, subject: bytes, reply: bytes, message: Message) 
     return writer.take()
 
 
-def _ok(data: bytearray, at: int, length: int) -> bytes:
+def ok_frame(data: bytearray, at: int) -> bytes:
+    """The OK that answers the frame at an offset."""
+    length = _HEADER + data[at + 6] + data[at + 7]
     made = bytearray(cut(data, at, at + length))
     _make_ok(made, 0, length)
     return bytes(made)

@@ -2,6 +2,7 @@ cimport cython
 
 from weft.core.answers cimport acknowledge, refuse
 from weft.core.frames cimport Run, stamp_frame
+from weft.core.keeping cimport acknowledge_when_safe, keep, why_not_kept
 from weft.core.meter cimport Meter
 from weft.core.requests cimport give_request, is_own_inbox, take_reply
 from weft.core.routes cimport Route
@@ -38,7 +39,9 @@ cdef object _refuse_one(Peer peer, Py_ssize_t at, problem, bint is_told)
 @cython.locals(data=bytearray, at=Py_ssize_t, is_told=bint, names=Py_ssize_t, reply=bytes)
 cdef object _publish_each(Peer peer, Run run)
 
-@cython.locals(service=Service, data=bytearray, is_not_back=bint, size=Py_ssize_t)
+@cython.locals(
+    service=Service, data=bytearray, is_journaled=bint, is_not_back=bint, size=Py_ssize_t
+)
 cdef object _publish_one(Peer peer, Py_ssize_t at, int flags, bytes reply)
 
 cdef object _wrong_reply(Peer peer, bytes reply)

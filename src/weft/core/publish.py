@@ -7,6 +7,7 @@ answer, carry a reply subject or go to a reserved name are dealt with one by one
 from weft.core.answers import acknowledge, refuse
 from weft.core.ask import answer_ask
 from weft.core.frames import HEADER_BYTES, Flag, Run, stamp_frame
+from weft.core.keeping import acknowledge_when_safe, keep, why_not_kept
 from weft.core.meter import Meter
 from weft.core.requests import give_request, is_own_inbox, take_reply
 from weft.core.service import NOWHERE, Peer
@@ -50,6 +51,8 @@ def publish(peer: Peer, run: Run) -> None:
     run.stamp(data, service.stamp)
     is_not_back = run.flags & _NOT_BACK != 0
     route = peer.route
+    if route.is_journaled:
+        keep(peer, run.start, run.end, run.count)
     receivers = route.deliver_to_each(run.start, run.end, peer.outbox, is_not_back)
     service.deliveries += receivers * run.count
     if route.groups:
@@ -119,7 +122,10 @@ def _publish_each(peer: Peer, run: Run) -> None:
             _refuse_one(peer, at, problem, is_told)
             is_told = True
         elif run.flags & _ANSWER:
-            acknowledge(peer, at)
+            if peer.route.is_journaled and not run.flags & _REQUEST:
+                acknowledge_when_safe(peer, at)
+            else:
+                acknowledge(peer, at)
         at += u32_at(data, at)
 
 
@@ -136,9 +142,17 @@ def _publish_one(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | N
         return Reserved(f"subject {peer.subject.decode()!r} belongs to the system")
     if flags & _REQUEST:
         return give_request(peer, at, reply)
+    is_journaled = peer.route.is_journaled
+    if is_journaled and flags & _ANSWER:
+        # Before anybody gets it: its publisher will try again.
+        problem = why_not_kept(service)
+        if problem is not None:
+            return problem
     stamp_frame(data, at, service.stamp)
     is_not_back = flags & _NOT_BACK != 0
     size = u32_at(data, at)
+    if is_journaled:
+        keep(peer, at, at + size, 1)
     service.deliveries += peer.route.deliver(at, at + size, peer.outbox, is_not_back)
     return None
 

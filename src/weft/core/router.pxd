@@ -1,6 +1,7 @@
 cimport cython
 
 from weft.core.interest cimport Interest, Subscriber
+from weft.core.journal cimport Journal
 from weft.core.outbox cimport Outbox
 from weft.core.route_cache cimport RouteCache
 from weft.core.routes cimport Route
@@ -26,6 +27,7 @@ cdef class Router:
     cdef RouteCache _cache
     cdef dict _registry
     cdef Py_ssize_t _count
+    cdef public Journal journal
 
     @cython.locals(registered=Registered, subscriber=Subscriber, present=Subscriber)
     cpdef bint subscribe(

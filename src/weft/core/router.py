@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from weft.core.bounds import Policy
 from weft.core.interest import Interest, Subscriber
+from weft.core.journal import Journal
 from weft.core.outbox import Outbox
 from weft.core.route_cache import RouteCache
 from weft.core.routes import Route
@@ -58,6 +59,8 @@ class Router:
         self._cache = RouteCache(cached_routes_max)
         self._registry: dict[Outbox, Registered] = {}
         self._count = 0
+        # Set before the first route is asked for, or never.
+        self.journal: Journal | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -144,6 +147,7 @@ class Router:
         route = self._cache.get(subject)
         if route is None and is_subject(subject):
             route = Route(subject, self._interest.match(subject))
+            route.is_journaled = self.journal is not None and self.journal.wants(subject)
             self._cache.add(route)
         return route
 

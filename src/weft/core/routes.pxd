@@ -24,6 +24,7 @@ cdef class Group:
 cdef class Route:
     cdef readonly bytes subject
     cdef public bint is_stale
+    cdef public bint is_journaled
     cdef readonly list outboxes
     cdef readonly bytearray policies
     cdef readonly list groups

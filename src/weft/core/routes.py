@@ -41,6 +41,7 @@ class Route:
     def __init__(self, subject: bytes, places: list[Place]) -> None:
         self.subject = subject
         self.is_stale = False
+        self.is_journaled = False
         self.outboxes: list[Outbox] = []
         self.policies = bytearray()
         self.groups: list[Group] = []

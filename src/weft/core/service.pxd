@@ -56,6 +56,7 @@ cdef class Peer:
     cdef public dict serving
     cdef public bint is_called_slow
     cdef public Py_ssize_t dropped_said
+    cdef public bint is_held
 
     @cython.locals(service=Service, start=Py_ssize_t)
     cpdef object owe(self, bytes frames)

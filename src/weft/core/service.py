@@ -112,6 +112,8 @@ class Peer:
         # What was already said about its slow reading.
         self.is_called_slow = False
         self.dropped_said = 0
+        # It publishes faster than the journal is written: nothing is read from it for now.
+        self.is_held = False
 
     def owe(self, frames: bytes) -> None:
         """Owe it whole frames that must not be dropped; one that is over has heard the last."""

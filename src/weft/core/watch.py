@@ -58,6 +58,9 @@ def _check_lateness(peer: Peer) -> None:
     if peer.rest_ns and now_ns - peer.rest_ns > limits.frame_s * _S:
         end_with(peer, TooSlow(f"a frame was not complete within {limits.frame_s:g} s"))
         return
+    if peer.is_held:
+        # Whatever it says is not heard: that is no silence of its own.
+        peer.heard_ns = now_ns
     quiet_ns = now_ns - peer.heard_ns
     if quiet_ns <= limits.ping_s * _S:
         return

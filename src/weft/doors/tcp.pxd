@@ -1,5 +1,6 @@
 cimport cython
 
+from weft.core.journal cimport Journal
 from weft.core.outbox cimport Outbox
 from weft.core.service cimport Peer
 from weft.doors.poll cimport Poll
@@ -38,6 +39,11 @@ cdef class TcpDoor:
 
     @cython.locals(count=Py_ssize_t)
     cdef object _read(self)
+
+    cpdef object resume(self)
+
+    @cython.locals(journal=Journal)
+    cdef object _rest(self)
 
     @cython.locals(outbox=Outbox, count=Py_ssize_t)
     cdef object _write(self)

@@ -106,8 +106,10 @@ class TcpDoor:
         for _ in range(_READS):
             count = self._turn.read(self._peer, self._fd)
             # What answers the last words of one that is over is sent before anything else is read.
-            if count != _READ or self._peer.is_over:
+            if count != _READ or self._peer.is_over or self._peer.is_held:
                 break
+        if self._peer.is_held:
+            self._rest()
         if count == 0:
             # It sends nothing more, but still gets what it is owed.
             self._watch(self._watched & ~_READING)
@@ -117,6 +119,20 @@ class TcpDoor:
                 self.finish()
         elif count < _AGAIN:
             self.abort()
+
+    def resume(self) -> None:
+        """Read again."""
+        self._peer.is_held = False
+        self._peer.heard_ns = self._turn.service.now_ns
+        if self._fd >= 0 and not self._peer.is_over:
+            self._watch(self._watched | _READING)
+
+    def _rest(self) -> None:
+        """Read nothing until the journal has been written."""
+        journal = self._turn.service.router.journal
+        if journal is not None and self._fd >= 0:
+            self._watch(self._watched & ~_READING)
+            journal.hold(self)
 
     def _write(self) -> None:
         """Send more of the backlog."""

@@ -2,6 +2,7 @@ cimport cython
 
 from weft.core.arena cimport Arena
 from weft.core.intake cimport drop_large, feed, took_large
+from weft.core.journal cimport Journal
 from weft.core.outbox cimport Outbox
 from weft.core.service cimport Peer, Service
 from weft.doors.kernel cimport receive, send

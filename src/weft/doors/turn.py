@@ -75,6 +75,8 @@ class Turn:
         self.is_scheduled = False
         ended = withdraw_ended(service) if service.ending else []
         # A door that is told may give rise to more: the list can grow while it is gone through.
+        if service.router.journal is not None:
+            service.router.journal.keep()
         waiting = arena.waiting
         position = 0
         while position < len(waiting):

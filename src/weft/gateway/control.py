@@ -9,7 +9,7 @@ import msgspec
 
 from weft.core.limits import Limits
 from weft.errors import FrameTooBig, Overloaded
-from weft.gateway.settings import Log, Settings
+from weft.gateway.settings import JournalSettings, Log, Settings
 from weft.gateway.status import ServiceStatus
 
 _SIZE = struct.Struct("<I")
@@ -38,6 +38,9 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     service: str
     gateway: str
     rules: Rules
+    # Where it keeps what must survive; empty if nothing must.
+    data: str = ""
+    journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
 
 
 class Change(msgspec.Struct, frozen=True, tag=True):

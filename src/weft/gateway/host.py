@@ -6,7 +6,9 @@ import logging
 import os
 import secrets
 from array import array
+from pathlib import Path
 from time import monotonic_ns, time_ns
+from typing import TYPE_CHECKING
 
 from weft.core.answers import end_with, told
 from weft.core.ask import status_facts
@@ -19,18 +21,24 @@ from weft.core.watch import sweep
 from weft.doors.poll import Poll
 from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
-from weft.errors import Draining
+from weft.errors import BadOption, Draining
+from weft.gateway.settings import JournalSettings
 from weft.gateway.status import ServiceStatus
+
+if TYPE_CHECKING:
+    from weft.gateway.journaling import Journaling
 
 _log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
+# How long the disk may take for what is left of the journal.
+JOURNAL_END_S = 5.0
 
 _TOKEN_BYTES = 8
 
 
 class Host:
-    """A service and the doors of its connections."""
+    """A service, its journal if it has one, and the doors of its connections."""
 
     def __init__(self, service: str, gateway: str, limits: Limits) -> None:
         self._loop = asyncio.get_running_loop()
@@ -44,12 +52,28 @@ class Host:
         self._emptied = asyncio.Event()
         self._turn.on_empty = self._emptied.set
         self._is_closed = False
+        self._journaling: Journaling | None = None
         self._timer = self._loop.call_later(SWEEP_S, self._sweep)
 
     @property
     def connections(self) -> int:
         """How many connections there are, greeted or not."""
         return len(self._service.peers)
+
+    def keep(self, data: Path, settings: JournalSettings) -> None:
+        """Keep a journal from now on; called before anybody comes.
+
+        Raises:
+            BadOption: another gateway writes it, or a package for it is missing.
+            OSError: it cannot be read, or its folder not be made.
+        """
+        try:
+            from weft.gateway.journaling import Journaling  # noqa: PLC0415  # needs an extra
+        except ModuleNotFoundError as error:
+            raise BadOption(
+                f'the journal needs {error.name}: pip install "weft[journal]"'
+            ) from error
+        self._journaling = Journaling(self._turn, self._poll, data, settings)
 
     def adopt(self, batch: list[int]) -> None:
         """Take over connected, non-blocking sockets of which nothing was read."""
@@ -80,7 +104,8 @@ class Host:
         """The service in numbers."""
         self._tick()
         uptime_s = (monotonic_ns() - self._started_ns) / 1e9
-        return ServiceStatus(**status_facts(self._service), uptime_s=uptime_s)
+        journal = None if self._journaling is None else self._journaling.status()
+        return ServiceStatus(**status_facts(self._service), uptime_s=uptime_s, journal=journal)
 
     def announce(self, event: str, message: Message) -> None:
         """Publish an event of the gateway."""
@@ -116,6 +141,8 @@ class Host:
         self._turn.flush()
         for peer in self._peers():
             self._abort(peer)
+        if self._journaling is not None:
+            self._journaling.close(JOURNAL_END_S)
         self._poll.close()
 
     def _tick(self) -> None:

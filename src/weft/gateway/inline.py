@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from pathlib import Path
 
 from weft.gateway.host import Host
 from weft.gateway.report import ServiceReport
@@ -76,6 +77,9 @@ class Inline:
         admit(service, self._hosts, self._settings)
         if service not in self._hosts:
             settings = self._settings
-            self._hosts[service] = Host(service, settings.name, settings.limits)
+            host = Host(service, settings.name, settings.limits)
+            if settings.journal.patterns:
+                host.keep(Path(settings.data), settings.journal)
+            self._hosts[service] = host
             self._handed_over[service] = 0
         return self._hosts[service]

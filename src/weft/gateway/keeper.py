@@ -10,6 +10,8 @@ import socket
 import sys
 from collections.abc import Callable
 
+import msgspec
+
 from weft.core.messages import Message
 from weft.errors import Draining, InternalError, Overloaded, WeftError
 from weft.gateway.control import (
@@ -82,7 +84,7 @@ class Keeper:
     def change(self, change: Change) -> None:
         """Tell the worker, and every later one, what is different from now on."""
         start = self._start
-        self._start = Start(start.service, start.gateway, change.rules)
+        self._start = msgspec.structs.replace(start, rules=change.rules)
         self._tell(change)
 
     async def report(self) -> ServiceReport:

@@ -29,6 +29,11 @@ _BY_REASON = (
     ("weft_refused", "Frames refused", "refused"),
     ("weft_ended", "Connections ended", "ended"),
 )
+_OF_JOURNAL = (
+    ("weft_journal_position", True, "Messages in the journal", "position"),
+    ("weft_journal_safe", True, "Messages that are safe there", "safe"),
+    ("weft_journal_missed", True, "Messages that could not be kept", "missed"),
+)
 _OF_FRONT = (
     ("weft_front_accepted", True, "Connections accepted", "accepted"),
     ("weft_front_pauses", True, "Pauses for want of descriptors", "pauses"),
@@ -54,6 +59,7 @@ class _Once(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every metric there is."""
         yield from _of_services(self._report.services)
+        yield from _of_journals(self._report.services)
         yield from _of_workers(self._report.services)
         yield from _of_front(self._report.front)
         yield GaugeMetricFamily(
@@ -74,6 +80,23 @@ def _of_services(services: dict[str, ServiceReport]) -> Iterator[Metric]:
             for reason, count in getattr(status, field).items():
                 family.add_metric([service, reason], count)
         yield family
+
+
+def _of_journals(services: dict[str, ServiceReport]) -> Iterator[Metric]:
+    told = {
+        name: each.status.journal
+        for name, each in services.items()
+        if each.status is not None and each.status.journal is not None
+    }
+    for name, is_counter, text, field in _OF_JOURNAL:
+        family = _family(name, is_counter, text, ["service"])
+        for service, journal in told.items():
+            family.add_metric([service], getattr(journal, field))
+        yield family
+    failing = _family("weft_journal_failing", False, "Whether nothing can be kept", ["service"])
+    for service, journal in told.items():
+        failing.add_metric([service], journal.problem != "")
+    yield failing
 
 
 def _of_workers(services: dict[str, ServiceReport]) -> Iterator[Metric]:

@@ -22,7 +22,7 @@ from weft.gateway.web import Web
 _log = logging.getLogger(__name__)
 
 # Everything that cannot change while connections are there.
-FIXED = ("name", "listen", "data")
+FIXED = ("name", "listen", "data", "journal")
 
 
 class Node:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+from pathlib import Path
 
 from weft.errors import WeftError
 from weft.gateway.control import Change, Rules, Start
@@ -77,7 +78,8 @@ class Pool:
         admit(service, self._keepers, settings)
         keeper = self._keepers.get(service)
         if keeper is None:
-            start = Start(service, settings.name, Rules.of(settings))
+            data = str(Path(settings.data).absolute()) if settings.data else ""
+            start = Start(service, settings.name, Rules.of(settings), data, settings.journal)
             keeper = self._keepers[service] = Keeper(start, self._turn_away)
         return keeper
 

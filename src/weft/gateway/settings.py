@@ -15,7 +15,8 @@ from weft.core.frames import BODY_LIMIT_MAX_BYTES, HEADER_BYTES, NAME_MAX_BYTES
 from weft.core.greeting import SERVICE_NAME
 from weft.core.limits import Limits
 from weft.core.service import BODY_MAX_BYTES
-from weft.errors import BadOption, shortened
+from weft.core.subjects import checked_pattern
+from weft.errors import BadOption, BadSubject, shortened
 
 LISTEN = "127.0.0.1:7411"
 # Room for the header and both names; and what the kernel holds back for us while we only look.
@@ -67,6 +68,18 @@ class Log(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     format: Literal["text", "json"] = "text"
 
 
+class JournalSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept, and how safely; see docs/journal.md."""
+
+    patterns: tuple[str, ...] = ()
+    sync: Literal["ack", "interval", "none"] = "ack"
+    sync_s: float = 0.005
+    sync_bytes: int = 1 << 20
+    interval_s: float = 1.0
+    segment_bytes: int = 64 << 20
+    segment_s: float = 300.0
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a gateway is told at its start.
 
@@ -87,6 +100,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tls: Tls = msgspec.field(default_factory=Tls)
     log: Log = msgspec.field(default_factory=Log)
     limits: Limits = msgspec.field(default_factory=Limits)
+    journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
@@ -105,6 +119,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise BadOption("tls.cert and tls.key belong together: one of them is missing")
         _check_ranges(self, "")
         _check_ranges(self.limits, "limits.")
+        _check_ranges(self.journal, "journal.")
+        _check_journal(self.journal, self.data)
         _check_limits(self.limits)
 
     @property
@@ -150,6 +166,16 @@ def _check_loopback(address: Address) -> None:
             f"listen {address} is not a loopback address: without keys a gateway trusts whoever"
             " reaches it, so it listens on loopback only"
         )
+
+
+def _check_journal(journal: JournalSettings, data: str) -> None:
+    for pattern in journal.patterns:
+        try:
+            checked_pattern(pattern)
+        except BadSubject as error:
+            raise BadOption(f"journal.patterns: {error}") from error
+    if journal.patterns and not data:
+        raise BadOption("a journal needs a folder to be kept in: set data, or give --data")
 
 
 def _check_ranges(settings: msgspec.Struct, prefix: str) -> None:

@@ -3,6 +3,17 @@
 import msgspec
 
 
+class JournalStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The journal of a service."""
+
+    # Of the next message; everything before `safe` is as safe as the settings ask for.
+    position: int
+    safe: int
+    # Messages that could not be kept, and what is wrong at the moment.
+    missed: int
+    problem: str
+
+
 class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What a service did since it started, and what it holds now."""
 
@@ -24,3 +35,4 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     backlog_bytes: int
     arena_bytes: int
     uptime_s: float
+    journal: JournalStatus | None = None

@@ -10,6 +10,7 @@ import logging
 import signal
 import socket
 import sys
+from pathlib import Path
 
 import uvloop
 
@@ -57,6 +58,8 @@ class Worker:
         self._received = 0
         self._told = Count(received=0, connections=0)
         self._held: list[tuple[float, Announce]] = []
+        if start.journal.patterns:
+            self._host.keep(Path(start.data), start.journal)
         self._drain_s = start.rules.drain_s
         self._is_ending = asyncio.Event()
 

@@ -1,0 +1,75 @@
+cimport cython
+from libc.stdint cimport int64_t
+
+from weft.core.arena cimport Arena
+from weft.core.outbox cimport Outbox
+from weft.core.subjects cimport is_pattern, matches
+from weft.core.words cimport put_bytes
+from weft.core.writer cimport Writer
+
+cdef Py_ssize_t _HEADER
+cdef Py_ssize_t _BLOCK
+cdef Py_ssize_t _HELD_MAX
+
+
+@cython.final
+cdef class Batch:
+    cdef readonly Writer writer
+    cdef readonly list blocks
+
+    cpdef object clear(self)
+
+
+@cython.final
+cdef class Journal:
+    cdef readonly list patterns
+    cdef readonly int64_t position
+    cdef readonly int64_t missed
+    cdef readonly bint is_failing
+    cdef readonly str problem
+    cdef Outbox _outbox
+    cdef object _write
+    cdef Batch _batch
+    cdef Batch _spare
+    cdef Py_ssize_t _block
+    cdef int64_t _first
+    cdef int64_t _kept
+    cdef object _asked
+    cdef list _held
+
+    @cython.locals(pattern=bytes)
+    cpdef bint wants(self, bytes subject) except -1
+
+    cpdef bint is_full(self) except -1
+
+    cpdef bint is_clean(self) except -1
+
+    cpdef object take(self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
+
+    cpdef object hold(self, object publisher)
+
+    cpdef object ask(self, object peer, bytes ok)
+
+    @cython.locals(
+        outbox=Outbox,
+        arena=Arena,
+        writer=Writer,
+        start=Py_ssize_t,
+        length=Py_ssize_t,
+        at=Py_ssize_t,
+    )
+    cpdef object keep(self)
+
+    cpdef object written(self, Batch batch)
+
+    cpdef object safe_until(self, int64_t position)
+
+    cpdef list failed(self, str problem)
+
+    cpdef object recovered(self)
+
+    @cython.locals(batch=Batch, held=list)
+    cdef object _pass_on(self)
+
+    @cython.locals(count=int64_t)
+    cdef object _end_block(self)

@@ -1,0 +1,231 @@
+"""What of a service is kept: its newest messages, and who waits until they are safe.
+
+Messages are copied once, one after the other, into a batch: blocks of frames, each with room for
+its header. Whoever writes takes a whole batch and gives it back; meanwhile the next one is filled,
+so the more there is to write, the more is written at once. A message of the journal has a position,
+counted from 0 without a gap. docs/journal.md explains the bytes.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from weft.core.arena import Arena
+from weft.core.bounds import Bounds
+from weft.core.outbox import Outbox
+from weft.core.subjects import is_pattern, matches
+from weft.core.words import put_bytes
+from weft.core.writer import Writer
+from weft.errors import BadSubject, JournalFailed
+
+# Room for what journal/blocks.py writes there.
+BLOCK_HEADER_BYTES = 32
+# A block of this size is complete; it may be larger by what one turn brings.
+BLOCK_BYTES = 256 << 10
+# Over this, whoever publishes to the journal is no longer read from until it was written.
+HELD_MAX_BYTES = 8 << 20
+
+_HEADER = BLOCK_HEADER_BYTES
+_BLOCK = BLOCK_BYTES
+_HELD_MAX = HELD_MAX_BYTES
+# It drops nothing: what is owed is copied in the same turn.
+_BOUNDS = Bounds()
+
+
+class Waiting(Protocol):
+    """Whoever asked to be told when a message is safe."""
+
+    def owe(self, frames: bytes) -> None:
+        """Send it this."""
+
+
+class Held(Protocol):
+    """Whoever is not read from for now."""
+
+    def resume(self) -> None:
+        """Read again."""
+
+
+class Asked(NamedTuple):
+    """Who is told what when the message at a position is safe."""
+
+    position: int
+    peer: Any
+    ok: bytes
+
+
+class Block(NamedTuple):
+    """Frames of a batch: its header begins at `start`, the frames end at `end`."""
+
+    start: int
+    end: int
+    first: int
+    frames: int
+
+
+class Batch:
+    """What is written at once: `data[:size]` are the blocks, all but their headers."""
+
+    def __init__(self) -> None:
+        self.writer = Writer()
+        self.blocks: list[Block] = []
+
+    @property
+    def data(self) -> bytearray:
+        """The blocks, one after the other, and room behind them."""
+        return self.writer.data
+
+    @property
+    def size(self) -> int:
+        """How many bytes of the data count."""
+        return self.writer.size
+
+    @property
+    def next_position(self) -> int:
+        """The position after its last message."""
+        last = self.blocks[-1]
+        return last.first + last.frames
+
+    def clear(self) -> None:
+        """Be empty again."""
+        self.writer.cut_back(0)
+        self.blocks.clear()
+
+
+class Journal:
+    """The journal of one service, as far as it concerns its turns.
+
+    `write` takes a batch, at once and without waiting; written() gives it back. `position` is that
+    of the next message.
+
+    Raises:
+        BadSubject: a pattern that the grammar forbids.
+    """
+
+    def __init__(
+        self,
+        patterns: list[bytes],
+        position: int,
+        arena: Arena,
+        write: Callable[[Batch], None],
+    ) -> None:
+        for pattern in patterns:
+            if not is_pattern(pattern):
+                raise BadSubject(f"the pattern {pattern!r} is not legal")
+        self.patterns = patterns
+        self.position = position
+        # Messages that were not kept, because nothing could be.
+        self.missed = 0
+        self.is_failing = False
+        self.problem = ""
+        self._outbox = Outbox(arena, _BOUNDS)
+        self._write = write
+        self._batch = Batch()
+        self._spare: Batch | None = Batch()
+        # Where the header of the unfinished block is, and its first position.
+        self._block = -1
+        self._first = position
+        # The position after what was copied; what was taken in this turn comes after it.
+        self._kept = position
+        self._asked: deque[Asked] = deque()
+        self._held: list[Held] = []
+
+    def wants(self, subject: bytes) -> bool:
+        """Say if the messages of a subject are kept."""
+        for pattern in self.patterns:  # noqa: SIM110  # a closure cannot be compiled here
+            if matches(pattern, subject):
+                return True
+        return False
+
+    def is_full(self) -> bool:
+        """Say if more is waiting to be written than should."""
+        return self._batch.writer.size > _HELD_MAX
+
+    def is_clean(self) -> bool:
+        """Say if everything that was taken is written."""
+        is_empty = self._outbox.pending == 0 and self._batch.writer.size == 0
+        return is_empty and self._spare is not None
+
+    def take(self, start: int, end: int, count: int) -> None:
+        """Keep so many whole frames that lie in the arena."""
+        if self.is_failing:
+            self.missed += count
+            return
+        self._outbox.push(start, end - start, 0)
+        self.position += count
+
+    def hold(self, publisher: Held) -> None:
+        """Tell a publisher to resume when there is room."""
+        self._held.append(publisher)
+
+    def ask(self, peer: Waiting, ok: bytes) -> None:
+        """Tell a peer this when the message that was taken last is safe."""
+        self._asked.append(Asked(self.position - 1, peer, ok))
+
+    def keep(self) -> None:
+        """End a turn: copy what was taken, and have it written unless that is being done."""
+        outbox = self._outbox
+        if outbox.pending > 0:
+            arena = outbox.arena
+            writer = self._batch.writer
+            if self._block < 0:
+                self._block = writer.reserve(_HEADER)
+            while outbox.pending > 0:
+                start = outbox.gather()
+                length = outbox.gathered
+                at = writer.reserve(length)
+                put_bytes(writer.data, at, arena.data, start, length)
+                outbox.sent(length)
+            self._kept = self.position
+            if writer.size - self._block >= _BLOCK:
+                self._end_block()
+        self._pass_on()
+
+    def written(self, batch: Batch) -> None:
+        """A batch was written, or never will be: it may be filled again."""
+        batch.clear()
+        self._spare = batch
+        self._pass_on()
+
+    def safe_until(self, position: int) -> None:
+        """Tell whoever asked that everything before a position is safe."""
+        asked = self._asked
+        while asked and asked[0].position < position:
+            each = asked.popleft()
+            each.peer.owe(each.ok)
+
+    def failed(self, problem: str) -> list[Asked]:
+        """Nothing can be kept for now; whoever waits for it is to be told so, and is forgotten."""
+        self.is_failing = True
+        self.problem = problem
+        asked = list(self._asked)
+        self._asked.clear()
+        return asked
+
+    def recovered(self) -> None:
+        """Messages can be kept again."""
+        self.is_failing = False
+        self.problem = ""
+
+    def failure(self) -> JournalFailed:
+        """The error that says so."""
+        return JournalFailed(f"the journal cannot be written: {self.problem}")
+
+    def _pass_on(self) -> None:
+        batch = self._batch
+        if self._spare is None or batch.writer.size == 0:
+            return
+        if self._block >= 0:
+            self._end_block()
+        self._batch = self._spare
+        self._spare = None
+        self._write(batch)
+        held, self._held = self._held, []
+        for publisher in held:
+            publisher.resume()
+
+    def _end_block(self) -> None:
+        count = self._kept - self._first
+        self._batch.blocks.append(Block(self._block, self._batch.writer.size, self._first, count))
+        self._first = self._kept
+        self._block = -1

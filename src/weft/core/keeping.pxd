@@ -1,0 +1,18 @@
+cimport cython
+
+from weft.core.answers cimport error_frame, ok_frame
+from weft.core.journal cimport Journal
+from weft.core.service cimport Peer, Service
+
+
+@cython.locals(journal=Journal)
+cpdef object keep(Peer peer, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
+
+@cython.locals(journal=Journal)
+cpdef object why_not_kept(Service service)
+
+@cython.locals(journal=Journal)
+cpdef object acknowledge_when_safe(Peer peer, Py_ssize_t at)
+
+@cython.locals(journal=Journal, peer=Peer, ok=bytes)
+cpdef object journal_failed(Service service, str problem)

@@ -1,0 +1,46 @@
+"""Published messages on their way into the journal, and what their publishers are told of it."""
+
+from weft.core.answers import error_frame, ok_frame
+from weft.core.frames import HEADER_BYTES, Flag, Kind
+from weft.core.service import Peer, Service
+from weft.errors import JournalFailed
+
+_REFUSED = (int(Kind.MESSAGE), int(Flag.ANSWER))
+
+
+def keep(peer: Peer, start: int, end: int, count: int) -> None:
+    """Keep so many frames that lie in the arena; hold their publisher if it is too fast."""
+    journal = peer.service.router.journal
+    if journal is not None:
+        journal.take(start, end, count)
+        if journal.is_full():
+            peer.is_held = True
+
+
+def why_not_kept(service: Service) -> JournalFailed | None:
+    """What keeps the journal from being written, if anything does."""
+    journal = service.router.journal
+    return journal.failure() if journal is not None and journal.is_failing else None
+
+
+def acknowledge_when_safe(peer: Peer, at: int) -> None:
+    """Answer the message at an offset of the arena, which was kept last, when it is safe."""
+    journal = peer.service.router.journal
+    if journal is not None:
+        journal.ask(peer, ok_frame(peer.service.arena.data, at))
+
+
+def journal_failed(service: Service, problem: str) -> None:
+    """The journal cannot be written: tell those who wait that their messages may be lost."""
+    journal = service.router.journal
+    if journal is None:
+        return
+    asked = journal.failed(problem)
+    error = journal.failure()
+    for each in asked:
+        peer, ok = each.peer, each.ok
+        subject_end = HEADER_BYTES + ok[6]
+        subject = ok[HEADER_BYTES:subject_end]
+        reply = ok[subject_end : subject_end + ok[7]]
+        service.count_refused(type(error).__name__)
+        peer.owe(error_frame(peer, subject, reply, _REFUSED, error))

@@ -1,0 +1,126 @@
+"""The journal of a running service: its turns fill it, a scribe writes it, and both are told."""
+
+import logging
+import os
+import queue
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+
+from weft.core.journal import Journal
+from weft.core.keeping import journal_failed
+from weft.doors.poll import READING, Poll
+from weft.doors.turn import Turn
+from weft.errors import WeftError
+from weft.gateway.settings import JournalSettings
+from weft.gateway.status import JournalStatus
+from weft.journal.places import Place
+from weft.journal.recovery import owned, recover
+from weft.journal.scribe import Ended, Failed, Recovered, Report, Rules, Safe, Scribe, Written
+
+_log = logging.getLogger(__name__)
+
+FOLDER = "journal"
+
+
+class Journaling:
+    """One service's journal.
+
+    Raises:
+        BadOption: another gateway writes it.
+        OSError: it cannot be read, or its folder not be made.
+    """
+
+    def __init__(self, turn: Turn, poll: Poll, data: Path, settings: JournalSettings) -> None:
+        service = turn.service
+        place = Place(data / FOLDER, service.name, service.gateway)
+        self._service = service
+        self._turn = turn
+        self._poll = poll
+        self._safe = 0
+        self._stack = ExitStack()
+        self._stack.enter_context(owned(place))
+        found = recover(place)
+        for news in found.news:
+            _log.error("journal: %s", news)
+        _log.info("journal: %s, next position %s", place.folder, found.position)
+        self._safe = found.position
+        self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        # Rung by the scribe's thread; a turn answers, however long the loop is kept waiting.
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        rules = Rules(
+            sync=settings.sync,
+            sync_s=settings.sync_s,
+            sync_bytes=settings.sync_bytes,
+            interval_s=settings.interval_s,
+            segment_bytes=settings.segment_bytes,
+            segment_s=settings.segment_s,
+        )
+        self._scribe = Scribe(place, rules, found.position, self._reported)
+        patterns = [pattern.encode() for pattern in settings.patterns]
+        self._journal = Journal(patterns, found.position, service.arena, self._scribe.write)
+        service.router.journal = self._journal
+        poll.watch(self._bell, self, READING)
+        self._scribe.start()
+
+    def status(self) -> JournalStatus:
+        """The journal in numbers."""
+        return JournalStatus(
+            position=self._journal.position,
+            safe=self._safe,
+            missed=self._journal.missed,
+            problem=self._journal.problem,
+        )
+
+    def happened(self, events: int) -> None:  # noqa: ARG002  # the bell only rings
+        """The scribe has news."""
+        os.eventfd_read(self._bell)
+        while not self._reports.empty():
+            self._tell(self._reports.get_nowait())
+
+    def give_up(self, error: WeftError) -> None:
+        """Nothing: the journal has no connection that could end."""
+        _log.error("journal: %s", error)
+
+    def close(self, within_s: float) -> None:
+        """Write what there is, and end; bounded in time."""
+        deadline = monotonic() + within_s
+        self._poll.watch(self._bell, self, 0)
+        self._journal.keep()
+        try:
+            while not self._journal.is_clean():
+                self._tell(self._reports.get(timeout=max(deadline - monotonic(), 0.001)))
+        except queue.Empty:
+            _log.error("journal: what is not written after %s s is lost", within_s)
+        if not self._scribe.end(max(deadline - monotonic(), 0.001)):
+            # Its thread still has the bell and the files; they end with the process.
+            _log.error("journal: the disk did not answer for %s s", within_s)
+            return
+        os.close(self._bell)
+        self._stack.close()
+
+    def _reported(self, report: Report) -> None:
+        self._reports.put(report)
+        os.eventfd_write(self._bell, 1)
+
+    def _tell(self, report: Report) -> None:
+        match report:
+            case Written(batch):
+                self._journal.written(batch)
+            case Safe(position):
+                self._safe = position
+                self._journal.safe_until(position)
+            case Failed(problem):
+                self._fail(problem)
+            case Recovered():
+                _log.warning(
+                    "journal: written again; %s messages were missed", self._journal.missed
+                )
+                self._journal.recovered()
+            case Ended():
+                _log.debug("journal: a segment is complete, up to position %s", self._safe)
+
+    def _fail(self, problem: str) -> None:
+        if problem != self._journal.problem:
+            _log.error("journal: it cannot be written: %s", problem)
+        journal_failed(self._service, problem)

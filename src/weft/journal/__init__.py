@@ -1,0 +1,1 @@
+"""What was said, kept: segments of checksummed blocks, sealed to Parquet."""

@@ -1,0 +1,82 @@
+"""What a journal holds, message by message: the segments of one node, in order of positions.
+
+Where two segments have the same positions, the later one counts: a writer that could not be sure of
+the end of a segment has begun another. An open segment is read as far as it is written.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.core.words import u32_at
+from weft.journal.blocks import Block, Damage, Kind, blocks_in
+from weft.journal.places import Segment, segments_of
+
+
+class Kept(NamedTuple):
+    """A message of a journal: the whole frame, and its position."""
+
+    position: int
+    frame: bytes
+
+
+class Hole(NamedTuple):
+    """Positions that there are no messages for, and why."""
+
+    first: int
+    last: int
+    why: str
+
+
+def history(
+    root: Path, service: str, node: str, first: int | None = None, last: int | None = None
+) -> Iterator[Kept | Hole]:
+    """The messages of one node's journal, and the holes between them.
+
+    From a position on, or from the earliest that there is.
+
+    Raises:
+        OSError: a segment cannot be read.
+    """
+    segments = [each for each in segments_of(root, service, node) if each.state != "sealed"]
+    position = first if first is not None else segments[0].first if segments else 0
+    for number, segment in enumerate(segments):
+        ends = segments[number + 1].first if number + 1 < len(segments) else None
+        if last is not None:
+            ends = min(ends, last + 1) if ends is not None else last + 1
+        if ends is not None and ends <= position:
+            continue
+        for found in _messages(segment, position, ends):
+            yield found
+            position = (found.position if isinstance(found, Kept) else found.last) + 1
+
+
+def _messages(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
+    """The messages of a segment from a position on, up to one that is not in it any more."""
+    if 0 <= segment.last < first:
+        return
+    data = segment.path.read_bytes()
+    expected = first
+    why = f"{segment.path.name} lacks them"
+    for found in blocks_in(data):
+        if isinstance(found, Damage):
+            # The end of an open segment may be on its way: that is no hole yet.
+            why = f"{segment.path.name}: bytes {found.start} … {found.end}: {found.why}"
+        elif found.kind == Kind.FRAMES:
+            if found.first > expected:
+                yield Hole(expected, found.first - 1, why)
+            yield from _frames(data, found, expected, ends)
+            expected = max(expected, found.first + found.frames)
+        if ends is not None and expected >= ends:
+            return
+    if segment.last >= expected:
+        yield Hole(expected, segment.last, why)
+
+
+def _frames(data: bytes, block: Block, first: int, ends: int | None) -> Iterator[Kept]:
+    at = block.body
+    for position in range(block.first, block.first + block.frames):
+        end = at + u32_at(data, at)
+        if position >= first and (ends is None or position < ends):
+            yield Kept(position, data[at:end])
+        at = end

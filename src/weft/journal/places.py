@@ -1,0 +1,116 @@
+"""Where the files of a journal are, and what their names say.
+
+    service=weather/
+        _lock-london                                       whose the open segment is
+        _open-00000000000000004711-london.weft             being written
+        _full-00000000000000000000-00000000000000004710-london.weft
+        _torn-00000000000000004711-london-1763286000.weft  cut off after a crash, kept
+        date=2026-11-16/node=london/00000000000000000000-00000000000000004710-5d2f0b1c.parquet
+
+Readers of Parquet leave out what begins with `_`. Positions are in the names, so that a listing
+tells what there is without a file being opened, and a sealed file's name has its checksum.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+_DIGITS = 20
+_OPEN = re.compile(r"_open-(?P<first>\d{20})-(?P<node>[A-Za-z0-9._-]{1,63})\.weft")
+_FULL = re.compile(r"_full-(?P<first>\d{20})-(?P<last>\d{20})-(?P<node>[A-Za-z0-9._-]{1,63})\.weft")
+_SEALED = re.compile(r"(?P<first>\d{20})-(?P<last>\d{20})-(?P<crc>[0-9a-f]{8})\.parquet")
+_SERVICE = re.compile(r"service=(?P<service>[A-Za-z0-9-][A-Za-z0-9_-]{0,62})")
+_NODE = re.compile(r"node=(?P<node>[A-Za-z0-9._-]{1,63})")
+_DATE = re.compile(r"date=\d{4}-\d{2}-\d{2}")
+
+
+class Segment(NamedTuple):
+    """One file of messages; `last` is -1 while that is not known, `crc` is of a sealed one."""
+
+    path: Path
+    service: str
+    node: str
+    state: str
+    first: int
+    last: int
+    crc: int = 0
+
+
+class Place:
+    """The folder of one service, and the names in it that belong to one node."""
+
+    def __init__(self, root: Path, service: str, node: str) -> None:
+        self.folder = root / f"service={service}"
+        self.service = service
+        self.node = node
+
+    @property
+    def lock(self) -> Path:
+        """The file that is locked by whoever writes."""
+        return self.folder / f"_lock-{self.node}"
+
+    def open(self, first: int) -> Path:
+        """A segment that is being written."""
+        return self.folder / f"_open-{first:0{_DIGITS}}-{self.node}.weft"
+
+    def full(self, first: int, last: int) -> Path:
+        """A segment that is complete."""
+        return self.folder / f"_full-{first:0{_DIGITS}}-{last:0{_DIGITS}}-{self.node}.weft"
+
+    def torn(self, first: int, time_ns: int) -> Path:
+        """What was cut off a segment after a crash."""
+        return self.folder / f"_torn-{first:0{_DIGITS}}-{self.node}-{time_ns}.weft"
+
+    def sealed(self, first: int, last: int, crc: int, time_ns: int) -> Path:
+        """A segment as Parquet; the day is that of its first message."""
+        name = f"{first:0{_DIGITS}}-{last:0{_DIGITS}}-{crc:08x}.parquet"
+        return self.folder / f"date={day_of(time_ns)}" / f"node={self.node}" / name
+
+
+def day_of(time_ns: int) -> str:
+    """The day of a moment, in UTC."""
+    return datetime.fromtimestamp(time_ns // 1_000_000_000, UTC).date().isoformat()
+
+
+def services_in(root: Path) -> list[str]:
+    """The services that have a journal, in order."""
+    if not root.is_dir():
+        return []
+    found = (_SERVICE.fullmatch(path.name) for path in root.iterdir() if path.is_dir())
+    return sorted(match["service"] for match in found if match)
+
+
+def segments_of(root: Path, service: str, node: str | None = None) -> list[Segment]:
+    """The segments of a service, of one node or of all, by node and first position.
+
+    Whatever has another name is not ours, and is left out.
+    """
+    folder = root / f"service={service}"
+    found = list(_segments_in(folder, service)) if folder.is_dir() else []
+    chosen = [each for each in found if node is None or each.node == node]
+    return sorted(chosen, key=lambda each: (each.node, each.first, each.state))
+
+
+def _segments_in(folder: Path, service: str) -> Iterator[Segment]:
+    for path in folder.iterdir():
+        if match := _OPEN.fullmatch(path.name):
+            yield Segment(path, service, match["node"], "open", int(match["first"]), -1)
+        elif match := _FULL.fullmatch(path.name):
+            first, last = int(match["first"]), int(match["last"])
+            yield Segment(path, service, match["node"], "full", first, last)
+        elif _DATE.fullmatch(path.name) and path.is_dir():
+            yield from _sealed_in(path, service)
+
+
+def _sealed_in(folder: Path, service: str) -> Iterator[Segment]:
+    for place in folder.iterdir():
+        node = _NODE.fullmatch(place.name)
+        if node is None or not place.is_dir():
+            continue
+        for path in place.iterdir():
+            if match := _SEALED.fullmatch(path.name):
+                first, last = int(match["first"]), int(match["last"])
+                crc = int(match["crc"], 16)
+                yield Segment(path, service, node["node"], "sealed", first, last, crc)

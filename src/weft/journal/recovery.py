@@ -1,0 +1,118 @@
+"""What a crash left: the end of the journal is found, and what is torn is set aside.
+
+Nothing is thrown away. What follows the last whole block of an open segment is cut off and kept in
+a file of its own; damage before that stays where it is, is told of, and does not keep the journal
+from going on.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import time_ns
+from typing import NamedTuple
+
+from weft.errors import BadOption
+from weft.journal.blocks import Block, Damage, Kind, block_at, blocks_in, end_block
+from weft.journal.places import Place, Segment, segments_of
+from weft.journal.segment import sync_folder
+
+
+class Found(NamedTuple):
+    """What was found: the next position, and what is to be told of it."""
+
+    position: int
+    news: list[str]
+
+
+@contextmanager
+def owned(place: Place) -> Iterator[None]:
+    """Be the only one who writes to a place.
+
+    Raises:
+        BadOption: another gateway does.
+        OSError: the place cannot be made.
+    """
+    place.folder.mkdir(parents=True, exist_ok=True)
+    fd = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BadOption(
+                f"the journal {place.folder} of node {place.node} is being written by another"
+                " gateway: give one of them another name, or other data"
+            ) from error
+        yield
+    finally:
+        os.close(fd)
+
+
+def recover(place: Place) -> Found:
+    """End every segment that was left open, and find where to go on.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    root = place.folder.parent
+    news: list[str] = []
+    for segment in segments_of(root, place.service, place.node):
+        if segment.state == "open":
+            news += _end(place, segment)
+    last = [each.last for each in segments_of(root, place.service, place.node)]
+    return Found(max(last, default=-1) + 1, news)
+
+
+def _end(place: Place, segment: Segment) -> list[str]:
+    data = segment.path.read_bytes()
+    news: list[str] = []
+    end = 0
+    position = segment.first
+    is_ended = False
+    for found in blocks_in(data):
+        if isinstance(found, Block):
+            if found.first > position:
+                news.append(hole(segment.path, position, found.first - 1))
+            position = max(position, found.first + found.frames)
+            end = found.end
+            is_ended = found.kind == Kind.END
+        elif not found.is_tail:
+            news.append(f"{segment.path}: bytes {found.start} … {found.end}: {found.why}")
+        else:
+            news.append(_cut(place, segment, data, found))
+            torn = block_at(data, found.start)
+            if torn is not None:
+                # Somebody may have read them before: their positions are not given to others.
+                position = max(position, torn.first + torn.frames)
+    with segment.path.open("r+b") as file:
+        file.truncate(end)
+        if not is_ended:
+            file.seek(end)
+            file.write(end_block(position))
+        file.flush()
+        os.fdatasync(file.fileno())
+    if position > segment.first:
+        segment.path.rename(place.full(segment.first, position - 1))
+    else:
+        segment.path.unlink()
+    sync_folder(place)
+    return news
+
+
+def _cut(place: Place, segment: Segment, data: bytes, tail: Damage) -> str:
+    """Keep what is torn in a file of its own, before it is cut off."""
+    path = place.torn(segment.first, time_ns())
+    with path.open("xb") as file:
+        file.write(data[tail.start :])
+        file.flush()
+        os.fsync(file.fileno())
+    return (
+        f"{segment.path}: {tail.end - tail.start} bytes after {tail.start} were cut off and are in"
+        f" {path.name}: {tail.why}"
+    )
+
+
+def hole(path: Path, first: int, last: int) -> str:
+    """The news that positions are missing."""
+    return f"{path}: {last - first + 1} messages are missing, positions {first} … {last}"

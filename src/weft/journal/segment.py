@@ -1,0 +1,112 @@
+"""The segment that is being written: a file that only grows, and never holds half of what it says.
+
+Its end counts what was written as a whole. A write that fails is taken back, so that the blocks
+before it stay readable.
+"""
+
+import os
+from time import time_ns
+
+from weft.core.journal import Batch
+from weft.core.messages import Message
+from weft.journal.blocks import about_block, end_block, seal_batch
+from weft.journal.places import Place, day_of
+
+VERSION = 1
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_MODE = 0o640
+
+
+class OpenSegment:
+    """One open segment, from its first position on.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+
+    def __init__(self, place: Place, first: int) -> None:
+        self.first = first
+        self.next = first
+        self.made_ns = time_ns()
+        self.day = day_of(self.made_ns)
+        self.size = 0
+        self.path = place.open(first)
+        self._place = place
+        about = Message(
+            version=VERSION,
+            service=place.service,
+            node=place.node,
+            first=first,
+            made=self.made_ns,
+        )
+        self._fd = os.open(self.path, _FLAGS, _MODE)
+        try:
+            self._write(about_block(about.encode(), first))
+            os.fdatasync(self._fd)
+            sync_folder(place)
+        except OSError:
+            self.abandon()
+            raise
+
+    def append(self, batch: Batch) -> None:
+        """Write a batch.
+
+        Raises:
+            OSError: it was not written, and nothing of it is left in the file.
+        """
+        seal_batch(batch)
+        with memoryview(batch.data) as data, data[: batch.size] as blocks:
+            self._write(blocks)
+        self.next = batch.next_position
+
+    def sync(self) -> None:
+        """Return when everything written is on the disk.
+
+        Raises:
+            OSError: nobody knows what is: the segment must be abandoned.
+        """
+        os.fdatasync(self._fd)
+
+    def finish(self) -> None:
+        """End the segment: nothing follows.
+
+        Raises:
+            OSError: it stays as it is.
+        """
+        self._write(end_block(self.next))
+        os.fdatasync(self._fd)
+        self.abandon()
+        if self.next > self.first:
+            self.path.rename(self._place.full(self.first, self.next - 1))
+        else:
+            self.path.unlink()
+        sync_folder(self._place)
+
+    def abandon(self) -> None:
+        """Close it as it is; whoever recovers the journal finds its end."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def _write(self, data: bytes | memoryview) -> None:
+        view = memoryview(data)
+        done = 0
+        try:
+            while done < len(view):
+                done += os.write(self._fd, view[done:])
+        except OSError:
+            if done:
+                os.ftruncate(self._fd, self.size)
+                os.lseek(self._fd, self.size, os.SEEK_SET)
+            raise
+        self.size += done
+
+
+def sync_folder(place: Place) -> None:
+    """Return when the names in a place are on the disk."""
+    fd = os.open(place.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

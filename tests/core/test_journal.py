@@ -1,0 +1,220 @@
+import pytest
+
+from weft.core.arena import Arena
+from weft.core.frames import Decoder, Kind, encode
+from weft.core.journal import (
+    BLOCK_BYTES,
+    BLOCK_HEADER_BYTES,
+    HELD_MAX_BYTES,
+    Batch,
+    Block,
+    Journal,
+)
+from weft.errors import BadSubject
+
+FRAME = encode(Kind.MESSAGE, b"a.b", b"x" * 65)  # 100 bytes
+
+
+class Asking:
+    """Whoever asked to be told."""
+
+    def __init__(self) -> None:
+        self.told: list[bytes] = []
+
+    def owe(self, frames: bytes) -> None:
+        self.told.append(frames)
+
+
+class Resting:
+    """Whoever is not read from."""
+
+    def __init__(self) -> None:
+        self.resumed = 0
+
+    def resume(self) -> None:
+        self.resumed += 1
+
+
+class Desk:
+    """A journal, and whoever writes it, slowly."""
+
+    def __init__(self, position: int = 0, arena_bytes: int = 1 << 20) -> None:
+        self.arena = Arena(arena_bytes)
+        self.batches: list[Batch] = []
+        self.journal = Journal([b"a.>"], position, self.arena, self.batches.append)
+
+    def turn(self, *frames: bytes) -> None:
+        """One turn of the loop that brings these frames."""
+        for frame in frames:
+            self.take(frame)
+        self.end_turn()
+
+    def take(self, frame: bytes) -> None:
+        start = self.arena.put(frame)
+        self.journal.take(start, start + len(frame), 1)
+
+    def end_turn(self) -> None:
+        self.journal.keep()
+        for outbox in self.arena.waiting:
+            outbox.settle(0)
+        self.arena.reset()
+
+
+def frames_in(batch: Batch) -> list[bytes]:
+    decoder = Decoder()
+    for block in batch.blocks:
+        decoder.feed(bytes(batch.data[block.start + BLOCK_HEADER_BYTES : block.end]))
+    return list(iter(decoder.next_frame, None))
+
+
+def test_what_is_wanted_is_said_by_patterns() -> None:
+    journal = Desk().journal
+    assert journal.wants(b"a.b.c")
+    assert not journal.wants(b"b.a")
+
+
+def test_a_pattern_must_be_legal() -> None:
+    with pytest.raises(BadSubject, match=r"a\.\.b"):
+        Journal([b"a..b"], 0, Arena(), print)
+
+
+def test_a_turn_without_messages_writes_nothing() -> None:
+    desk = Desk()
+    desk.turn()
+    assert desk.batches == []
+
+
+def test_messages_of_a_turn_are_one_block_with_room_for_its_header() -> None:
+    desk = Desk(position=7)
+    other = encode(Kind.MESSAGE, b"a.c")
+    desk.turn(FRAME, other)
+    (batch,) = desk.batches
+    size = BLOCK_HEADER_BYTES + len(FRAME) + len(other)
+    assert batch.blocks == [Block(0, size, 7, 2)]
+    assert (batch.size, batch.next_position) == (size, 9)
+    assert frames_in(batch) == [FRAME, other]
+    assert desk.journal.position == 9
+
+
+def test_frames_that_lie_apart_are_kept_in_order() -> None:
+    desk = Desk()
+    for number in range(3):
+        desk.arena.put(b"not for the journal")
+        desk.take(encode(Kind.MESSAGE, b"a.b", bytes([number])))
+    desk.end_turn()
+    assert frames_in(desk.batches[0]) == [
+        encode(Kind.MESSAGE, b"a.b", bytes([number])) for number in range(3)
+    ]
+
+
+def test_what_comes_while_a_batch_is_written_is_the_next_batch() -> None:
+    desk = Desk()
+    desk.turn(FRAME)
+    desk.turn(FRAME, FRAME)
+    desk.turn(FRAME)
+    assert len(desk.batches) == 1
+    desk.journal.written(desk.batches.pop())
+    assert [each.frames for each in desk.batches[0].blocks] == [3]
+    assert desk.batches[0].blocks[0].first == 1
+    desk.journal.written(desk.batches.pop())
+    assert desk.batches == []
+    desk.turn(FRAME)
+    assert desk.batches[0].blocks[0].first == 4
+
+
+def test_what_a_turn_has_taken_but_not_kept_is_not_in_a_batch_that_ends_meanwhile() -> None:
+    desk = Desk()
+    desk.turn(FRAME)
+    desk.turn(FRAME)
+    desk.take(FRAME)
+    desk.journal.written(desk.batches.pop())
+    assert [(each.first, each.frames) for each in desk.batches[0].blocks] == [(1, 1)]
+    desk.end_turn()
+    desk.journal.written(desk.batches.pop())
+    assert [(each.first, each.frames) for each in desk.batches[0].blocks] == [(2, 1)]
+
+
+def test_it_is_clean_when_everything_is_written() -> None:
+    desk = Desk()
+    assert desk.journal.is_clean()
+    desk.take(FRAME)
+    assert not desk.journal.is_clean()
+    desk.end_turn()
+    assert not desk.journal.is_clean()
+    desk.journal.written(desk.batches.pop())
+    assert desk.journal.is_clean()
+
+
+def test_a_large_batch_has_several_blocks() -> None:
+    desk = Desk()
+    desk.turn(FRAME)
+    for _ in range(3):
+        desk.turn(*[FRAME] * (BLOCK_BYTES // len(FRAME) + 1))
+    desk.journal.written(desk.batches.pop())
+    (batch,) = desk.batches
+    per_block = BLOCK_BYTES // len(FRAME) + 1
+    assert [(each.first, each.frames) for each in batch.blocks] == [
+        (1 + number * per_block, per_block) for number in range(3)
+    ]
+    assert len(frames_in(batch)) == 3 * per_block
+
+
+def test_a_publisher_is_held_while_too_much_waits() -> None:
+    desk = Desk(arena_bytes=4 << 20)
+    desk.turn(FRAME)
+    resting = Resting()
+    while not desk.journal.is_full():
+        desk.turn(*[FRAME] * 20_000)
+    desk.journal.hold(resting)
+    desk.turn(FRAME)
+    assert resting.resumed == 0
+    desk.journal.written(desk.batches.pop())
+    assert resting.resumed == 1
+    assert not desk.journal.is_full()
+    assert desk.batches[0].size > HELD_MAX_BYTES
+
+
+def test_whoever_asked_is_told_when_its_message_is_safe() -> None:
+    desk = Desk()
+    first, second = Asking(), Asking()
+    desk.take(FRAME)
+    desk.journal.ask(first, b"ok 0")
+    desk.take(FRAME)
+    desk.journal.ask(second, b"ok 1")
+    desk.end_turn()
+    desk.journal.safe_until(0)
+    assert (first.told, second.told) == ([], [])
+    desk.journal.safe_until(1)
+    assert (first.told, second.told) == ([b"ok 0"], [])
+    desk.journal.safe_until(2)
+    assert (first.told, second.told) == ([b"ok 0"], [b"ok 1"])
+
+
+def test_while_it_fails_messages_are_missed_and_whoever_waits_is_told() -> None:
+    desk = Desk()
+    asking = Asking()
+    desk.take(FRAME)
+    desk.journal.ask(asking, b"ok")
+    desk.end_turn()
+    (asked,) = desk.journal.failed("no space left")
+    assert (asked.position, asked.peer, asked.ok, asking.told) == (0, asking, b"ok", [])
+    assert str(desk.journal.failure()) == "the journal cannot be written: no space left"
+    desk.turn(FRAME, FRAME)
+    assert (desk.journal.missed, desk.journal.position) == (2, 1)
+    desk.journal.recovered()
+    desk.journal.written(desk.batches.pop())
+    desk.turn(FRAME)
+    assert (desk.journal.missed, desk.journal.position) == (2, 2)
+    assert desk.batches[0].blocks[0].first == 1
+    assert desk.journal.problem == ""
+
+
+def test_what_was_taken_before_it_failed_is_still_kept() -> None:
+    desk = Desk()
+    desk.turn(FRAME)
+    desk.take(FRAME)
+    desk.journal.failed("broken")
+    desk.end_turn()
+    desk.journal.recovered()
+    desk.journal.written(desk.batches.pop())
+    assert [(each.first, each.frames) for each in desk.batches[0].blocks] == [(1, 1)]

@@ -1,0 +1,117 @@
+from tests.core.talk import ANSWER, NOT_BACK, House, bodies, errors, kinds, message, request
+from tests.core.test_journal import frames_in
+
+from weft.core.frames import Kind, parse
+from weft.core.journal import HELD_MAX_BYTES, Batch, Journal
+from weft.core.keeping import acknowledge_when_safe, journal_failed, keep, why_not_kept
+from weft.core.watch import sweep
+
+
+class Library(House):
+    """A service with a journal of `a.>`, whose batches are written when a test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[Batch] = []
+        self.journal = Journal([b"a.>"], 0, self.arena, self.batches.append)
+        self.service.router.journal = self.journal
+
+    def write(self) -> None:
+        batch = self.batches.pop(0)
+        position = batch.next_position
+        self.journal.written(batch)
+        self.journal.safe_until(position)
+        self.flush()
+
+
+def test_published_messages_are_kept_as_they_were_stamped() -> None:
+    house = Library()
+    reader, sender = house.guest(b"", b">"), house.guest()
+    sender.say(message(b"a.b", b"1"), message(b"a.b", b"2"), message(b"c", b"3"))
+    (batch,) = house.batches
+    kept = [parse(frame) for frame in frames_in(batch)]
+    assert kept == reader.heard()[:2]
+    assert [frame.sequence for frame in kept] == [1, 2]
+
+
+def test_nobody_else_has_to_listen() -> None:
+    house = Library()
+    house.guest().say(message(b"a.b", flags=NOT_BACK))
+    assert len(frames_in(house.batches[0])) == 1
+    assert house.service.deliveries == 0
+
+
+def test_an_acknowledgement_comes_when_the_message_is_safe() -> None:
+    house = Library()
+    sender = house.guest()
+    assert sender.say(message(b"a.b", flags=ANSWER)) == []
+    house.write()
+    (ok,) = sender.heard()
+    assert (ok.kind, ok.subject, ok.sequence) == (Kind.OK, b"a.b", 1)
+
+
+def test_what_is_not_kept_is_acknowledged_at_once() -> None:
+    house = Library()
+    assert kinds(house.guest().say(message(b"c", flags=ANSWER))) == [Kind.OK]
+    assert house.batches == []
+
+
+def test_a_request_is_not_kept() -> None:
+    house = Library()
+    house.guest(b"", b"a.b")
+    sender = house.guest()
+    assert kinds(sender.say(request(sender, b"a.b", flags=ANSWER))) == [Kind.OK]
+    assert house.batches == []
+
+
+def test_whoever_left_is_not_told() -> None:
+    house = Library()
+    sender = house.guest()
+    sender.say(message(b"a.b", flags=ANSWER))
+    sender.peer.end(None)
+    house.write()
+    assert sender.heard() == []
+
+
+def test_while_the_journal_fails_messages_are_delivered_and_not_acknowledged() -> None:
+    house = Library()
+    reader, sender = house.guest(b"", b"a.>"), house.guest()
+    sender.say(message(b"a.b", b"before", flags=ANSWER))
+    journal_failed(house.service, "no space left")
+    house.flush()
+    (error,) = sender.heard()
+    assert (error.subject, errors([error])) == (b"a.b", ["JournalFailed"])
+    refused = sender.say(message(b"a.b", b"refused", flags=ANSWER), message(b"a.b", b"live"))
+    assert errors(refused) == ["JournalFailed"]
+    assert bodies(reader.heard()) == [b"before", b"live"]
+    assert house.journal.missed == 1
+    assert house.service.refused == {"JournalFailed": 2}
+    house.journal.recovered()
+    sender.say(message(b"a.b", b"after", flags=ANSWER))
+    house.write()
+    house.write()
+    assert kinds(sender.heard()) == [Kind.OK]
+
+
+def test_a_publisher_that_is_too_fast_is_held_and_not_taken_for_silent() -> None:
+    house = Library()
+    sender = house.guest()
+    body = bytes(1 << 20)
+    for _ in range(HELD_MAX_BYTES // len(body) + 2):
+        assert not sender.peer.is_held
+        sender.say(message(b"a.b", body))
+    assert sender.peer.is_held
+    house.wait(1000)
+    sweep(house.service)
+    house.flush()
+    assert sender.heard() == []
+
+
+def test_without_a_journal_there_is_nothing_to_do() -> None:
+    house = House()
+    sender = house.guest()
+    assert why_not_kept(house.service) is None
+    keep(sender.peer, 0, 0, 0)
+    acknowledge_when_safe(sender.peer, 0)
+    journal_failed(house.service, "nothing")
+    assert sender.say() == []

@@ -1,0 +1,60 @@
+"""Batches, segments and whole journals for tests, made with the real thing."""
+
+from pathlib import Path
+
+from weft.core.arena import Arena
+from weft.core.frames import Flag, Kind, Stamp, encode, stamp_frame
+from weft.core.journal import Batch, Journal
+from weft.journal.places import Place
+from weft.journal.segment import OpenSegment
+
+ORIGIN = 0xABCD
+
+
+def message(number: int, subject: bytes = b"sensors.a", body: bytes = b"") -> bytes:
+    """A stamped frame whose sequence is a number."""
+    frame = bytearray(encode(Kind.MESSAGE, subject, body or b"body %d" % number, b"", Flag.BARE))
+    stamp = Stamp(ORIGIN, publisher=3, sequence=number, time_ns=1_700_000_000_000_000_000 + number)
+    stamp_frame(frame, 0, stamp)
+    return bytes(frame)
+
+
+def batch_of(frames: list[bytes], first: int, per_block: int = 0) -> Batch:
+    """A batch of frames, so many in a block."""
+    arena = Arena()
+    batches: list[Batch] = []
+    journal = Journal([b">"], first, arena, batches.append)
+    size = per_block or len(frames)
+    made = Batch()
+    for at in range(0, len(frames), size):
+        for frame in frames[at : at + size]:
+            start = arena.put(frame)
+            journal.take(start, start + len(frame), 1)
+        journal.keep()
+        for outbox in arena.waiting:
+            outbox.settle(0)
+        arena.reset()
+        batch = batches.pop()
+        offset = made.writer.reserve(batch.size)
+        made.data[offset : offset + batch.size] = batch.data[: batch.size]
+        made.blocks.extend(
+            each._replace(start=each.start + offset, end=each.end + offset) for each in batch.blocks
+        )
+        journal.written(batch)
+    return made
+
+
+def place_in(folder: Path, service: str = "weather", node: str = "london") -> Place:
+    """A place that is there."""
+    place = Place(folder, service, node)
+    place.folder.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def written(place: Place, count: int, first: int = 0, per_block: int = 10) -> OpenSegment:
+    """An open segment of so many messages."""
+    segment = OpenSegment(place, first)
+    frames = [message(first + number) for number in range(count)]
+    if frames:
+        segment.append(batch_of(frames, first, per_block))
+    return segment

@@ -1,0 +1,93 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.journal.desk import batch_of, message
+
+from weft.core.journal import BLOCK_HEADER_BYTES
+from weft.journal.blocks import (
+    Block,
+    Damage,
+    Damaged,
+    Kind,
+    about_block,
+    block_at,
+    blocks_in,
+    check,
+    end_block,
+    seal_batch,
+)
+
+
+def sealed(count: int = 30, per_block: int = 10) -> bytes:
+    batch = batch_of([message(number) for number in range(count)], 0, per_block)
+    seal_batch(batch)
+    return bytes(batch.data[: batch.size])
+
+
+DATA = about_block(b"about", 0) + sealed() + end_block(30)
+STARTS = [found.start for found in blocks_in(DATA)]
+
+
+def test_blocks_are_found_one_after_the_other() -> None:
+    found = [check(each, "it") for each in blocks_in(DATA)]
+    assert [(each.kind, each.frames, each.first) for each in found] == [
+        (Kind.ABOUT, 0, 0),
+        (Kind.FRAMES, 10, 0),
+        (Kind.FRAMES, 10, 10),
+        (Kind.FRAMES, 10, 20),
+        (Kind.END, 0, 30),
+    ]
+    assert DATA[found[0].body : found[0].end] == b"about"
+    assert DATA[found[1].body : found[1].end] == b"".join(message(n) for n in range(10))
+    assert [each.start for each in found[1:]] == [each.end for each in found[:-1]]
+
+
+def test_they_can_be_read_from_one_on() -> None:
+    assert [each.start for each in blocks_in(DATA, STARTS[2])] == STARTS[2:]
+
+
+def test_a_memoryview_does_as_well() -> None:
+    assert list(blocks_in(memoryview(DATA))) == list(blocks_in(DATA))
+
+
+@given(st.integers(0, 8 * len(DATA) - 1))
+def test_every_flipped_bit_is_found_and_costs_one_block(bit: int) -> None:
+    data = bytearray(DATA)
+    data[bit // 8] ^= 1 << bit % 8
+    found = list(blocks_in(bytes(data)))
+    damages = [each for each in found if isinstance(each, Damage)]
+    assert len(damages) == 1
+    start = max(each for each in STARTS if each <= bit // 8)
+    assert damages[0].start == start
+    assert damages[0].is_tail == (start == STARTS[-1])
+    assert len(found) == len(STARTS)
+
+
+@given(st.integers(1, len(DATA) - 1))
+def test_a_torn_end_is_found_wherever_it_is(size: int) -> None:
+    found = list(blocks_in(DATA[:size]))
+    whole = [each for each in found if isinstance(each, Block)]
+    end = whole[-1].end if whole else 0
+    assert whole == list(blocks_in(DATA))[: len(whole)]
+    if end < size:
+        torn = found[-1]
+        assert isinstance(torn, Damage)
+        assert (torn.start, torn.end, torn.is_tail) == (end, size, True)
+
+
+def test_zeros_where_blocks_should_be_are_damage() -> None:
+    found = list(blocks_in(DATA + bytes(5000)))
+    assert isinstance(found[-1], Damage)
+    assert (found[-1].start, found[-1].end) == (len(DATA), len(DATA) + 5000)
+
+
+def test_a_header_alone_tells_of_a_body_that_is_not_there() -> None:
+    block = block_at(DATA[: STARTS[1] + BLOCK_HEADER_BYTES], STARTS[1])
+    assert block is not None
+    assert (block.first, block.frames) == (0, 10)
+    assert block_at(DATA, STARTS[1] + 1) is None
+
+
+def test_reading_on_over_damage_is_refused() -> None:
+    with pytest.raises(Damaged, match=r"some.weft: bytes 3 … 9: torn"):
+        check(Damage(3, 9, "torn", True), "some.weft")

@@ -1,0 +1,138 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.journal.desk import place_in, written
+
+from weft.errors import BadOption
+from weft.journal.blocks import Block, Kind, blocks_in
+from weft.journal.places import Place, segments_of
+from weft.journal.recovery import Found, owned, recover
+from weft.journal.verify import check_segment
+
+
+def crashed(place: Place, count: int, first: int = 0) -> Path:
+    """A segment whose writer is gone."""
+    segment = written(place, count, first)
+    segment.abandon()
+    return segment.path
+
+
+def test_an_empty_place_begins_at_0(tmp_path: Path) -> None:
+    assert recover(place_in(tmp_path)) == Found(0, [])
+
+
+def test_it_goes_on_after_the_last_message(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    crashed(place, 25)
+    assert recover(place) == Found(25, [])
+    assert recover(place) == Found(25, [])
+    (segment,) = segments_of(tmp_path, "weather")
+    assert (segment.state, segment.first, segment.last) == ("full", 0, 24)
+    assert check_segment(segment).faults == []
+
+
+def test_segments_of_other_nodes_are_left_alone(tmp_path: Path) -> None:
+    path = crashed(place_in(tmp_path, node="paris"), 5)
+    assert recover(place_in(tmp_path)) == Found(0, [])
+    assert path.exists()
+
+
+def test_a_segment_without_messages_is_removed(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    crashed(place, 0, first=7)
+    assert recover(place) == Found(0, [])
+    assert segments_of(tmp_path, "weather") == []
+
+
+def test_a_torn_end_is_cut_off_and_kept(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    path = crashed(place, 25)
+    whole = path.read_bytes()
+    blocks = [each for each in blocks_in(whole) if isinstance(each, Block)]
+    os.truncate(path, blocks[-1].end - 3)
+    found = recover(place)
+    # Its header tells which positions were in it: nobody else gets them.
+    assert found.position == 25
+    (news,) = found.news
+    assert f"bytes after {blocks[-1].start} were cut off" in news
+    (torn,) = place.folder.glob("_torn-*")
+    assert torn.read_bytes() == whole[blocks[-1].start : blocks[-1].end - 3]
+    (segment,) = segments_of(tmp_path, "weather")
+    assert segment.last == 24
+    assert [(each.first, each.last) for each in check_segment(segment).faults] == [(20, 24)]
+
+
+@given(st.data())
+def test_wherever_it_is_cut_what_is_whole_stays(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    root = tmp_path_factory.mktemp("journal")
+    place = place_in(root)
+    path = crashed(place, 25)
+    before = path.read_bytes()
+    size = data.draw(st.integers(0, len(before)))
+    os.truncate(path, size)
+    whole = [each for each in blocks_in(before) if isinstance(each, Block) and each.end <= size]
+    kept = sum(each.frames for each in whole)
+    found = recover(place)
+    assert found.position >= kept
+    assert recover(place) == Found(found.position, [])
+    messages = sum(check_segment(each).messages for each in segments_of(root, "weather"))
+    assert messages == kept
+    torn = b"".join(each.read_bytes() for each in place.folder.glob("_torn-*"))
+    assert before.startswith(before[: size - len(torn)] + torn)
+
+
+def test_damage_in_the_middle_is_told_and_does_not_stop_it(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    path = crashed(place, 40)
+    data = bytearray(path.read_bytes())
+    block = [each for each in blocks_in(bytes(data)) if isinstance(each, Block)][2]
+    data[block.body] ^= 1
+    path.write_bytes(data)
+    found = recover(place)
+    assert found.position == 40
+    assert [f"bytes {block.start} … {block.end}" in found.news[0]] == [True]
+    assert "10 messages are missing, positions 10 … 19" in found.news[1]
+    (segment,) = segments_of(tmp_path, "weather")
+    assert segment.path.read_bytes()[: len(data)] == data
+
+
+def test_a_segment_that_was_ended_but_not_renamed_is(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    segment = written(place, 5)
+    segment.finish()
+    full = place.full(0, 4)
+    full.rename(place.open(0))
+    assert recover(place) == Found(5, [])
+    kinds = [each.kind for each in blocks_in(full.read_bytes()) if isinstance(each, Block)]
+    assert kinds == [Kind.ABOUT, Kind.FRAMES, Kind.END]
+
+
+def test_only_one_writes_to_a_place(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    script = (
+        "import pathlib, sys; from weft.journal.places import Place;"
+        "from weft.journal.recovery import owned\n"
+        "with owned(Place(pathlib.Path(sys.argv[1]), 'weather', 'london')): pass"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    with owned(place):
+        assert "BadOption: the journal" in errors_of(command)
+        with pytest.raises(BadOption, match="being written by another gateway"), owned(place):
+            pass
+        with owned(place_in(tmp_path, node="paris")):
+            pass
+    assert errors_of(command) == ""
+
+
+def errors_of(command: list[str]) -> str:
+    ended = subprocess.run(  # noqa: S603  # ours
+        command, capture_output=True, check=False, text=True, timeout=30
+    )
+    return ended.stderr

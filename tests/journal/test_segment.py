@@ -1,0 +1,80 @@
+import os
+from pathlib import Path
+
+import pytest
+from tests.journal.desk import batch_of, message, place_in, written
+
+from weft.core.messages import Message
+from weft.journal.blocks import Block, Kind, blocks_in
+from weft.journal.places import segments_of
+from weft.journal.segment import OpenSegment
+
+
+def test_a_segment_begins_with_what_it_is(tmp_path: Path) -> None:
+    segment = OpenSegment(place_in(tmp_path), 7)
+    data = segment.path.read_bytes()
+    (block,) = blocks_in(data)
+    assert isinstance(block, Block)
+    about = Message.from_body(data[block.body : block.end])
+    assert (block.kind, block.first) == (Kind.ABOUT, 7)
+    assert [about["service"], about["node"], about["first"]] == ["weather", "london", 7]
+    segment.abandon()
+
+
+def test_batches_follow_one_another(tmp_path: Path) -> None:
+    segment = written(place_in(tmp_path), 10)
+    segment.append(batch_of([message(10), message(11)], 10))
+    segment.sync()
+    assert (segment.next, segment.size) == (12, segment.path.stat().st_size)
+    segment.finish()
+    (found,) = segments_of(tmp_path, "weather")
+    assert (found.state, found.first, found.last) == ("full", 0, 11)
+    segment.abandon()
+
+
+def test_one_that_got_no_messages_leaves_nothing(tmp_path: Path) -> None:
+    written(place_in(tmp_path), 0).finish()
+    assert segments_of(tmp_path, "weather") == []
+
+
+def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    segment = written(place_in(tmp_path), 10)
+    before = segment.path.read_bytes()
+    write = os.write
+    sizes = iter([100])
+
+    def little(fd: int, data: memoryview) -> int:
+        for size in sizes:
+            return write(fd, data[:size])
+        return full_disk(fd, data)
+
+    monkeypatch.setattr(os, "write", little)
+    with pytest.raises(OSError, match="No space"):
+        segment.append(batch_of([message(10)] * 10, 10))
+    monkeypatch.undo()
+    assert segment.path.read_bytes() == before
+    assert segment.next == 10
+    segment.append(batch_of([message(10)], 10))
+    kinds = [each.kind for each in blocks_in(segment.path.read_bytes()) if isinstance(each, Block)]
+    assert kinds == [Kind.ABOUT, Kind.FRAMES, Kind.FRAMES]
+
+
+def full_disk(_fd: int, _data: memoryview) -> int:
+    raise OSError(28, "No space left on device")
+
+
+def test_an_old_one_is_never_overwritten(tmp_path: Path) -> None:
+    segment = written(place_in(tmp_path), 10)
+    segment.abandon()
+    with pytest.raises(FileExistsError):
+        OpenSegment(place_in(tmp_path), 0)
+
+
+def test_one_that_cannot_begin_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = place_in(tmp_path)
+    before = set(Path("/proc/self/fd").iterdir())
+    monkeypatch.setattr(os, "write", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        OpenSegment(place, 0)
+    monkeypatch.undo()
+    assert set(Path("/proc/self/fd").iterdir()) == before

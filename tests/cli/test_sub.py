@@ -5,10 +5,14 @@ import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from pathlib import Path
 
 import pytest
+from tests.attacks.gateway_process import GatewayProcess
 
 import weft
+from weft.cli.sub import beginning_from
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., AbstractAsyncContextManager[asyncio.subprocess.Process]]
@@ -181,3 +185,33 @@ def test_a_policy_that_does_not_exist_is_refused(run_here: Run) -> None:
     done = run_here("sub", "a", "--policy", "perhaps")
     assert done.returncode == 2
     assert "'perhaps' is not one of" in done.stderr
+
+
+def test_what_was_kept_is_shown_first(run_here: Run, tmp_path: Path) -> None:
+    settings = {"data": str(tmp_path), "journal.patterns": ["a.>"]}
+    with GatewayProcess(tmp_path, settings) as gateway:
+        with weft.Connection(gateway.address) as connection:
+            for number in range(5):
+                connection.publish("a.b", {"n": number}, acknowledge=True)
+        target = ("--gateway", gateway.address)
+        for since, shown in (("0", 5), ("3", 2), ("1h", 5), ("2001-01-01T00:00Z", 5)):
+            ended = run_here("sub", "a.>", "--since", since, "--count", str(shown), *target)
+            assert ended.returncode == 0
+            lines = ended.stdout.splitlines()
+            assert [line.split()[-1] for line in lines] == [f"n={n}" for n in range(5 - shown, 5)]
+
+
+@pytest.mark.usefixtures("gateway")
+@pytest.mark.parametrize("since", ["yesterday", "-5", "5"])
+def test_a_time_that_cannot_be_is_refused(run_here: Run, since: str) -> None:
+    # There is no journal, so even a position that could be is refused, by the gateway.
+    ended = run_here("sub", "a", "--since", since)
+    assert ended.returncode != 0
+    assert ("keeps no journal" if since == "5" else f"since {since!r}") in ended.stderr
+
+
+def test_a_moment_without_a_time_zone_is_of_this_machine() -> None:
+    moment = beginning_from("2026-11-16T09:30")
+    assert isinstance(moment, datetime)
+    assert moment.tzinfo is not None
+    assert (moment.hour, moment.minute) == (9, 30)

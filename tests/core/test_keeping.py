@@ -1,10 +1,24 @@
-from tests.core.talk import ANSWER, NOT_BACK, House, bodies, errors, kinds, message, request
+from tests.core.talk import (
+    ANSWER,
+    NOT_BACK,
+    REQUEST,
+    House,
+    ask,
+    bodies,
+    errors,
+    kinds,
+    message,
+    request,
+)
 from tests.core.test_journal import frames_in
 
-from weft.core.frames import Kind, parse
+from weft.core.frames import Kind, encode, parse
 from weft.core.journal import HELD_MAX_BYTES, Batch, Journal
 from weft.core.keeping import acknowledge_when_safe, journal_failed, keep, why_not_kept
+from weft.core.messages import Message
+from weft.core.service import Peer
 from weft.core.watch import sweep
+from weft.errors import BadOption, WeftError
 
 
 class Library(House):
@@ -105,6 +119,31 @@ def test_a_publisher_that_is_too_fast_is_held_and_not_taken_for_silent() -> None
     sweep(house.service)
     house.flush()
     assert sender.heard() == []
+
+
+def test_questions_about_it_go_to_whoever_reads_it() -> None:
+    house = Library()
+    guest = house.guest()
+    assert ask(guest, "history", position=0)["name"] == "NotKnown"
+    asked: list[tuple[Peer, bytes, Message]] = []
+
+    def answer(peer: Peer, reply: bytes, request: Message) -> WeftError | None:
+        asked.append((peer, reply, request))
+        return BadOption("no") if request["position"] < 0 else None
+
+    house.journal.answer = answer
+    assert ask(guest, "history", position=-1)["name"] == "BadOption"
+    question = encode(Kind.MESSAGE, b"_WEFT.ask.history", Message(position=7).encode())
+    assert errors(guest.say(question)) == ["Reserved"]
+    body = Message(position=7).encode()
+    reply = guest.inbox + b"page"
+    assert guest.say(encode(Kind.MESSAGE, b"_WEFT.ask.history", body, reply, REQUEST)) == []
+    peer, where, request_ = asked[-1]
+    assert (peer, where, request_["position"]) == (guest.peer, reply, 7)
+
+
+def test_a_service_without_a_journal_says_so() -> None:
+    assert "keeps no journal" in ask(House().guest(), "history", position=0)["text"]
 
 
 def test_without_a_journal_there_is_nothing_to_do() -> None:

@@ -1,6 +1,7 @@
 """`weft sub`: show the messages of one or more patterns as they come."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, get_args
 
 import click
@@ -10,7 +11,7 @@ from weft.cli import output
 from weft.cli.help_text import examples
 from weft.cli.shown import body_text, clock, message_json, printable
 from weft.cli.target import Target, target_options
-from weft.client.options import Policy
+from weft.client.options import Policy, Since
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,14 @@ class Manner:
     count: int | None
     group: str
     policy: Policy
+    since: Since | None
 
 
 @click.command(
     epilog=examples(
         "weft sub 'sensors.>' 'orders.*'",
         "weft sub --json 'sensors.*.temp' | jq .message.value",
+        "weft sub 'orders.>' --since 5m",
     )
 )
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
@@ -39,6 +42,12 @@ class Manner:
     default="cut",
     show_default=True,
     help="What gives way if this reader is too slow: the connection, or messages.",
+)
+@click.option(
+    "--since",
+    metavar="WHEN",
+    callback=lambda _context, _option, text: None if text is None else beginning_from(text),
+    help="First what the journal has: since '5m' ago, a position, or 2026-11-16T09:30Z.",
 )
 @target_options
 def sub(target: Target, patterns: tuple[str, ...], **options: Any) -> None:
@@ -55,6 +64,7 @@ def sub(target: Target, patterns: tuple[str, ...], **options: Any) -> None:
             group=manner.group,
             policy=manner.policy,
             listen_only=not manner.group,
+            since=manner.since,
         ) as subscription,
     ):
         output.news(f"listening to {', '.join(patterns)} at {target.gateway}")
@@ -62,6 +72,17 @@ def sub(target: Target, patterns: tuple[str, ...], **options: Any) -> None:
             show(message.message, is_json=target.is_json)
             if number == manner.count:
                 break
+
+
+def beginning_from(text: str) -> Since:
+    """Where history is to begin, as people write it."""
+    if text.isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return moment if moment.tzinfo is not None else moment.astimezone()
 
 
 def show(message: Message, *, is_json: bool) -> None:

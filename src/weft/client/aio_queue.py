@@ -41,6 +41,11 @@ class AsyncQueue:
         self._done = 0
         self._done_bytes = 0
 
+    @property
+    def intake(self) -> Intake:
+        """What bounds it."""
+        return self._intake
+
     def put(self, frames: list[bytes]) -> None:
         """Messages came."""
         if self.is_ended:

@@ -13,6 +13,7 @@ from weft.client.interests import Listening
 from weft.client.loops import Loop, Loops
 from weft.client.options import Wish
 from weft.client.received import AsyncPublisher, AsyncReceived, async_received
+from weft.client.replay import Replay
 from weft.errors import NotOpen, TimedOut, UsageError
 
 # How long a handler that is told to stop may take to do so.
@@ -53,9 +54,15 @@ class AsyncSubscription:
         self._handler = handler
         self._queue = AsyncQueue(home.engine.reading, wish, self._start)
         self._task: asyncio.Task[None] | None = None
+        self._replaying: asyncio.Task[None] | None = None
         try:
-            self._listening = Listening(patterns, wish, self._queue)
-            home.engine.listen(self._listening)
+            if wish.since is None:
+                self._listening = Listening(patterns, wish, self._queue)
+                home.engine.listen(self._listening)
+            else:
+                replay = Replay(self._queue, wish.since)
+                self._listening = Listening(patterns, wish, replay)
+                self._replaying = home.own(replay.run(self._listening, home.engine, home.calls))
         except BaseException:
             self._queue.clear()
             raise
@@ -100,7 +107,7 @@ class AsyncSubscription:
         """Hear nothing more; what was not taken yet is thrown away."""
         self._home.engine.unlisten(self._listening)
         self._queue.clear()
-        await stop(() if self._task is None else {self._task})
+        await stop(task for task in (self._task, self._replaying) if task is not None)
 
     def __aiter__(self) -> AsyncIterator[AsyncReceived]:
         self._check_iterable()

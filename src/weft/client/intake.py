@@ -48,6 +48,11 @@ class Intake:
         self._when_empty: tuple[Callable[[], object], ...] = ()
 
     @property
+    def limit_bytes(self) -> int:
+        """How much may be held."""
+        return self._limit
+
+    @property
     def held_bytes(self) -> int:
         """What arrived and was not taken."""
         return self._arrived - self._taken

@@ -7,6 +7,7 @@ import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from weft.client.status import Gap, Logger, StatusCallback
@@ -19,6 +20,12 @@ Policy = Literal["cut", "drop_new", "drop_old", "latest"]
 _SERVICE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,62}")
 
 _Value = TypeVar("_Value")
+
+
+Since = int | str | datetime
+
+_AGO = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)")
+_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class ConnectOptions(TypedDict, total=False):
@@ -98,6 +105,7 @@ class SubscribeOptions(TypedDict, total=False):
     listen_only: bool
     queue_bytes: int
     on_gap: Callable[[Gap], object] | None
+    since: Since | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +121,8 @@ class Wish:
     # 0: as much as the connection's option says.
     queue_bytes: int = 0
     on_gap: Callable[[Gap], object] | None = None
+    # First what the journal has: from a position on, a moment, or some time ago, such as "5m".
+    since: Since | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be.
@@ -123,6 +133,10 @@ class Wish:
         _check_choice("policy", self.policy, get_args(Policy))
         if self.queue_bytes:
             _check_positive("queue_bytes", self.queue_bytes)
+        if self.since is not None:
+            beginning(self.since)
+            if self.group:
+                raise BadOption("a member of a group has no history: since and group exclude")
 
 
 class GatherOptions(TypedDict, total=False):
@@ -169,6 +183,28 @@ def made(kind: type[_Value], given: Mapping[str, Any]) -> _Value:
             hint = f"; did you mean {nearest[0]!r}?" if nearest else f", only {', '.join(known)}"
             raise BadOption(f"there is no option {name!r}{hint}")
     return kind(**given)
+
+
+def beginning(since: Since) -> dict[str, Any]:
+    """Where history begins, as the gateway is asked for it.
+
+    Raises:
+        BadOption: it says nothing of the kind.
+    """
+    if isinstance(since, datetime):
+        if since.tzinfo is None:
+            raise BadOption(f"since {since} has no time zone")
+        return {"time": since}
+    if isinstance(since, int) and not isinstance(since, bool):
+        if since < 0:
+            raise BadOption(f"since {since} is no position: those begin at 0")
+        return {"position": since}
+    found = _AGO.fullmatch(since) if isinstance(since, str) else None
+    if found is None:
+        raise BadOption(
+            f"since {since!r} is not a position, a datetime, or a time such as '90s', '5m' or '2h'"
+        )
+    return {"ago": float(found["count"]) * _UNIT_S[found["unit"]]}
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -81,13 +81,17 @@ class Reading:
             if intake not in self._intakes:
                 # Its reader has gone while another was waited for.
                 continue
-            taken = asyncio.Event()
-            tell = functools.partial(self._defer, taken.set)
-            intake.when_empty(tell)
-            try:
-                await taken.wait()
-            finally:
-                intake.forget(tell)
+            await self.until_empty(intake)
+
+    async def until_empty(self, intake: Intake) -> None:
+        """Wait until a reader has taken and dealt with what it was given, or is gone."""
+        taken = asyncio.Event()
+        tell = functools.partial(self._defer, taken.set)
+        intake.when_empty(tell)
+        try:
+            await taken.wait()
+        finally:
+            intake.forget(tell)
 
     def _eased(self, intake: Intake) -> None:
         # It may have filled up again since it said so; then it has asked to hold again.

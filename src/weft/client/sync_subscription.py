@@ -1,5 +1,6 @@
 """A subscription of the blocking face, and the messages it receives."""
 
+import asyncio
 import contextlib
 import queue
 import threading
@@ -20,6 +21,7 @@ from weft.client.loops import Loop, Loops
 from weft.client.mailbox import Mailbox
 from weft.client.options import Wish
 from weft.client.received import BlockingReceived, Publisher, blocking_received
+from weft.client.replay import Replay
 from weft.client.status import Gap
 from weft.errors import NotOpen, TimedOut, UsageError
 
@@ -58,7 +60,9 @@ class Subscription:
         self._is_discarding = False
         self._is_left = False
         self._refused = 0
-        self._listening = Listening(patterns, wish, self)
+        replay = None if wish.since is None else Replay(self, wish.since)
+        self._listening = Listening(patterns, wish, replay or self)
+        self._replaying: asyncio.Task[None] | None = None
         self._mailbox: Mailbox | None = None
         self._handling: Handling | None = None
         if handler is None:
@@ -70,10 +74,19 @@ class Subscription:
             self._put = home.callbacks.put
             self._handling = Handling(handler, home.connection, home.callbacks, self._failed)
         try:
-            home.engine.listen(self._listening)
+            if replay is None:
+                home.engine.listen(self._listening)
+            else:
+                run = replay.run(self._listening, home.engine, home.calls)
+                self._replaying = home.engine.loop.create_task(run)
         except BaseException:
             self._leave()
             raise
+
+    @property
+    def intake(self) -> Intake:
+        """What bounds it."""
+        return self._intake
 
     @property
     def patterns(self) -> list[str]:
@@ -196,6 +209,8 @@ class Subscription:
 
     def _leave(self) -> None:
         self._is_left = True
+        if self._replaying is not None:
+            self._replaying.cancel()
         self._home.engine.unlisten(self._listening)
         if self._mailbox is not None:
             self._home.engine.reading.leave(self._intake)

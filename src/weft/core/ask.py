@@ -29,6 +29,8 @@ UNREAD_MAX_BYTES = 1 << 20
 _LOOKS_PER_CREDIT = 16
 # An entry that is listed costs about as much as so many frames.
 _CREDIT_PER_ENTRY = 4
+_CREDIT_PER_PAGE = 16
+_HISTORY = b"history"
 
 Facts = dict[str, Any]
 
@@ -41,12 +43,15 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
     """
     data = peer.service.arena.data
     answer = _ANSWERS.get(question.decode())
-    if answer is None:
-        return NotKnown(f"{shortened(question.decode())} is none of {', '.join(_ANSWERS)}")
+    if answer is None and question != _HISTORY:
+        known = ", ".join([*_ANSWERS, _HISTORY.decode()])
+        return NotKnown(f"{shortened(question.decode())} is none of {known}")
     service = peer.service
     unread = peer.outbox.owed()
     if peer.outbox.is_cut or unread > UNREAD_MAX_BYTES:
         return Overloaded(f"{unread} bytes were not read yet, over {UNREAD_MAX_BYTES}")
+    if answer is None:
+        return _ask_journal(peer, reply, at)
     request = Message.from_frame(cut(data, at, at + u32_at(data, at)))
     # Most answers take a look at every connection, and some at every flow.
     spend(peer, (len(service.peers) + service.flow_count) // _LOOKS_PER_CREDIT + 1)
@@ -65,6 +70,21 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
     service.stamp.publisher = peer.number & 0xFFFFFFFF
     peer.owe(bytes(frame))
     return None
+
+
+def _ask_journal(peer: Peer, reply: bytes, at: int) -> WeftError | None:
+    """Pass a question about what is kept on to whoever reads it, who answers later."""
+    service = peer.service
+    journal = service.router.journal
+    if journal is None or journal.answer is None:
+        return NotKnown(f"service {service.name!r} keeps no journal")
+    data = service.arena.data
+    request = Message.from_frame(cut(data, at, at + u32_at(data, at)))
+    spend(peer, _CREDIT_PER_PAGE)
+    problem: WeftError | None = journal.answer(peer, reply, request)
+    if problem is None:
+        stamp_frame(data, at, service.stamp)
+    return problem
 
 
 def status_facts(service: Service) -> Facts:

@@ -34,6 +34,7 @@ cdef class Journal:
     cdef Py_ssize_t _block
     cdef int64_t _first
     cdef int64_t _kept
+    cdef public object answer
     cdef object _asked
     cdef list _held
 

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple, Protocol
 
 from weft.core.arena import Arena
 from weft.core.bounds import Bounds
+from weft.core.messages import Message
 from weft.core.outbox import Outbox
 from weft.core.subjects import is_pattern, matches
 from weft.core.words import put_bytes
 from weft.core.writer import Writer
-from weft.errors import BadSubject, JournalFailed
+from weft.errors import BadSubject, JournalFailed, WeftError
 
 # Room for what journal/blocks.py writes there.
 BLOCK_HEADER_BYTES = 32
@@ -52,6 +53,10 @@ class Asked(NamedTuple):
     position: int
     peer: Any
     ok: bytes
+
+
+# Takes a question about what is kept, and who asks where: what is wrong with it, or None.
+Answer = Callable[[Any, bytes, Message], WeftError | None]
 
 
 class Block(NamedTuple):
@@ -127,6 +132,8 @@ class Journal:
         self._first = position
         # The position after what was copied; what was taken in this turn comes after it.
         self._kept = position
+        # Answers questions about what is kept, later; set by whoever can read it.
+        self.answer: Answer | None = None
         self._asked: deque[Asked] = deque()
         self._held: list[Held] = []
 

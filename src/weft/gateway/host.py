@@ -142,7 +142,7 @@ class Host:
         for peer in self._peers():
             self._abort(peer)
         if self._journaling is not None:
-            self._journaling.close(JOURNAL_END_S)
+            await self._journaling.close(JOURNAL_END_S)
         self._poll.close()
 
     def _tick(self) -> None:

@@ -12,6 +12,7 @@ from weft.core.keeping import journal_failed
 from weft.doors.poll import READING, Poll
 from weft.doors.turn import Turn
 from weft.errors import WeftError
+from weft.gateway.archive import Archive
 from weft.gateway.settings import JournalSettings
 from weft.gateway.status import JournalStatus
 from weft.journal.places import Place
@@ -60,6 +61,7 @@ class Journaling:
         patterns = [pattern.encode() for pattern in settings.patterns]
         self._journal = Journal(patterns, found.position, service.arena, self._scribe.write)
         service.router.journal = self._journal
+        self._archive = Archive(turn, self._journal, data / FOLDER)
         poll.watch(self._bell, self, READING)
         self._scribe.start()
 
@@ -82,8 +84,9 @@ class Journaling:
         """Nothing: the journal has no connection that could end."""
         _log.error("journal: %s", error)
 
-    def close(self, within_s: float) -> None:
+    async def close(self, within_s: float) -> None:
         """Write what there is, and end; bounded in time."""
+        await self._archive.close()
         deadline = monotonic() + within_s
         self._poll.watch(self._bell, self, 0)
         self._journal.keep()
@@ -106,7 +109,9 @@ class Journaling:
     def _tell(self, report: Report) -> None:
         match report:
             case Written(batch):
+                position = batch.next_position
                 self._journal.written(batch)
+                self._archive.written_until(position)
             case Safe(position):
                 self._safe = position
                 self._journal.safe_until(position)
@@ -124,3 +129,4 @@ class Journaling:
         if problem != self._journal.problem:
             _log.error("journal: it cannot be written: %s", problem)
         journal_failed(self._service, problem)
+        self._archive.written_until(self._journal.position)

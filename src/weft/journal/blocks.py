@@ -15,7 +15,6 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from weft.core.journal import BLOCK_HEADER_BYTES, Batch
-from weft.errors import WeftError
 
 MAGIC = b"WFTB"
 
@@ -114,17 +113,6 @@ def blocks_in(data: Bytes, at: int = 0) -> Iterator[Block | Damage]:
         if after < 0:
             return
         at = after
-
-
-def check(found: Block | Damage, name: str) -> Block:
-    """A block; raises what is wrong if it is none."""
-    if isinstance(found, Damage):
-        raise Damaged(f"{name}: bytes {found.start} … {found.end}: {found.why}")
-    return found
-
-
-class Damaged(WeftError):
-    """A journal that cannot be read any further."""
 
 
 def _next_block(data: Bytes, at: int) -> int:

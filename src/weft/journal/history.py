@@ -4,12 +4,14 @@ Where two segments have the same positions, the later one counts: a writer that 
 the end of a segment has begun another. An open segment is read as far as it is written.
 """
 
+import mmap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from weft.core.words import u32_at
-from weft.journal.blocks import Block, Damage, Kind, blocks_in
+from weft.journal.blocks import Block, Bytes, Damage, Kind, block_at, blocks_in
 from weft.journal.places import Segment, segments_of
 
 
@@ -51,14 +53,36 @@ def history(
             position = (found.position if isinstance(found, Kept) else found.last) + 1
 
 
+@contextmanager
+def mapped(path: Path) -> Iterator[Bytes]:
+    """A file as bytes, as far as it is written now; pages of it are read when they are needed.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            yield b""
+            return
+        with (
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole,
+            memoryview(whole) as data,
+        ):
+            yield data
+
+
 def _messages(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
     """The messages of a segment from a position on, up to one that is not in it any more."""
     if 0 <= segment.last < first:
         return
-    data = segment.path.read_bytes()
+    with mapped(segment.path) as data:
+        yield from _found_in(data, segment, first, ends)
+
+
+def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
     expected = first
     why = f"{segment.path.name} lacks them"
-    for found in blocks_in(data):
+    for found in blocks_in(data, _start_of(data, first)):
         if isinstance(found, Damage):
             # The end of an open segment may be on its way: that is no hole yet.
             why = f"{segment.path.name}: bytes {found.start} … {found.end}: {found.why}"
@@ -73,10 +97,21 @@ def _messages(segment: Segment, first: int, ends: int | None) -> Iterator[Kept |
         yield Hole(expected, segment.last, why)
 
 
-def _frames(data: bytes, block: Block, first: int, ends: int | None) -> Iterator[Kept]:
-    at = block.body
+def _start_of(data: Bytes, position: int) -> int:
+    """Where to begin to read for a position: blocks before it are not looked into."""
+    at = 0
+    block = block_at(data, at)
+    while block is not None and block.end < len(data) and block.first + block.frames <= position:
+        at = block.end
+        block = block_at(data, at)
+    return at
+
+
+def _frames(data: Bytes, block: Block, first: int, ends: int | None) -> Iterator[Kept]:
+    body = bytes(data[block.body : block.end])
+    at = 0
     for position in range(block.first, block.first + block.frames):
-        end = at + u32_at(data, at)
+        end = at + u32_at(body, at)
         if position >= first and (ends is None or position < ends):
-            yield Kept(position, data[at:end])
+            yield Kept(position, body[at:end])
         at = end

@@ -1,0 +1,186 @@
+"""What a service answers about its journal: questions go to an archivist, answers to who asked.
+
+A question waits until what was published before it is written, so that its answer is whole.
+"""
+
+import asyncio
+import logging
+import socket
+import sys
+from collections import deque
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from weft.core.answers import error_frame, told
+from weft.core.frames import Flag, Kind, stamp_frame
+from weft.core.journal import Journal
+from weft.core.messages import Field, Message
+from weft.core.service import Peer
+from weft.core.subjects import checked_pattern
+from weft.doors.turn import Turn
+from weft.errors import BadOption, InternalError, Overloaded, UsageError, WeftError, WrongType
+from weft.gateway.archivist import Answer, Found, Look
+from weft.gateway.control import Channel
+
+_log = logging.getLogger(__name__)
+
+PAGE_BYTES = 256 << 10
+WAITING_MAX = 256
+
+_S = 1_000_000_000
+_AGO_MAX_S = 1e9
+_REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
+
+
+class Asked(NamedTuple):
+    """A question, and who gets the answer."""
+
+    peer: Peer
+    reply: bytes
+    look: Look
+
+
+class Archive:
+    """The questions about one service's journal."""
+
+    def __init__(self, turn: Turn, journal: Journal, root: Path) -> None:
+        self._turn = turn
+        self._service = turn.service
+        self._journal = journal
+        self._root = root
+        self._number = 0
+        self._written = journal.position
+        self._early: deque[Asked] = deque()
+        self._asked: dict[int, Asked] = {}
+        self._channel: Channel[Look, Answer] | None = None
+        self._task: asyncio.Task[None] | None = None
+        journal.answer = self.ask
+
+    def ask(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
+        """Take a question; what is wrong with it, or None."""
+        if len(self._asked) + len(self._early) >= WAITING_MAX:
+            return Overloaded(f"{WAITING_MAX} questions about the journal wait already")
+        self._number += 1
+        try:
+            look = self._look(request)
+        except UsageError as error:
+            return error
+        self._early.append(Asked(peer, reply, look))
+        self._forward()
+        return None
+
+    def written_until(self, position: int) -> None:
+        """Everything before a position is in a file, or never will be."""
+        self._written = position
+        self._forward()
+
+    async def close(self) -> None:
+        """Answer nothing more."""
+        self._journal.answer = None
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def _look(self, request: Message) -> Look:
+        patterns = tuple(request.get_list("patterns"))
+        for pattern in patterns:
+            if not isinstance(pattern, str):
+                raise WrongType(f"patterns are strings, not {type(pattern).__name__}")
+            checked_pattern(pattern)
+        if not patterns:
+            raise BadOption("patterns must name what is wanted")
+        first = request.get_int64("position") if "position" in request else None
+        time_ns = 0
+        if "ago" in request:
+            ago_s = request.get_double("ago")
+            if not 0 <= ago_s <= _AGO_MAX_S:
+                raise BadOption(f"ago {ago_s} is not in 0 … {_AGO_MAX_S} seconds")
+            time_ns = self._service.wall_ns - int(ago_s * _S)
+        elif "time" in request:
+            time_ns = request.get_timestamp_ns("time")
+        elif first is None:
+            raise BadOption("one of position, time and ago must say where to begin")
+        offset = request.get_int64("offset") if "offset" in request else 0
+        if (first is not None and first < 0) or offset < 0:
+            raise BadOption(f"position {first} and offset {offset} cannot be less than 0")
+        until = self._journal.position
+        return Look(self._number, patterns, first, time_ns, until, PAGE_BYTES, offset)
+
+    def _forward(self) -> None:
+        """Pass on what no longer has to wait."""
+        while self._early and self._early[0].look.until <= self._written:
+            asked = self._early.popleft()
+            self._asked[asked.look.number] = asked
+            if self._channel is not None:
+                self._channel.send(asked.look)
+            elif self._task is None:
+                loop = asyncio.get_running_loop()
+                self._task = loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        """Have an archivist, and hand out what it answers, until it ends."""
+        ours, theirs = socket.socketpair()
+        arguments = (self._root, self._service.name, self._service.gateway)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "weft.gateway.archivist", str(theirs.fileno())),
+            *map(str, arguments),
+            pass_fds=(theirs.fileno(),),
+            stdin=asyncio.subprocess.DEVNULL,
+        )
+        theirs.close()
+        decoder: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
+        channel: Channel[Look, Answer] = Channel(
+            *await asyncio.open_unix_connection(sock=ours), decoder
+        )
+        try:
+            for asked in self._asked.values():
+                channel.send(asked.look)
+            self._channel = channel
+            while (answer := await channel.receive()) is not None:
+                self._tell(answer)
+        finally:
+            self._channel = None
+            self._task = None
+            await channel.close()
+            await process.wait()
+            self._give_up()
+
+    def _tell(self, answer: Answer) -> None:
+        asked = self._asked.pop(answer.number)
+        if isinstance(answer, Found):
+            self._owe(asked, self._page(asked, answer))
+        else:
+            _log.error("journal: it cannot be read: %s", answer.text)
+            self._refuse(asked, InternalError(f"the journal cannot be read: {answer.text}"))
+
+    def _page(self, asked: Asked, found: Found) -> bytes:
+        message = Message(
+            Field.blob("frames", found.frames),
+            node=self._service.gateway,
+            next=found.next,
+            head=asked.look.until,
+            left=found.left,
+            missing=found.missing,
+        )
+        frame = bytearray(told(asked.peer, Kind.MESSAGE, asked.reply, b"", message))
+        service = self._service
+        publisher, service.stamp.publisher = service.stamp.publisher, 0
+        stamp_frame(frame, 0, service.stamp)
+        service.stamp.publisher = publisher
+        return bytes(frame)
+
+    def _give_up(self) -> None:
+        """The archivist is gone, and with it what it was asked."""
+        asked, self._asked = self._asked, {}
+        for each in asked.values():
+            self._refuse(each, InternalError("whoever reads the journal is gone: ask again"))
+
+    def _refuse(self, asked: Asked, error: WeftError) -> None:
+        frame: Any = error_frame(asked.peer, b"_WEFT.ask.history", asked.reply, _REFUSED, error)
+        self._owe(asked, frame)
+
+    def _owe(self, asked: Asked, frame: bytes) -> None:
+        asked.peer.owe(frame)
+        self._turn.wake()

@@ -1,0 +1,168 @@
+"""A journal a page at a time: what somebody who catches up is given, as fast as they ask.
+
+A page holds whole frames, or, of a message that is larger than a page, a part of one.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.core.frames import HEADER_BYTES
+from weft.core.subjects import matches
+from weft.core.words import i64_at, u32_at
+from weft.journal.blocks import Block, Bytes, Kind, blocks_in
+from weft.journal.history import Hole, Kept, history, mapped
+from weft.journal.places import Segment, segments_of
+
+# So much is looked at for a page, at most, however little of it is wanted.
+SCAN_MAX_BYTES = 16 << 20
+# Readers that may come back for their next page without its place being looked for.
+_READERS_MAX = 64
+_TIME = 24
+
+
+class Question(NamedTuple):
+    """What a page is asked for: which subjects, from where to where, and how large it may be.
+
+    `offset` says how much of the message at `first` the asker has already.
+    """
+
+    patterns: tuple[bytes, ...]
+    first: int
+    until: int
+    max_bytes: int
+    offset: int = 0
+
+
+class Page(NamedTuple):
+    """Some frames, the position to ask for next, and how many messages were missing before it.
+
+    `left` bytes of a large message are still to come; then the next position is still its own.
+    """
+
+    frames: bytes
+    next: int
+    left: int
+    missing: int
+
+
+class Pages:
+    """The pages of one node's journal of a service."""
+
+    def __init__(self, root: Path, service: str, node: str) -> None:
+        self._root = root
+        self._service = service
+        self._node = node
+        self._open: dict[tuple[tuple[bytes, ...], int], Iterator[Kept | Hole]] = {}
+
+    def page(self, question: Question) -> Page:
+        """Answer a question.
+
+        Raises:
+            OSError: the journal cannot be read.
+        """
+        found = self._open.pop((question.patterns, question.first), iter(()))
+        page, is_over = _page(found, question)
+        if is_over and page == Page(b"", question.first, 0, 0):
+            # There is no such reader, or it ended where the journal did at that time.
+            found = self._history(question.first)
+            page, is_over = _page(found, question)
+        if not is_over:
+            self._open[question.patterns, page.next] = found
+            if len(self._open) > _READERS_MAX:
+                del self._open[next(iter(self._open))]
+        return page
+
+    def position_at(self, time_ns: int) -> int | None:
+        """The position of the first message that came at a time or after it; None if none did.
+
+        Raises:
+            OSError: the journal cannot be read.
+        """
+        segments = self._segments()
+        starts = [each for each, after in pairwise(segments) if _made_ns(after) <= time_ns]
+        for segment in segments[len(starts) :]:
+            with mapped(segment.path) as data:
+                position = _position_in(data, time_ns)
+            if position is not None:
+                return position
+        return None
+
+    def _segments(self) -> list[Segment]:
+        found = segments_of(self._root, self._service, self._node)
+        return [each for each in found if each.state != "sealed"]
+
+    def _history(self, first: int) -> Iterator[Kept | Hole]:
+        return history(self._root, self._service, self._node, first)
+
+
+def _page(found: Iterator[Kept | Hole], question: Question) -> tuple[Page, bool]:
+    """A page of what was found, and whether what follows must be looked for anew."""
+    frames: list[bytes] = []
+    position = question.first
+    size = scanned = missing = 0
+    for each in found:
+        if isinstance(each, Hole):
+            missing += each.last - each.first + 1
+            position = each.last + 1
+            continue
+        scanned += len(each.frame)
+        if _is_wanted(each.frame, question.patterns):
+            if len(each.frame) > question.max_bytes:
+                # It has pages of its own.
+                if frames:
+                    return Page(b"".join(frames), each.position, 0, missing), True
+                return _part(each, question, missing), True
+            frames.append(each.frame)
+            size += len(each.frame)
+        position = each.position + 1
+        if position >= question.until or size >= question.max_bytes or scanned >= SCAN_MAX_BYTES:
+            return Page(b"".join(frames), position, 0, missing), False
+    return Page(b"".join(frames), position, 0, missing), True
+
+
+def _part(kept: Kept, question: Question, missing: int) -> Page:
+    offset = question.offset if kept.position == question.first else 0
+    part = kept.frame[offset : offset + question.max_bytes]
+    left = len(kept.frame) - offset - len(part)
+    return Page(part, kept.position if left else kept.position + 1, left, missing)
+
+
+def _is_wanted(frame: bytes, patterns: tuple[bytes, ...]) -> bool:
+    subject = frame[HEADER_BYTES : HEADER_BYTES + frame[6]]
+    return any(matches(pattern, subject) for pattern in patterns)
+
+
+def _made_ns(segment: Segment) -> int:
+    """The time of the first message of a segment."""
+    with mapped(segment.path) as data:
+        for block in blocks_in(data):
+            if isinstance(block, Block) and block.kind == Kind.FRAMES:
+                return _time_at(data, block.body)
+    return 0
+
+
+def _position_in(data: Bytes, time_ns: int) -> int | None:
+    before: Block | None = None
+    for block in blocks_in(data):
+        if not isinstance(block, Block) or block.kind != Kind.FRAMES:
+            continue
+        if _time_at(data, block.body) >= time_ns:
+            inside = None if before is None else _position_in_block(data, before, time_ns)
+            return block.first if inside is None else inside
+        before = block
+    return None if before is None else _position_in_block(data, before, time_ns)
+
+
+def _position_in_block(data: Bytes, block: Block, time_ns: int) -> int | None:
+    at = block.body
+    for position in range(block.first, block.first + block.frames):
+        if _time_at(data, at) >= time_ns:
+            return position
+        at += u32_at(bytes(data[at : at + 4]), 0)
+    return None
+
+
+def _time_at(data: Bytes, at: int) -> int:
+    return i64_at(bytes(data[at + _TIME : at + _TIME + 8]), 0)

@@ -1,0 +1,141 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft.errors import (
+    BadOption,
+    BadSubject,
+    InternalError,
+    NoSuchField,
+    Overloaded,
+    WrongType,
+)
+from weft.gateway import archive as module
+from weft.gateway.gateway import Gateway
+from weft.gateway.settings import JournalSettings, Settings
+
+HISTORY = "_WEFT.ask.history"
+ALL = {"patterns": ["a.>"]}
+
+
+@asynccontextmanager
+async def keeping(folder: Path) -> AsyncIterator[weft.AsyncConnection]:
+    """A connection to a gateway whose journal has ten messages."""
+    settings = Settings(
+        listen="127.0.0.1:0",
+        name="london",
+        data=str(folder),
+        journal=JournalSettings(patterns=("a.>",)),
+    )
+    gateway = Gateway(settings=settings, workers="inline")
+    async with gateway, weft.connect(str(gateway.address)) as connection:
+        for number in range(10):
+            await connection.publish("a.b", {"n": number}, acknowledge=True)
+        yield connection
+
+
+async def test_a_page_says_where_to_go_on(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as connection:
+        page = await connection.send_request(HISTORY, {**ALL, "position": 7})
+        assert page.to_dict() | {"frames": b""} == {
+            "frames": b"",
+            "node": "london",
+            "next": 10,
+            "head": 10,
+            "left": 0,
+            "missing": 0,
+        }
+        (first, *_) = frames_of(page)
+        assert first["n"] == 7
+
+
+def frames_of(page: weft.Received) -> list[weft.Message]:
+    data = page.get_blob("frames")
+    found = []
+    while data:
+        size = int.from_bytes(data[:4], "little")
+        found.append(weft.Message.from_frame(data[:size]))
+        data = data[size:]
+    return found
+
+
+async def test_what_was_published_before_a_question_is_in_its_answer(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as connection:
+        for number in range(10, 60):
+            await connection.publish("a.b", {"n": number})
+            page = await connection.send_request(HISTORY, {**ALL, "position": number})
+            assert [each["n"] for each in frames_of(page)] == [number]
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"position": 0}, NoSuchField),
+        ({"patterns": [], "position": 0}, BadOption),
+        ({"patterns": ["a..b"], "position": 0}, BadSubject),
+        ({"patterns": "a.b", "position": 0}, WrongType),
+        ({"patterns": [1], "position": 0}, WrongType),
+        (ALL, BadOption),
+        ({**ALL, "position": -1}, BadOption),
+        ({**ALL, "position": 0, "offset": -1}, BadOption),
+        ({**ALL, "position": "0"}, WrongType),
+        ({**ALL, "ago": 5}, WrongType),
+        ({**ALL, "ago": float("nan")}, BadOption),
+        ({**ALL, "ago": float("inf")}, BadOption),
+        ({**ALL, "ago": -1e300}, BadOption),
+        ({**ALL, "time": "now"}, WrongType),
+    ],
+)
+async def test_a_question_that_cannot_be_answered_is_refused(
+    tmp_path: Path, body: dict[str, Any], error: type[Exception]
+) -> None:
+    async with keeping(tmp_path) as connection:
+        with pytest.raises(error):
+            await connection.send_request(HISTORY, body)
+        page = await connection.send_request(HISTORY, {**ALL, "ago": 100.0})
+        assert page["next"] == 10
+
+
+async def test_times_before_and_after_all_messages(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as connection:
+        early = datetime(1971, 1, 1, tzinfo=UTC)
+        page = await connection.send_request(HISTORY, {**ALL, "time": early})
+        assert len(frames_of(page)) == 10
+        late = datetime(2200, 1, 1, tzinfo=UTC)
+        page = await connection.send_request(HISTORY, {**ALL, "time": late})
+        assert (frames_of(page), page["next"]) == ([], 10)
+        page = await connection.send_request(HISTORY, {**ALL, "position": 1 << 40})
+        assert (frames_of(page), page["next"]) == ([], 1 << 40)
+
+
+async def test_too_many_questions_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WAITING_MAX", 3)
+    async with keeping(tmp_path) as connection:
+        questions = [connection.send_request(HISTORY, {**ALL, "position": 0}) for _ in range(5)]
+        answers = await asyncio.gather(*questions, return_exceptions=True)
+        assert [type(each) for each in answers].count(Overloaded) == 2
+
+
+async def test_a_journal_that_cannot_be_read_is_an_error_and_not_the_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with keeping(tmp_path) as connection:
+        (path,) = tmp_path.glob("journal/*/_open-*")
+        away = path.with_name("away")
+        path.rename(away)
+        path.mkdir()
+        with pytest.raises(InternalError, match="the journal cannot be read"):
+            await connection.send_request(HISTORY, {**ALL, "position": 0})
+        path.rmdir()
+        away.rename(path)
+        page = await connection.send_request(HISTORY, {**ALL, "position": 0})
+        assert len(frames_of(page)) == 10
+    assert "journal: it cannot be read" in caplog.text

@@ -102,3 +102,25 @@ def test_damage_is_told_with_its_place_and_what_it_costs(run_here: RunHere, data
     assert read.returncode == 1
     assert len(read.stdout.splitlines()) == 30
     assert "london: positions 10 … 19 are missing: _full" in read.stderr
+
+
+def test_full_segments_are_sealed(run_here: RunHere, data: Path) -> None:
+    ended = run_here("journal", "seal", str(data))
+    assert ended.returncode == 0
+    assert ": 30 messages, " in ended.stdout
+    assert run_here("journal", "seal", str(data), "--json").stdout == ""
+    listed = run_here("journal", "ls", str(data), "--json").stdout.splitlines()
+    assert [json.loads(line)["state"] for line in listed] == ["sealed", "open"]
+    shown = run_here("journal", "cat", str(data), "--service", "weather").stdout.splitlines()
+    assert [int(line.split()[0]) for line in shown] == list(range(40))
+    assert run_here("journal", "verify", str(data)).returncode == 0
+
+
+def test_what_cannot_be_sealed_stays_and_is_told(run_here: RunHere, data: Path) -> None:
+    (full,) = data.glob("journal/*/_full-*")
+    full.write_bytes(b"damaged")
+    ended = run_here("journal", "seal", str(data))
+    assert ended.returncode == 1
+    assert f"{full}: stays as it is: bytes 0 … 7" in ended.stdout
+    (told,) = run_here("journal", "seal", str(data), "--json").stdout.splitlines()
+    assert json.loads(told)["path"] == str(full)

@@ -12,7 +12,8 @@ from tests.attacks.gateway_process import GatewayProcess
 
 import weft
 from weft.errors import ConnectionLost, JournalFailed
-from weft.journal.history import Kept, history
+from weft.journal.history import history
+from weft.journal.kept import Kept
 from weft.journal.places import segments_of
 from weft.journal.verify import check_segment
 

@@ -17,7 +17,8 @@ from weft.gateway.gateway import Gateway
 from weft.gateway.host import Host
 from weft.gateway.settings import JournalSettings, Settings
 from weft.journal import scribe
-from weft.journal.history import Kept, history
+from weft.journal.history import history
+from weft.journal.kept import Kept
 from weft.journal.places import segments_of
 from weft.journal.verify import check_segment
 
@@ -64,6 +65,24 @@ async def test_what_was_published_is_written_before_the_gateway_ends(tmp_path: P
     (segment,) = segments_of(tmp_path / "journal", "default")
     assert segment.state == "full"
     assert check_segment(segment).faults == []
+
+
+async def test_what_is_full_is_sealed_while_it_goes_on(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, segment_bytes=10_000) as gateway,
+        weft.connect(gateway) as connection,
+    ):
+        for number in range(1000):
+            await connection.publish("a.b", {"n": number}, acknowledge=number % 100 == 0)
+        while "sealed" not in states(tmp_path):
+            await asyncio.sleep(0.01)
+        late = connection.subscribe("a.b", since=0)
+        assert [(await late.next(20))["n"] for _ in range(1000)] == list(range(1000))
+    assert [each["n"] for each in kept(tmp_path)] == list(range(1000))
+
+
+def states(folder: Path) -> list[str]:
+    return [each.state for each in segments_of(folder / "journal", "default")]
 
 
 async def test_it_goes_on_where_it_ended(tmp_path: Path) -> None:

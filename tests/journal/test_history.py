@@ -3,7 +3,8 @@ from pathlib import Path
 from tests.journal.desk import batch_of, message, place_in, written
 
 from weft.journal.blocks import Block, blocks_in
-from weft.journal.history import Hole, Kept, history
+from weft.journal.history import history
+from weft.journal.kept import Hole, Kept
 from weft.journal.places import Place, segments_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import uvloop
 import zmq
-import zmq.asyncio
+from zmq.asyncio import Context
 
 from benchmarks.peers.clients.driving import (
     SUBJECT,
@@ -29,7 +29,7 @@ def run(task: Task) -> Figures:
 
 
 async def _run(task: Task) -> Figures:
-    context = zmq.asyncio.Context()
+    context = Context()
     try:
         if task.case == "request":
             return await _requests(context, task)
@@ -38,7 +38,7 @@ async def _run(task: Task) -> Figures:
         context.destroy(0)
 
 
-async def _flow(context: zmq.asyncio.Context, task: Task) -> Figures:
+async def _flow(context: Context, task: Task) -> Figures:
     heard = Heard()
     publisher = context.socket(zmq.XPUB)
     publisher.setsockopt(zmq.SNDHWM, 0)
@@ -62,7 +62,7 @@ async def _flow(context: zmq.asyncio.Context, task: Task) -> Figures:
         return await async_flow(lambda _, body: publisher.send(subject + body), heard, task)
 
 
-async def _requests(context: zmq.asyncio.Context, task: Task) -> Figures:
+async def _requests(context: Context, task: Task) -> Figures:
     responder = context.socket(zmq.REP)
     asking = context.socket(zmq.REQ)
     asking.connect(f"{_ANY_PORT}:{responder.bind_to_random_port(_ANY_PORT)}")

@@ -16,8 +16,9 @@ from weft.core.subjects import checked_pattern, matches
 from weft.errors import NotKnown
 
 if TYPE_CHECKING:
-    from weft.journal.history import Kept
+    from weft.journal.kept import Kept
     from weft.journal.places import Segment
+    from weft.journal.sealing import NotSealed, Sealed
     from weft.journal.verify import Checked, Fault
 
 _FOLDER = click.argument("folder", metavar="DATA", type=click.Path(path_type=Path, exists=True))
@@ -72,7 +73,8 @@ def ls(folder: Path, service: str | None, is_json: bool) -> None:
 @_JSON
 def cat(folder: Path, first: int | None, count: int | None, **chosen: Any) -> int:
     """Print the messages; what is missing is told on standard error."""
-    from weft.journal.history import Hole, history  # noqa: PLC0415  # slow to import
+    from weft.journal.history import history  # noqa: PLC0415  # slow to import
+    from weft.journal.kept import Hole  # noqa: PLC0415  # slow to import
 
     root = _root(folder)
     service = chosen["service"]
@@ -120,6 +122,38 @@ def verify(folder: Path, service: str | None, is_json: bool) -> int:
             f"{messages:,} messages in {len(checked):,} segments are whole; {len(faults):,} faults"
         )
     return 1 if faults else 0
+
+
+@journal.command(epilog=examples("weft journal seal /var/lib/weft"))
+@_FOLDER
+@_SERVICE
+@_JSON
+def seal(folder: Path, service: str | None, is_json: bool) -> int:
+    """Make Parquet of every full segment, which a gateway does by itself while it runs."""
+    from weft.journal.sealing import NotSealed, seal_all  # noqa: PLC0415  # needs pyarrow
+
+    segments = [each for each in _segments(folder, service) if each.state == "full"]
+    failures = done = 0
+    with Bar("seal", len(segments)) as bar:
+        for each_service, node in sorted({(each.service, each.node) for each in segments}):
+            for made in seal_all(_root(folder), each_service, node):
+                done += 1
+                failures += isinstance(made, NotSealed)
+                bar.reached(done, made.path.name)
+                output.json_result(to_json(_made(made))) if is_json else output.result(_said(made))
+    return 1 if failures else 0
+
+
+def _made(made: "Sealed | NotSealed") -> dict[str, object]:
+    return {**made._asdict(), "path": str(made.path)}
+
+
+def _said(made: "Sealed | NotSealed") -> str:
+    from weft.journal.sealing import Sealed  # noqa: PLC0415  # needs pyarrow
+
+    if isinstance(made, Sealed):
+        return f"{made.path}: {made.messages:,} messages, {short(made.size, 'B')}"
+    return f"{made.path}: stays as it is: {made.why}"
 
 
 def _root(folder: Path) -> Path:

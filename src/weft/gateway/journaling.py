@@ -15,6 +15,7 @@ from weft.errors import WeftError
 from weft.gateway.archive import Archive
 from weft.gateway.settings import JournalSettings
 from weft.gateway.status import JournalStatus
+from weft.gateway.tidying import Tidying
 from weft.journal.places import Place
 from weft.journal.recovery import owned, recover
 from weft.journal.scribe import Ended, Failed, Recovered, Report, Rules, Safe, Scribe, Written
@@ -62,6 +63,7 @@ class Journaling:
         self._journal = Journal(patterns, found.position, service.arena, self._scribe.write)
         service.router.journal = self._journal
         self._archive = Archive(turn, self._journal, data / FOLDER)
+        self._tidying = Tidying(data / FOLDER, service.name, service.gateway, settings)
         poll.watch(self._bell, self, READING)
         self._scribe.start()
 
@@ -87,6 +89,7 @@ class Journaling:
     async def close(self, within_s: float) -> None:
         """Write what there is, and end; bounded in time."""
         await self._archive.close()
+        await self._tidying.close()
         deadline = monotonic() + within_s
         self._poll.watch(self._bell, self, 0)
         self._journal.keep()
@@ -123,7 +126,7 @@ class Journaling:
                 )
                 self._journal.recovered()
             case Ended():
-                _log.debug("journal: a segment is complete, up to position %s", self._safe)
+                self._tidying.segment_ended()
 
     def _fail(self, problem: str) -> None:
         if problem != self._journal.problem:

@@ -31,6 +31,10 @@ _RANGES: dict[str, tuple[float, float]] = {
     "outbox_age_s": (0.001, BODY_LIMIT_MAX_BYTES),
 }
 
+# What 0 leaves without a bound; and the most that it can be otherwise.
+_MAY_BE_0 = {"keep_bytes", "keep_s"}
+SIZE_MAX_BYTES = 1 << 60
+
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,63}\Z")
 
 
@@ -78,6 +82,10 @@ class JournalSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     interval_s: float = 1.0
     segment_bytes: int = 64 << 20
     segment_s: float = 300.0
+    seal: Literal["parquet", "never"] = "parquet"
+    # 0: without a bound.
+    keep_bytes: int = 0
+    keep_s: float = 0.0
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -181,12 +189,14 @@ def _check_journal(journal: JournalSettings, data: str) -> None:
 def _check_ranges(settings: msgspec.Struct, prefix: str) -> None:
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
+        most = BODY_LIMIT_MAX_BYTES
+        if name in _MAY_BE_0:
+            if value == 0:
+                continue
+            most = SIZE_MAX_BYTES
         # The comparison is false for what is no number, too.
-        if isinstance(value, int | float) and not 0 < value <= BODY_LIMIT_MAX_BYTES:
-            raise BadOption(
-                f"{prefix}{name} is {value}; it must be more than 0 and at most"
-                f" {BODY_LIMIT_MAX_BYTES}"
-            )
+        if isinstance(value, int | float) and not 0 < value <= most:
+            raise BadOption(f"{prefix}{name} is {value}; it must be more than 0 and at most {most}")
 
 
 def _check_limits(limits: Limits) -> None:

@@ -8,26 +8,11 @@ import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from weft.core.words import u32_at
 from weft.journal.blocks import Block, Bytes, Damage, Kind, block_at, blocks_in
+from weft.journal.kept import Hole, Kept
 from weft.journal.places import Segment, segments_of
-
-
-class Kept(NamedTuple):
-    """A message of a journal: the whole frame, and its position."""
-
-    position: int
-    frame: bytes
-
-
-class Hole(NamedTuple):
-    """Positions that there are no messages for, and why."""
-
-    first: int
-    last: int
-    why: str
 
 
 def history(
@@ -40,17 +25,22 @@ def history(
     Raises:
         OSError: a segment cannot be read.
     """
-    segments = [each for each in segments_of(root, service, node) if each.state != "sealed"]
+    segments = segments_of(root, service, node)
     position = first if first is not None else segments[0].first if segments else 0
-    for number, segment in enumerate(segments):
-        ends = segments[number + 1].first if number + 1 < len(segments) else None
+    while segments:
+        segment = segments.pop(0)
+        ends = segments[0].first if segments else None
         if last is not None:
             ends = min(ends, last + 1) if ends is not None else last + 1
         if ends is not None and ends <= position:
             continue
-        for found in _messages(segment, position, ends):
-            yield found
-            position = (found.position if isinstance(found, Kept) else found.last) + 1
+        try:
+            for found in _messages(segment, position, ends):
+                yield found
+                position = (found.position if isinstance(found, Kept) else found.last) + 1
+        except FileNotFoundError:
+            # Sealed, or ended, since it was looked for: it has another name now, or none.
+            segments = segments_of(root, service, node)
 
 
 @contextmanager
@@ -75,8 +65,21 @@ def _messages(segment: Segment, first: int, ends: int | None) -> Iterator[Kept |
     """The messages of a segment from a position on, up to one that is not in it any more."""
     if 0 <= segment.last < first:
         return
+    if segment.state == "sealed":
+        yield from _sealed(segment, first, ends)
+        return
     with mapped(segment.path) as data:
         yield from _found_in(data, segment, first, ends)
+
+
+def _sealed(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
+    # Large to import, and only who reads what is old needs it.
+    from weft.journal.parquet import messages_in  # noqa: PLC0415
+
+    if segment.first > first:
+        yield Hole(first, segment.first - 1, f"{segment.path.name} begins later")
+    last = segment.last if ends is None else min(segment.last, ends - 1)
+    yield from messages_in(segment.path, first, last)
 
 
 def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:

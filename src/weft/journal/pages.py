@@ -12,7 +12,8 @@ from weft.core.frames import HEADER_BYTES
 from weft.core.subjects import matches
 from weft.core.words import i64_at, u32_at
 from weft.journal.blocks import Block, Bytes, Kind, blocks_in
-from weft.journal.history import Hole, Kept, history, mapped
+from weft.journal.history import history, mapped
+from weft.journal.kept import Hole, Kept
 from weft.journal.places import Segment, segments_of
 
 # So much is looked at for a page, at most, however little of it is wanted.
@@ -80,18 +81,13 @@ class Pages:
         Raises:
             OSError: the journal cannot be read.
         """
-        segments = self._segments()
+        segments = segments_of(self._root, self._service, self._node)
         starts = [each for each, after in pairwise(segments) if _made_ns(after) <= time_ns]
         for segment in segments[len(starts) :]:
-            with mapped(segment.path) as data:
-                position = _position_in(data, time_ns)
+            position = _position_after(segment, time_ns)
             if position is not None:
                 return position
         return None
-
-    def _segments(self) -> list[Segment]:
-        found = segments_of(self._root, self._service, self._node)
-        return [each for each in found if each.state != "sealed"]
 
     def _history(self, first: int) -> Iterator[Kept | Hole]:
         return history(self._root, self._service, self._node, first)
@@ -134,8 +130,22 @@ def _is_wanted(frame: bytes, patterns: tuple[bytes, ...]) -> bool:
     return any(matches(pattern, subject) for pattern in patterns)
 
 
+def _position_after(segment: Segment, time_ns: int) -> int | None:
+    if segment.state == "sealed":
+        # Large to import, and only who reads what is old needs it.
+        from weft.journal.parquet import position_after  # noqa: PLC0415
+
+        return position_after(segment.path, time_ns)
+    with mapped(segment.path) as data:
+        return _position_in(data, time_ns)
+
+
 def _made_ns(segment: Segment) -> int:
     """The time of the first message of a segment."""
+    if segment.state == "sealed":
+        from weft.journal.parquet import first_time_ns  # noqa: PLC0415
+
+        return first_time_ns(segment.path)
     with mapped(segment.path) as data:
         for block in blocks_in(data):
             if isinstance(block, Block) and block.kind == Kind.FRAMES:

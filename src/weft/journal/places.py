@@ -63,6 +63,10 @@ class Place:
         """What was cut off a segment after a crash."""
         return self.folder / f"_torn-{first:0{_DIGITS}}-{self.node}-{time_ns}.weft"
 
+    def aside(self, first: int) -> Path:
+        """A segment on its way to be sealed."""
+        return self.folder / f"_aside-{first:0{_DIGITS}}-{self.node}.parquet"
+
     def sealed(self, first: int, last: int, crc: int, time_ns: int) -> Path:
         """A segment as Parquet; the day is that of its first message."""
         name = f"{first:0{_DIGITS}}-{last:0{_DIGITS}}-{crc:08x}.parquet"

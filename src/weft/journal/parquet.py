@@ -1,0 +1,119 @@
+"""Messages as Parquet: one row for each, and enough in it to make the frame again.
+
+Node, service and day are in the path and not in the file: readers that find them there take them
+from there.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from weft.core.frames import Kind, Stamp, encode, stamp_frame
+from weft.journal.columns import Columns, Numbers, Texts
+from weft.journal.kept import Kept
+
+SCHEMA = pa.schema(
+    [
+        pa.field("subject", pa.string(), nullable=False),
+        pa.field("reply", pa.string(), nullable=False),
+        pa.field("payload", pa.binary(), nullable=False),
+        pa.field("timestamp", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("origin", pa.int64(), nullable=False),
+        pa.field("publisher", pa.int64(), nullable=False),
+        pa.field("sequence", pa.int64(), nullable=False),
+        pa.field("position", pa.int64(), nullable=False),
+        pa.field("flags", pa.int64(), nullable=False),
+        pa.field("time_ns", pa.int64(), nullable=False),
+    ]
+)
+_NUMBERS = ("origin", "publisher", "sequence", "position", "flags", "time_ns")
+_ROWS = 16_384
+
+
+def batch_of(columns: Columns) -> pa.RecordBatch:
+    """The messages of some columns."""
+    arrays = {name: _numbers(getattr(columns, name), columns.rows) for name in _NUMBERS}
+    arrays |= {
+        "subject": _texts(columns.subject, columns.rows, pa.string()),
+        "reply": _texts(columns.reply, columns.rows, pa.string()),
+        "payload": _texts(columns.payload, columns.rows, pa.binary()),
+        "timestamp": pc.divide(arrays["time_ns"], 1000).cast(SCHEMA.field("timestamp").type),
+    }
+    return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def writer_of(path: Path) -> pq.ParquetWriter:
+    """A writer of a new file; small, and quick to read."""
+    return pq.ParquetWriter(
+        path,
+        SCHEMA,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=["subject", "reply"],
+        column_encoding=dict.fromkeys(
+            ["timestamp", "sequence", "position", "time_ns", "origin", "publisher", "flags"],
+            "DELTA_BINARY_PACKED",
+        ),
+        write_page_checksum=True,
+    )
+
+
+def messages_in(path: Path, first: int, last: int) -> Iterator[Kept]:
+    """The messages of a file, between two positions.
+
+    Raises:
+        OSError: it cannot be read, or is no such file.
+    """
+    with pq.ParquetFile(path) as file:
+        wanted = [
+            group
+            for group in range(file.num_row_groups)
+            if _overlaps(file.metadata.row_group(group), first, last)
+        ]
+        for batch in file.iter_batches(_ROWS, wanted):
+            for row in batch.to_pylist():
+                if first <= row["position"] <= last:
+                    yield Kept(row["position"], _frame(row))
+
+
+def position_after(path: Path, time_ns: int) -> int | None:
+    """The position of the first message at a time or after it; None if the file has none."""
+    table = pq.read_table(path, columns=["position", "time_ns"])
+    late = table.filter(pc.greater_equal(table["time_ns"], time_ns))
+    found: int | None = pc.min(late["position"]).as_py()
+    return found
+
+
+def first_time_ns(path: Path) -> int:
+    """When the earliest message of a file came."""
+    with pq.ParquetFile(path) as file:
+        column = SCHEMA.get_field_index("time_ns")
+        groups = (file.metadata.row_group(each) for each in range(file.num_row_groups))
+        return min(int(group.column(column).statistics.min) for group in groups)
+
+
+def _overlaps(group: Any, first: int, last: int) -> bool:
+    column = SCHEMA.get_field_index("position")
+    statistics = group.column(column).statistics
+    return bool(statistics.min <= last and statistics.max >= first)
+
+
+def _frame(row: dict[str, Any]) -> bytes:
+    subject, reply = row["subject"].encode(), row["reply"].encode()
+    frame = bytearray(encode(Kind.MESSAGE, subject, row["payload"], reply, row["flags"]))
+    stamp = Stamp(row["origin"], row["publisher"], row["sequence"], row["time_ns"])
+    stamp_frame(frame, 0, stamp)
+    return bytes(frame)
+
+
+def _texts(column: Texts, rows: int, kind: pa.DataType) -> pa.Array:
+    buffers = [None, pa.py_buffer(column.offsets.take()), pa.py_buffer(column.data.take())]
+    return pa.Array.from_buffers(kind, rows, buffers)
+
+
+def _numbers(column: Numbers, rows: int) -> pa.Array:
+    return pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(column.data.take())])

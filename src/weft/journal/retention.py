@@ -1,0 +1,40 @@
+"""How long a journal is kept: the oldest segments are removed, whole, by age and by size.
+
+The open segment always stays.
+"""
+
+from pathlib import Path
+from time import time
+from typing import NamedTuple
+
+from weft.journal.places import Segment, segments_of
+
+
+class Keep(NamedTuple):
+    """How much is kept of one node's journal; 0 is without a bound."""
+
+    size_bytes: int = 0
+    age_s: float = 0.0
+
+
+def expire(root: Path, service: str, node: str, keep: Keep) -> list[Segment]:
+    """Remove what need not be kept any longer: those segments.
+
+    Raises:
+        OSError: one cannot be removed.
+    """
+    found = segments_of(root, service, node)
+    sizes = {each: each.path.stat() for each in found}
+    total = sum(status.st_size for status in sizes.values())
+    removed: list[Segment] = []
+    for segment in found:
+        status = sizes[segment]
+        # When its last message came, about: then it was written last.
+        is_old = bool(keep.age_s) and time() - status.st_mtime > keep.age_s
+        is_much = bool(keep.size_bytes) and total > keep.size_bytes
+        if segment.state == "open" or not (is_old or is_much):
+            break
+        segment.path.unlink()
+        total -= status.st_size
+        removed.append(segment)
+    return removed

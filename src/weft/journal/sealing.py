@@ -1,0 +1,140 @@
+"""Full segments become Parquet: written aside, read again, and only then put in their place.
+
+A crash at any point leaves either the segment or the sealed file, or both, which are the same.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from crc32c import crc32c
+
+from weft.core.words import i64_at
+from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in
+from weft.journal.columns import Columns
+from weft.journal.history import mapped
+from weft.journal.parquet import batch_of, writer_of
+from weft.journal.places import Place, Segment, segments_of
+
+# What is one row group: enough for a reader to work on at once.
+_GROUP_ROWS = 131_072
+_GROUP_BYTES = 32 << 20
+_PIECE = 4 << 20
+_TIME = 24
+
+
+class Sealed(NamedTuple):
+    """What was made of a segment."""
+
+    path: Path
+    messages: int
+    size: int
+
+
+class NotSealed(NamedTuple):
+    """A segment that stays as it is, and why."""
+
+    path: Path
+    why: str
+
+
+def seal_all(root: Path, service: str, node: str) -> Iterator[Sealed | NotSealed]:
+    """Seal every full segment of a node, the oldest first.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    place = Place(root, service, node)
+    _remove_unfinished(place)
+    segments = segments_of(root, service, node)
+    done = {each.first for each in segments if each.state == "sealed"}
+    for segment in segments:
+        if segment.state == "full":
+            if segment.first in done:
+                # A crash came between putting the one in its place and removing the other.
+                segment.path.unlink()
+            else:
+                yield seal(place, segment)
+
+
+def seal(place: Place, segment: Segment) -> Sealed | NotSealed:
+    """Seal one full segment; one that is damaged stays, to be looked at.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    aside = place.aside(segment.first)
+    with mapped(segment.path) as data:
+        blocks = list(blocks_in(data))
+        damage = next((each for each in blocks if isinstance(each, Damage)), None)
+        if damage is not None:
+            why = f"bytes {damage.start} … {damage.end}: {damage.why}"
+            return NotSealed(segment.path, why)
+        frames = [each for each in blocks if isinstance(each, Block) and each.kind == Kind.FRAMES]
+        began_ns = i64_at(bytes(data[frames[0].body : frames[0].body + 32]), _TIME)
+        with writer_of(aside) as writer:
+            for batch in _batches(data, frames):
+                writer.write_batch(batch)
+    messages = sum(each.frames for each in frames)
+    if messages != segment.last - segment.first + 1:
+        aside.unlink()
+        return NotSealed(segment.path, f"it has {messages} messages, its name says otherwise")
+    return _put_in_place(place, segment, aside, began_ns)
+
+
+def _batches(data: Bytes, blocks: list[Block]) -> Iterator[pa.RecordBatch]:
+    columns = Columns()
+    for block in blocks:
+        body = bytes(data[block.body : block.end])
+        columns.add(body, block.first, block.frames)
+        if columns.rows >= _GROUP_ROWS or columns.size >= _GROUP_BYTES:
+            yield batch_of(columns)
+            columns = Columns()
+    if columns.rows:
+        yield batch_of(columns)
+
+
+def _put_in_place(place: Place, segment: Segment, aside: Path, began_ns: int) -> Sealed:
+    messages = segment.last - segment.first + 1
+    with aside.open("r+b") as file:
+        os.fsync(file.fileno())
+        crc = size = 0
+        while piece := file.read(_PIECE):
+            crc = crc32c(piece, crc)
+            size += len(piece)
+    # Every page is read, and its checksum compared.
+    rows = sum(batch.num_rows for batch in _read_all(aside))
+    if rows != messages:
+        raise OSError(f"{aside} has {rows} rows instead of {messages}")
+    path = place.sealed(segment.first, segment.last, crc, began_ns)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Its age is that of its messages.
+    shutil.copystat(segment.path, aside)
+    aside.rename(path)
+    for folder in (path.parent, path.parent.parent, place.folder):
+        _sync(folder)
+    segment.path.unlink()
+    return Sealed(path, messages, size)
+
+
+def _read_all(path: Path) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        yield from file.iter_batches(_GROUP_ROWS)
+
+
+def _remove_unfinished(place: Place) -> None:
+    """A crash while one was written leaves what is worth nothing: its segment is still there."""
+    for path in place.folder.glob(f"_aside-*-{place.node}.parquet"):
+        path.unlink()
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,53 @@
+"""Tidies one journal in a process of its own: seals what is full, removes what is too old or much.
+
+Called by a gateway whenever a segment is complete: `python -m weft.journal.tidy ROOT SERVICE NODE
+SEAL KEEP_BYTES KEEP_S`. It says what it did, a line for each file.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from weft.journal.places import segments_of
+from weft.journal.retention import Keep, expire
+
+# Live traffic comes first.
+_NICE = 10
+
+
+def tidied(root: Path, service: str, node: str, keep: Keep, *, seals: bool) -> Iterator[str]:
+    """Tidy; what was done, line by line.
+
+    Raises:
+        OSError: a file cannot be read, written or removed.
+    """
+    states = [each.state for each in segments_of(root, service, node)]
+    if seals and "full" in states:
+        yield from _sealed(root, service, node)
+    for segment in expire(root, service, node, keep):
+        yield f"removed {segment.path.name}: positions {segment.first} … {segment.last}"
+
+
+def main(arguments: list[str]) -> int:
+    """Tidy the journal that the arguments name."""
+    os.nice(_NICE)
+    root, service, node, seals, keep_bytes, keep_s = arguments
+    keep = Keep(int(keep_bytes), float(keep_s))
+    for line in tidied(Path(root), service, node, keep, seals=seals == "parquet"):
+        print(line, flush=True)
+    return 0
+
+
+def _sealed(root: Path, service: str, node: str) -> Iterator[str]:
+    from weft.journal.sealing import Sealed, seal_all  # noqa: PLC0415  # needs pyarrow
+
+    for made in seal_all(root, service, node):
+        if isinstance(made, Sealed):
+            yield f"sealed {made.messages} messages as {made.path.name}, {made.size} bytes"
+        else:
+            yield f"cannot seal {made.path}: {made.why}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,3 +1,4 @@
+import itertools
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ NAMES = sorted(weft.commands)
 
 def test_there_is_a_command_for_everything() -> None:
     assert list(weft.commands) == [
-        *("serve", "pub", "sub", "req", "reply", "status", "top", "bench"),
+        *("serve", "pub", "sub", "req", "reply", "status", "top", "journal", "bench"),
         *("version", "completion"),
     ]
 
@@ -35,7 +36,9 @@ def test_every_command_explains_itself(arguments: list[str]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_and_option_is_on_the_page(name: str) -> None:
     assert f"`weft {name}`" in PAGE
-    for parameter in weft.commands[name].params:
+    command = weft.commands[name]
+    inner = command.commands.values() if isinstance(command, click.Group) else []
+    for parameter in itertools.chain(command.params, *(each.params for each in inner)):
         if isinstance(parameter, click.Option):
             assert any(option in PAGE for option in parameter.opts), parameter.opts
             assert parameter.help, f"{name} {parameter.opts[0]} does not say what it is for"

@@ -1,10 +1,14 @@
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from tests.journal.desk import batch_of, message, place_in, written
+
+import weft
 
 RunHere = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -124,3 +128,58 @@ def test_what_cannot_be_sealed_stays_and_is_told(run_here: RunHere, data: Path) 
     assert f"{full}: stays as it is: bytes 0 … 7" in ended.stdout
     (told,) = run_here("journal", "seal", str(data), "--json").stdout.splitlines()
     assert json.loads(told)["path"] == str(full)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+def test_messages_are_exported(run_here: RunHere, data: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    chosen = ("--service", "weather", "--from", "3", "--subject", "sensors.>")
+    ended = run_here("journal", "export", str(data), str(out), *chosen)
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert f"36 messages are in {out}" in ended.stderr
+    if name.endswith("jsonl"):
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    else:
+        rows = pq.read_table(out).to_pylist()
+    assert [row["position"] for row in rows] == list(range(3, 39))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_an_export_says_by_its_name_what_it_is(run_here: RunHere, data: Path) -> None:
+    ended = run_here("journal", "export", str(data), "out.csv", "--service", "weather")
+    assert ended.returncode == 2
+    assert "must end in .parquet or .jsonl" in ended.stderr
+
+
+def test_an_export_that_fails_leaves_what_was_there(
+    run_here: RunHere, data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text("before")
+    ended = run_here("journal", "export", str(data), str(out), "--service", "none")
+    assert ended.returncode == 1
+    assert out.read_text() == "before"
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_messages_are_published_again(run_here: RunHere, gateway: str, data: Path) -> None:
+    with weft.Connection(gateway, service="weather") as connection:
+        again = connection.subscribe("again.>")
+        chosen = ("--service", "weather", "--from", "35", "--prefix", "again", "--speed", "0")
+        ended = run_here("journal", "replay", str(data), *chosen, "--gateway", gateway)
+        assert ended.returncode == 0
+        assert f"5 messages were published to weather at {gateway}" in ended.stderr
+        found = [again.next(20) for _ in range(5)]
+    assert [(each.subject, each.payload) for each in found] == [
+        *[("again.sensors.a", b"body %d" % number) for number in range(35, 39)],
+        ("again.alarms.a", b"body 39"),
+    ]
+
+
+def test_without_its_packages_the_command_says_what_to_install(
+    run_here: RunHere, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    ended = run_here("journal", "ls", str(data))
+    assert ended.returncode == 2
+    assert 'pip install "weft[journal]"' in ended.stderr

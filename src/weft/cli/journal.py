@@ -1,29 +1,27 @@
 """`weft journal`: what a journal holds, and whether it is whole."""
 
+import importlib.util
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from weft.cli import output
 from weft.cli.help_text import examples
+from weft.cli.journal_folder import FOLDER, JSON, root_of, segments_in
+from weft.cli.journal_messages import cat, export, replay
 from weft.cli.progress import Bar
 from weft.cli.quantities import short
-from weft.cli.shown import message_json, message_line, to_json
-from weft.core.messages import Message
-from weft.core.subjects import checked_pattern, matches
-from weft.errors import NotKnown
+from weft.cli.shown import to_json
+from weft.errors import BadOption
 
 if TYPE_CHECKING:
-    from weft.journal.kept import Kept
     from weft.journal.places import Segment
     from weft.journal.sealing import NotSealed, Sealed
     from weft.journal.verify import Checked, Fault
 
-_FOLDER = click.argument("folder", metavar="DATA", type=click.Path(path_type=Path, exists=True))
 _SERVICE = click.option("--service", metavar="NAME", help="Only this service.")
-_JSON = click.option("--json", "is_json", is_flag=True, help="JSON, an object a line.")
 
 
 @click.group()
@@ -32,15 +30,18 @@ def journal() -> None:
 
     DATA is the folder that the gateway was given with --data, whether it runs or not.
     """
+    for package in ("crc32c", "pyarrow"):
+        if importlib.util.find_spec(package) is None:
+            raise BadOption(f'a journal needs {package}: pip install "weft[journal]"')
 
 
 @journal.command(epilog=examples("weft journal ls /var/lib/weft"))
-@_FOLDER
+@FOLDER
 @_SERVICE
-@_JSON
+@JSON
 def ls(folder: Path, service: str | None, is_json: bool) -> None:
     """List the segments: which positions they hold, and how large they are."""
-    found = _segments(folder, service)
+    found = segments_in(folder, service)
     if is_json:
         for each in found:
             output.json_result(to_json(_facts(each)))
@@ -58,57 +59,13 @@ def ls(folder: Path, service: str | None, is_json: bool) -> None:
     output.show(output.table("segments", columns, rows) if found else "the journal is empty")
 
 
-@journal.command(
-    epilog=examples(
-        "weft journal cat /var/lib/weft --service weather --count 10",
-        "weft journal cat /var/lib/weft --service weather --subject 'sensors.>' --json",
-    )
-)
-@_FOLDER
-@click.option("--service", metavar="NAME", default="default", show_default=True)
-@click.option("--node", metavar="NAME", help="Only what this gateway took; needed with --from.")
-@click.option("--from", "first", type=click.IntRange(min=0), help="From this position on.")
-@click.option("--count", type=click.IntRange(min=1), help="At most so many messages.")
-@click.option("--subject", metavar="PATTERN", default=">", help="Only messages to these subjects.")
-@_JSON
-def cat(folder: Path, first: int | None, count: int | None, **chosen: Any) -> int:
-    """Print the messages; what is missing is told on standard error."""
-    from weft.journal.history import history  # noqa: PLC0415  # slow to import
-    from weft.journal.kept import Hole  # noqa: PLC0415  # slow to import
-
-    root = _root(folder)
-    service = chosen["service"]
-    nodes = sorted({each.node for each in _segments(folder, service)})
-    if chosen["node"] is not None:
-        nodes = [chosen["node"]] if chosen["node"] in nodes else []
-        if not nodes:
-            raise NotKnown(f"the journal of {service} has nothing of node {chosen['node']}")
-    elif first is not None and len(nodes) > 1:
-        raise click.UsageError(f"positions are a node's own: give --node, {' or '.join(nodes)}")
-    pattern = checked_pattern(chosen["subject"])
-    shown = holes = 0
-    for node in nodes:
-        for found in history(root, service, node, first):
-            if isinstance(found, Hole):
-                holes += 1
-                output.news(
-                    f"{node}: positions {found.first} … {found.last} are missing: {found.why}"
-                )
-            elif matches(pattern, Message.from_frame(found.frame).subject.encode()):
-                output.result(_shown(found, node, chosen["is_json"]))
-                shown += 1
-                if shown == count:
-                    return 0
-    return 1 if holes else 0
-
-
 @journal.command(epilog=examples("weft journal verify /var/lib/weft"))
-@_FOLDER
+@FOLDER
 @_SERVICE
-@_JSON
+@JSON
 def verify(folder: Path, service: str | None, is_json: bool) -> int:
     """Read every byte, and tell what is damaged or missing; the exit code is 1 if anything is."""
-    found = _segments(folder, service)
+    found = segments_in(folder, service)
     checked = list(_checked(found))
     faults = [fault for each in checked for fault in each.faults]
     if is_json:
@@ -125,18 +82,18 @@ def verify(folder: Path, service: str | None, is_json: bool) -> int:
 
 
 @journal.command(epilog=examples("weft journal seal /var/lib/weft"))
-@_FOLDER
+@FOLDER
 @_SERVICE
-@_JSON
+@JSON
 def seal(folder: Path, service: str | None, is_json: bool) -> int:
     """Make Parquet of every full segment, which a gateway does by itself while it runs."""
     from weft.journal.sealing import NotSealed, seal_all  # noqa: PLC0415  # needs pyarrow
 
-    segments = [each for each in _segments(folder, service) if each.state == "full"]
+    segments = [each for each in segments_in(folder, service) if each.state == "full"]
     failures = done = 0
     with Bar("seal", len(segments)) as bar:
         for each_service, node in sorted({(each.service, each.node) for each in segments}):
-            for made in seal_all(_root(folder), each_service, node):
+            for made in seal_all(root_of(folder), each_service, node):
                 done += 1
                 failures += isinstance(made, NotSealed)
                 bar.reached(done, made.path.name)
@@ -154,23 +111,6 @@ def _said(made: "Sealed | NotSealed") -> str:
     if isinstance(made, Sealed):
         return f"{made.path}: {made.messages:,} messages, {short(made.size, 'B')}"
     return f"{made.path}: stays as it is: {made.why}"
-
-
-def _root(folder: Path) -> Path:
-    inner = folder / "journal"
-    return inner if inner.is_dir() else folder
-
-
-def _segments(folder: Path, service: str | None) -> "list[Segment]":
-    from weft.journal.places import segments_of, services_in  # noqa: PLC0415  # slow to import
-
-    root = _root(folder)
-    services = services_in(root)
-    if service is not None and service not in services:
-        known = ", ".join(services) or "none"
-        raise NotKnown(f"there is no journal of {service!r} in {root}, only of {known}")
-    chosen = services if service is None else [service]
-    return [segment for each in chosen for segment in segments_of(root, each)]
 
 
 def _checked(segments: "list[Segment]") -> "Iterator[Checked]":
@@ -211,9 +151,5 @@ def _fault_line(fault: "Fault") -> str:
     return f"{fault.path}: bytes {fault.start} … {fault.end}: {fault.why}{lost}"
 
 
-def _shown(kept: "Kept", node: str, is_json: bool) -> str:
-    message = Message.from_frame(kept.frame)
-    if not is_json:
-        return f"{kept.position:>12}  {message_line(message)}"
-    header = to_json({"node": node, "position": kept.position})
-    return f"{header[:-1]},{message_json(message)[1:]}"
+for _command in (cat, export, replay):
+    journal.add_command(_command)

@@ -1,0 +1,169 @@
+"""The messages of a journal: printed, written to a file, or published again."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.cli import output
+from weft.cli.finite_range import FiniteRange
+from weft.cli.help_text import examples
+from weft.cli.journal_folder import JSON, Selection, selection_options
+from weft.cli.progress import Bar
+from weft.cli.shown import bare_payload, message_json, message_line, to_json
+from weft.cli.target import DEFAULT_GATEWAY, Target
+from weft.core.messages import Message
+from weft.errors import BadOption
+
+if TYPE_CHECKING:
+    from weft.journal.kept import Kept
+
+_ROWS = 65_536
+_S = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """Where to publish again, and how fast."""
+
+    gateway: str
+    to_service: str | None
+    prefix: str | None
+    speed: float
+    tls_ca: str | None
+
+
+@click.command(
+    epilog=examples(
+        "weft journal cat /var/lib/weft --service weather --count 10",
+        "weft journal cat /var/lib/weft --service weather --subject 'sensors.>' --json",
+    )
+)
+@selection_options
+@JSON
+def cat(selection: Selection, is_json: bool) -> int:
+    """Print the messages; what is missing is told on standard error, and by the exit code 1."""
+    for node, kept in selection.messages():
+        output.result(_as_json(node, kept) if is_json else _as_line(kept))
+    return 1 if selection.holes else 0
+
+
+@click.command(
+    epilog=examples(
+        "weft journal export /var/lib/weft week.parquet --service weather",
+        "weft journal export /var/lib/weft alarms.jsonl --subject 'alarms.>'",
+    )
+)
+@selection_options
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def export(selection: Selection, file: Path) -> int:
+    """Write the messages to FILE: .parquet, or .jsonl with an object a line."""
+    writers = {".parquet": _write_parquet, ".jsonl": _write_jsonl}
+    if file.suffix not in writers:
+        raise BadOption(f"{file.name} must end in .parquet or .jsonl, which says what to write")
+    # Aside first: a file that is there is a whole one.
+    aside = file.with_name(f".{file.name}.part")
+    try:
+        with Bar("export", None) as bar:
+            count = writers[file.suffix](aside, selection, bar)
+        aside.replace(file)
+    finally:
+        aside.unlink(missing_ok=True)
+    output.news(f"{count:,} messages are in {file}")
+    return 1 if selection.holes else 0
+
+
+@click.command(
+    epilog=examples(
+        "weft journal replay /var/lib/weft --service weather --prefix again",
+        "weft journal replay /var/lib/weft --subject 'sensors.>' --speed 10",
+    )
+)
+@selection_options
+@click.option(
+    "--gateway",
+    default=DEFAULT_GATEWAY,
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where to publish.",
+)
+@click.option("--to-service", metavar="NAME", help="Another service than the journal's own.")
+@click.option("--prefix", metavar="SUBJECT", help="Put this before every subject.")
+@click.option(
+    "--speed",
+    type=FiniteRange(min=0.0),
+    default=1.0,
+    show_default=True,
+    help="How many times as fast as it was; 0 is as fast as it goes.",
+)
+@click.option("--tls-ca", type=click.Path(dir_okay=False), help="Trust these certificates.")
+def replay(selection: Selection, **options: Any) -> int:
+    """Publish the messages again, as new ones, at the pace at which they came."""
+    manner = Manner(**options)
+    service = manner.to_service or selection.service
+    target = Target(manner.gateway, service, "", manner.tls_ca, is_json=False)
+    prefix = f"{manner.prefix}." if manner.prefix else ""
+    count = 0
+    with target.open() as connection, Bar("replay", None) as bar:
+        for message in _paced(selection, manner.speed):
+            payload = bare_payload(message)
+            connection.publish(prefix + message.subject, message if payload is None else payload)
+            count += 1
+            bar.reached(count, f"{count:,} messages")
+        connection.flush()
+    output.news(f"{count:,} messages were published to {service} at {target.gateway}")
+    return 1 if selection.holes else 0
+
+
+def _paced(selection: Selection, speed: float) -> Iterator[Message]:
+    """The messages, each when it is due."""
+    began = time.monotonic()
+    first_ns: int | None = None
+    for _, kept in selection.messages():
+        message = Message.from_frame(kept.frame)
+        if first_ns is None:
+            first_ns = message.time
+        if speed:
+            due = began + (message.time - first_ns) / _S / speed
+            time.sleep(max(due - time.monotonic(), 0.0))
+        yield message
+
+
+def _write_jsonl(file: Path, selection: Selection, bar: Bar) -> int:
+    count = 0
+    with file.open("w", encoding="utf-8") as stream:
+        for node, kept in selection.messages():
+            stream.write(_as_json(node, kept) + "\n")
+            count += 1
+            bar.reached(count, f"{count:,} messages")
+    return count
+
+
+def _write_parquet(file: Path, selection: Selection, bar: Bar) -> int:
+    from weft.journal.columns import Columns  # noqa: PLC0415  # slow to import
+    from weft.journal.parquet import batch_of, writer_of  # noqa: PLC0415  # slow to import
+
+    count = 0
+    columns = Columns()
+    with writer_of(file) as writer:
+        for _, kept in selection.messages():
+            columns.add(kept.frame, kept.position, 1)
+            count += 1
+            if columns.rows == _ROWS:
+                writer.write_batch(batch_of(columns))
+                columns = Columns()
+            bar.reached(count, f"{count:,} messages")
+        writer.write_batch(batch_of(columns))
+    return count
+
+
+def _as_line(kept: "Kept") -> str:
+    return f"{kept.position:>12}  {message_line(Message.from_frame(kept.frame))}"
+
+
+def _as_json(node: str, kept: "Kept") -> str:
+    header = to_json({"node": node, "position": kept.position})
+    return f"{header[:-1]},{message_json(Message.from_frame(kept.frame))[1:]}"

@@ -85,7 +85,7 @@ def _sealed(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | H
 def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
     expected = first
     why = f"{segment.path.name} lacks them"
-    for found in blocks_in(data, _start_of(data, first)):
+    for found in blocks_in(data, start_of(data, first)):
         if isinstance(found, Damage):
             # The end of an open segment may be on its way: that is no hole yet.
             why = f"{segment.path.name}: bytes {found.start} … {found.end}: {found.why}"
@@ -100,7 +100,7 @@ def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> It
         yield Hole(expected, segment.last, why)
 
 
-def _start_of(data: Bytes, position: int) -> int:
+def start_of(data: Bytes, position: int) -> int:
     """Where to begin to read for a position: blocks before it are not looked into."""
     at = 0
     block = block_at(data, at)

@@ -1,0 +1,162 @@
+"""Stretches of a journal as Arrow batches: the way in for whoever reads millions of messages."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from weft.core.subjects import matches
+from weft.core.words import u32_at
+from weft.errors import WeftError
+from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in
+from weft.journal.columns import Columns
+from weft.journal.history import mapped, start_of
+from weft.journal.parquet import batch_of
+from weft.journal.places import Segment, segments_of
+
+ROWS = 65_536
+BYTES = 32 << 20
+
+
+class Range(NamedTuple):
+    """The positions `first` … `end` - 1 of one node's journal."""
+
+    root: Path
+    service: str
+    node: str
+    first: int
+    end: int
+
+
+class Lost(WeftError):
+    """Messages that should be in a journal are not."""
+
+
+def batches_in(
+    wanted: Range, patterns: tuple[bytes, ...], *, may_lack: bool
+) -> Iterator[pa.RecordBatch]:
+    """The messages of a stretch that match a pattern, as in parquet.SCHEMA.
+
+    Raises:
+        Lost: some are not there, and none may lack.
+        OSError: a segment cannot be read.
+    """
+    position = wanted.first
+    tries = 0
+    while position < wanted.end:
+        segment = _segment_of(wanted, position)
+        if segment is None or segment.first > position:
+            end = wanted.end if segment is None else min(segment.first, wanted.end)
+            _refuse_lack(wanted, position, end - 1, may_lack=may_lack)
+            position = end
+            continue
+        try:
+            for batch, reached in _segment_batches(segment, position, wanted.end, patterns):
+                if batch.num_rows:
+                    yield batch
+                position = reached
+        except FileNotFoundError:
+            # Sealed while it was looked for: it has another name.
+            tries += 1
+            if tries > 10:
+                raise
+            continue
+        end = wanted.end if segment.last < 0 else min(segment.last + 1, wanted.end)
+        if position < end:
+            _refuse_lack(wanted, position, end - 1, may_lack=may_lack)
+            position = end
+
+
+def _segment_of(wanted: Range, position: int) -> Segment | None:
+    """The segment with a position, or the first one after it."""
+    found: Segment | None = None
+    for segment in segments_of(wanted.root, wanted.service, wanted.node):
+        if segment.first <= position:
+            if segment.last < 0 or segment.last >= position:
+                found = segment
+        elif found is None:
+            return segment
+    return found
+
+
+def _refuse_lack(wanted: Range, first: int, last: int, *, may_lack: bool) -> None:
+    if not may_lack:
+        raise Lost(
+            f"positions {first} … {last} of node {wanted.node} are not in the journal of"
+            f" {wanted.service}: they were removed, or are damaged; failOnDataLoss=false goes on"
+        )
+
+
+def _segment_batches(
+    segment: Segment, first: int, end: int, patterns: tuple[bytes, ...]
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Batches, and the position after each."""
+    if segment.state == "sealed":
+        yield from _sealed_batches(segment, first, end, patterns)
+        return
+    columns = Columns(patterns)
+    position = first
+    with mapped(segment.path) as data:
+        for block in blocks_in(data, start_of(data, first)):
+            if isinstance(block, Damage) or block.first > position:
+                break
+            if block.kind != Kind.FRAMES or block.first + block.frames <= position:
+                continue
+            frames, count = _clipped(data, block, position, end)
+            columns.add(frames, position, count)
+            position += count
+            if columns.rows >= ROWS or columns.size >= BYTES:
+                yield batch_of(columns), position
+                columns = Columns(patterns)
+            if position >= end:
+                break
+    yield batch_of(columns), position
+
+
+def _clipped(data: Bytes, block: Block, first: int, end: int) -> tuple[bytes, int]:
+    """The frames of a block between two positions, and how many they are."""
+    body = bytes(data[block.body : block.end])
+    if block.first == first and block.first + block.frames <= end:
+        return body, block.frames
+    at = 0
+    start = 0
+    position = block.first
+    last = min(block.first + block.frames, end)
+    while position < last:
+        if position == first:
+            start = at
+        at += u32_at(body, at)
+        position += 1
+    return body[start:at], last - first
+
+
+def _sealed_batches(
+    segment: Segment, first: int, end: int, patterns: tuple[bytes, ...]
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    with pq.ParquetFile(segment.path) as file:
+        for batch in file.iter_batches(ROWS):
+            positions = batch.column("position")
+            low, high = positions[0].as_py(), positions[-1].as_py()
+            if high < first:
+                continue
+            if low >= end:
+                return
+            inside = batch.slice(max(first - low, 0), min(high + 1, end) - max(first, low))
+            yield _matching(inside, patterns), min(high + 1, end)
+
+
+def _matching(batch: pa.RecordBatch, patterns: tuple[bytes, ...]) -> pa.RecordBatch:
+    if b">" in patterns:
+        return batch
+    subjects = pc.unique(batch.column("subject")).to_pylist()
+    wanted = [
+        subject
+        for subject in subjects
+        if any(matches(pattern, subject.encode()) for pattern in patterns)
+    ]
+    if len(wanted) == len(subjects):
+        return batch
+    return batch.filter(pc.is_in(batch.column("subject"), pa.array(wanted, pa.string())))

@@ -1,0 +1,56 @@
+"""Where a journal ends at the moment, found again and again without reading it again."""
+
+from pathlib import Path
+
+from weft.journal.blocks import block_at, is_whole
+from weft.journal.history import mapped
+from weft.journal.places import Segment, segments_of
+
+
+class Tails:
+    """The ends of the journals of one service, node by node."""
+
+    def __init__(self, root: Path, service: str) -> None:
+        self._root = root
+        self._service = service
+        # Of an open segment: how far it was looked at, and the position that comes next.
+        self._seen: dict[Path, tuple[int, int]] = {}
+
+    def ends(self) -> dict[str, int]:
+        """The next position of every node.
+
+        Raises:
+            OSError: a segment cannot be read.
+        """
+        found: dict[str, int] = {}
+        open_ones: dict[Path, tuple[int, int]] = {}
+        for segment in segments_of(self._root, self._service):
+            end = segment.last + 1
+            if segment.state == "open":
+                seen = self._end_of(segment)
+                open_ones[segment.path] = seen
+                end = seen[1]
+            found[segment.node] = max(found.get(segment.node, 0), end)
+        self._seen = open_ones
+        return found
+
+    def starts(self) -> dict[str, int]:
+        """The first position that every node still has."""
+        found: dict[str, int] = {}
+        for segment in segments_of(self._root, self._service):
+            found.setdefault(segment.node, segment.first)
+        return found
+
+    def _end_of(self, segment: Segment) -> tuple[int, int]:
+        at, position = self._seen.get(segment.path, (0, segment.first))
+        try:
+            with mapped(segment.path) as data:
+                block = block_at(data, at)
+                while block is not None and is_whole(data, block):
+                    at = block.end
+                    position = max(position, block.first + block.frames)
+                    block = block_at(data, at)
+        except FileNotFoundError:
+            # Ended meanwhile: it is found under its new name the next time.
+            return at, position
+        return at, position

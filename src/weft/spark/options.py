@@ -1,0 +1,151 @@
+"""What a reader is told, by the names that Spark users know; mistakes are named."""
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from weft.core.greeting import SERVICE_NAME
+from weft.core.subjects import checked_pattern
+from weft.errors import BadOption, BadSubject, shortened
+
+KNOWN = (
+    "path",
+    "service",
+    "subscribe",
+    "startingOffsets",
+    "startingTimestamp",
+    "endingOffsets",
+    "maxOffsetsPerTrigger",
+    "minPartitions",
+    "failOnDataLoss",
+)
+
+# `earliest`, `latest`, or the next position of every node.
+Offsets = Literal["earliest", "latest"] | dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """Which messages to read, and how."""
+
+    root: Path
+    service: str
+    patterns: tuple[bytes, ...]
+    starting: Offsets | None
+    starting_ns: int | None
+    ending: Offsets
+    max_rows: int | None
+    min_partitions: int
+    may_lack: bool
+
+
+def read_options(given: Mapping[str, str]) -> ReadOptions:
+    """The options of a reader.
+
+    Raises:
+        BadOption: there is no such option, or it cannot have this value.
+    """
+    names = {name.lower(): name for name in KNOWN}
+    options: dict[str, str] = {}
+    for name, value in given.items():
+        known = names.get(name.lower())
+        if known is None:
+            raise BadOption(f"format weft has no option {name!r}{_hint(name)}")
+        options[known] = value
+    if "path" not in options:
+        raise BadOption("format weft needs the option path: the folder that the gateway keeps")
+    if "startingOffsets" in options and "startingTimestamp" in options:
+        raise BadOption("give startingOffsets or startingTimestamp, not both")
+    max_rows = _positive(options, "maxOffsetsPerTrigger")
+    return ReadOptions(
+        root=_root(options["path"]),
+        service=_service(options.get("service", "default")),
+        patterns=_patterns(options.get("subscribe", ">")),
+        starting=_offsets(options, "startingOffsets"),
+        starting_ns=_timestamp(options.get("startingTimestamp")),
+        ending=_offsets(options, "endingOffsets") or "latest",
+        max_rows=max_rows,
+        min_partitions=_positive(options, "minPartitions") or 1,
+        may_lack=not _is_true(options, "failOnDataLoss", default=True),
+    )
+
+
+def _hint(name: str) -> str:
+    lowered = {known.lower(): known for known in KNOWN}
+    near = difflib.get_close_matches(name.lower(), lowered, 1)
+    return f"; did you mean {lowered[near[0]]!r}?" if near else f", only {', '.join(KNOWN)}"
+
+
+def _root(text: str) -> Path:
+    path = Path(text.removeprefix("file://"))
+    root = path / "journal" if (path / "journal").is_dir() else path
+    if not root.is_dir():
+        raise BadOption(f"path {text!r} is not a folder on this machine")
+    return root
+
+
+def _service(name: str) -> str:
+    if SERVICE_NAME.fullmatch(name.encode(errors="surrogatepass")) is None:
+        raise BadOption(f"service {shortened(name)} cannot be the name of a service")
+    return name
+
+
+def _patterns(text: str) -> tuple[bytes, ...]:
+    try:
+        return tuple(checked_pattern(name.strip()) for name in text.split(","))
+    except BadSubject as error:
+        raise BadOption(f"subscribe: {error}") from error
+
+
+def _offsets(options: Mapping[str, str], name: str) -> Offsets | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if text in ("earliest", "latest"):
+        return text  # type: ignore[return-value]  # it is one of the two
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        found = None
+    is_right = isinstance(found, dict) and all(
+        isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        for value in found.values()
+    )
+    if not is_right:
+        raise BadOption(
+            f"{name} {shortened(text)} is not 'earliest', 'latest', or positions such as"
+            ' {"london": 4711}'
+        )
+    return {str(node): int(position) for node, position in found.items()}
+
+
+def _timestamp(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise BadOption(f"startingTimestamp {shortened(text)} is no ISO 8601 time") from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1_000_000) * 1000
+
+
+def _positive(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise BadOption(f"{name} is {shortened(text)}; it must be a whole number of at least 1")
+    return int(text)
+
+
+def _is_true(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = options.get(name, str(default)).lower()
+    if text not in ("true", "false"):
+        raise BadOption(f"{name} is {shortened(text)}; it must be true or false")
+    return text == "true"

@@ -1,0 +1,106 @@
+from pathlib import Path
+
+import pytest
+from tests.journal.desk import message, place_in, written
+
+from weft.journal import ranges as module
+from weft.journal.blocks import Block, blocks_in
+from weft.journal.places import Segment, segments_of
+from weft.journal.ranges import Lost, Range, batches_in
+from weft.journal.sealing import seal_all
+
+
+def read(root: Path, first: int, end: int, *patterns: bytes, may_lack: bool = False) -> list[int]:
+    wanted = Range(root, "weather", "london", first, end)
+    found = batches_in(wanted, patterns or (b">",), may_lack=may_lack)
+    return [position for batch in found for position in batch.column("position").to_pylist()]
+
+
+def three(root: Path) -> None:
+    place = place_in(root)
+    written(place, 30).finish()
+    list(seal_all(root, "weather", "london"))
+    written(place, 30, first=30).finish()
+    written(place, 30, first=60)
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, 90), (5, 6), (29, 31), (12, 78), (60, 90), (7, 7)])
+def test_any_stretch_is_read_exactly(tmp_path: Path, first: int, end: int) -> None:
+    three(tmp_path)
+    assert read(tmp_path, first, end) == list(range(first, end))
+
+
+def test_large_stretches_come_in_several_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ROWS", 7)
+    three(tmp_path)
+    wanted = Range(tmp_path, "weather", "london", 3, 88)
+    found = list(batches_in(wanted, (b">",), may_lack=False))
+    assert len(found) > 8
+    assert [row for each in found for row in each.column("position").to_pylist()] == [*range(3, 88)]
+
+
+def test_what_does_not_match_is_left_out(tmp_path: Path) -> None:
+    three(tmp_path)
+    assert read(tmp_path, 0, 90, b"alarms.>") == []
+    assert read(tmp_path, 0, 90, b"alarms.>", b"sensors.*") == list(range(90))
+
+
+def test_damage_is_a_loss(tmp_path: Path) -> None:
+    three(tmp_path)
+    path = segments_of(tmp_path, "weather")[1].path
+    data = bytearray(path.read_bytes())
+    block = [each for each in blocks_in(bytes(data)) if isinstance(each, Block)][2]
+    data[block.body] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(Lost, match=r"positions 40 … 59 of node london"):
+        read(tmp_path, 0, 90)
+    # What follows the damage in its segment is given up with it.
+    assert read(tmp_path, 0, 90, may_lack=True) == [*range(40), *range(60, 90)]
+    assert read(tmp_path, 0, 40) == list(range(40))
+
+
+def test_what_was_removed_or_never_was_is_a_loss(tmp_path: Path) -> None:
+    three(tmp_path)
+    segments_of(tmp_path, "weather")[0].path.unlink()
+    with pytest.raises(Lost, match=r"positions 10 … 29"):
+        read(tmp_path, 10, 90)
+    assert read(tmp_path, 10, 40, may_lack=True) == list(range(30, 40))
+    with pytest.raises(Lost, match=r"positions 90 … 99"):
+        read(tmp_path, 80, 100)
+
+
+def test_a_segment_that_is_sealed_meanwhile_is_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three(tmp_path)
+    listed = segments_of(tmp_path, "weather", "london")
+    stale = iter([listed, listed, listed])
+
+    def once_stale(root: Path, service: str, node: str) -> list[Segment]:
+        return next(stale, None) or segments_of(root, service, node)
+
+    list(seal_all(tmp_path, "weather", "london"))
+    monkeypatch.setattr(module, "segments_of", once_stale)
+    assert read(tmp_path, 0, 90) == list(range(90))
+
+
+def test_a_segment_that_is_never_found_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three(tmp_path)
+    listed = segments_of(tmp_path, "weather", "london")
+    listed[1].path.unlink()
+    monkeypatch.setattr(module, "segments_of", lambda *_: listed)
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path, 0, 90)
+
+
+def test_the_rows_are_the_messages(tmp_path: Path) -> None:
+    three(tmp_path)
+    wanted = Range(tmp_path, "weather", "london", 31, 32)
+    (batch,) = batches_in(wanted, (b">",), may_lack=False)
+    (row,) = batch.to_pylist()
+    assert (row["sequence"], row["payload"]) == (31, b"body 31")
+    assert len(message(31)) == 32 + len(row["subject"]) + len(row["payload"])

@@ -1,0 +1,30 @@
+from pathlib import Path
+
+from tests.journal.desk import batch_of, message, place_in, written
+
+from weft.journal.places import Place
+from weft.journal.tail import Tails
+
+
+def test_ends_are_found_as_they_move(tmp_path: Path) -> None:
+    tails = Tails(tmp_path, "weather")
+    assert (tails.ends(), tails.starts()) == ({}, {})
+    place = place_in(tmp_path)
+    written(place, 20).finish()
+    assert tails.ends() == {"london": 20}
+    segment = written(place, 5, first=20)
+    assert tails.ends() == {"london": 25}
+    segment.append(batch_of([message(25), message(26)], 25))
+    assert tails.ends() == {"london": 27}
+    segment.finish()
+    assert tails.ends() == {"london": 27}
+    written(place_in(tmp_path, node="paris"), 3, first=7)
+    assert tails.ends() == {"london": 27, "paris": 10}
+    assert tails.starts() == {"london": 0, "paris": 7}
+
+
+def test_half_a_block_does_not_count(tmp_path: Path) -> None:
+    written(place_in(tmp_path), 20)
+    path = Place(tmp_path, "weather", "london").open(0)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert Tails(tmp_path, "weather").ends() == {"london": 10}

@@ -1,0 +1,244 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from tests.journal.desk import batch_of, message
+from tests.spark.conftest import Book
+
+from weft.core.messages import Message
+from weft.journal.blocks import seal_batch
+from weft.journal.places import segments_of
+from weft.journal.sealing import seal_all
+
+Read = Callable[..., DataFrame]
+
+
+@pytest.fixture
+def read(spark: SparkSession, book: Book) -> Read:
+    """Read the journal as a table: `read(schema, option=value)`."""
+
+    def load(schema: str | None = None, **options: str) -> DataFrame:
+        given = {"path": str(book.root), "service": "weather", **options}
+        reader = spark.read.format("weft").options(**given)
+        return (reader if schema is None else reader.schema(schema)).load()
+
+    return load
+
+
+def positions(frame: DataFrame) -> list[int]:
+    return sorted(row["position"] for row in frame.select("position").collect())
+
+
+@pytest.mark.req("SPK-1")
+def test_a_journal_is_a_table_sealed_full_and_open_alike(book: Book, read: Read) -> None:
+    book.numbers(30)
+    list(seal_all(book.root, "weather", "london"))
+    book.numbers(20, first=30)
+    book.numbers(5, first=50, is_open=True)
+    rows = read().orderBy("position").collect()
+    assert [row["position"] for row in rows] == list(range(55))
+    first = rows[0].asDict()
+    assert Message.from_body(bytes(first.pop("payload")))["n"] == 0
+    assert str(first.pop("timestamp")) == "2023-11-14 22:13:20"
+    assert str(first.pop("date")) == "2023-11-14"
+    assert first == {
+        "subject": "sensors.a",
+        "reply": "",
+        "origin": 7,
+        "publisher": 3,
+        "sequence": 0,
+        "node": "london",
+        "position": 0,
+        "service": "weather",
+    }
+
+
+def test_several_nodes_are_one_table(book: Book, read: Read) -> None:
+    book.numbers(10, node="london")
+    book.numbers(5, node="paris")
+    found = {row["node"]: row["count"] for row in read().groupBy("node").count().collect()}
+    assert found == {"london": 10, "paris": 5}
+    some = read(startingOffsets='{"london": 8}', endingOffsets='{"london": 9, "paris": 2}')
+    assert sorted((row["node"], row["position"]) for row in some.collect()) == [
+        ("london", 8),
+        ("paris", 0),
+        ("paris", 1),
+    ]
+
+
+@pytest.mark.req("SPK-3")
+def test_fields_of_messages_are_typed_columns(book: Book, read: Read) -> None:
+    book.write(
+        [
+            Message(city="London", temp=21.5, n=1, dry=True),
+            Message(city="Paris", temp=19.0, n=2),
+            Message(other=1),
+        ]
+    )
+    rows = read("position bigint, city string, temp double, n int, dry boolean").collect()
+    assert sorted(tuple(row) for row in rows) == [
+        (0, "London", 21.5, 1, True),
+        (1, "Paris", 19.0, 2, None),
+        (2, None, None, None, None),
+    ]
+
+
+def test_a_field_of_another_type_is_an_error_that_names_it(book: Book, read: Read) -> None:
+    book.write([Message(temp=21.5), Message(temp="warm")])
+    with pytest.raises(
+        PySparkException, match="field 'temp' of the message at position 1 is 'warm'"
+    ):
+        read("temp double").collect()
+
+
+def test_only_wanted_subjects_are_read(book: Book, read: Read) -> None:
+    book.numbers(10)
+    list(seal_all(book.root, "weather", "london"))
+    book.numbers(10, first=10)
+    assert positions(read(subscribe="sensors.b")) == list(range(1, 20, 2))
+    assert positions(read(subscribe="none, sensors.a")) == list(range(0, 20, 2))
+    assert positions(read(subscribe="none.>")) == []
+
+
+def test_it_begins_and_ends_where_it_is_told(book: Book, read: Read) -> None:
+    book.numbers(30)
+    assert positions(read(startingOffsets='{"london": 25}')) == list(range(25, 30))
+    assert positions(read(endingOffsets='{"london": 3}')) == [0, 1, 2]
+    assert positions(read(startingOffsets="latest")) == []
+    late = read(startingTimestamp="2023-11-14T22:13:20.000027Z")
+    assert positions(late) == [27, 28, 29]
+
+
+def test_many_partitions_read_the_same(book: Book, read: Read, monkeypatch: Any) -> None:
+    monkeypatch.setattr("weft.spark.source._LEAST_ROWS", 1)
+    book.numbers(100)
+    frame = read(minPartitions="7")
+    assert positions(frame) == list(range(100))
+
+
+def test_an_empty_folder_is_an_empty_table(read: Read) -> None:
+    assert positions(read()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"servise": "x"}, "no option 'servise'; did you mean 'service'?"),
+        ({"startingOffsets": "first"}, "startingOffsets 'first' is not 'earliest', 'latest'"),
+        ({"service": "../../etc"}, "cannot be the name of a service"),
+    ],
+)
+def test_a_mistake_is_named(read: Read, options: dict[str, str], text: str) -> None:
+    with pytest.raises(AnalysisException) as raised:
+        read(**options).collect()
+    assert text in str(raised.value)
+
+
+def test_what_is_lost_is_an_error_unless_it_may_be(book: Book, read: Read) -> None:
+    book.numbers(10)
+    book.numbers(10, first=10)
+    book.numbers(10, first=20)
+    segments_of(book.root, "weather")[1].path.unlink()
+    with pytest.raises(PySparkException, match=r"positions 10 … 19 of node london"):
+        read().collect()
+    assert positions(read(failOnDataLoss="false")) == [*range(10), *range(20, 30)]
+
+
+class Streaming:
+    """A streaming query over a journal, whose rows land in a folder."""
+
+    def __init__(self, spark: SparkSession, book: Book, folder: Path) -> None:
+        self._spark = spark
+        self._book = book
+        self._folder = folder
+
+    def run(self, **options: str) -> StreamingQuery:
+        """Read what is there since the last run, and end."""
+        reader = self._spark.readStream.format("weft").options(
+            path=str(self._book.root), service="weather", **options
+        )
+        query = (
+            reader.load()
+            .writeStream.format("parquet")
+            .option("path", str(self._folder / "out"))
+            .option("checkpointLocation", str(self._folder / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(60)
+        return query
+
+    def positions(self) -> list[tuple[str, int]]:
+        found = self._spark.read.parquet(str(self._folder / "out"))
+        return sorted((row["node"], row["position"]) for row in found.collect())
+
+
+@pytest.fixture
+def streaming(
+    spark: SparkSession, book: Book, tmp_path_factory: pytest.TempPathFactory
+) -> Streaming:
+    return Streaming(spark, book, tmp_path_factory.mktemp("query"))
+
+
+@pytest.mark.req("SPK-1", "SPK-2")
+def test_a_stream_goes_on_where_it_ended_whatever_becomes_of_the_files(
+    book: Book, streaming: Streaming
+) -> None:
+    book.numbers(30)
+    streaming.run(startingOffsets="earliest")
+    list(seal_all(book.root, "weather", "london"))
+    book.numbers(15, first=30)
+    book.numbers(5, first=45, is_open=True)
+    book.numbers(7, node="paris")
+    streaming.run(startingOffsets="earliest")
+    streaming.run(startingOffsets="earliest")
+    assert streaming.positions() == [
+        *[("london", position) for position in range(50)],
+        *[("paris", position) for position in range(7)],
+    ]
+
+
+def test_a_batch_holds_no_more_rows_than_it_may(book: Book, streaming: Streaming) -> None:
+    book.numbers(50)
+    book.numbers(5, node="paris")
+    query = streaming.run(startingOffsets="earliest", maxOffsetsPerTrigger="20")
+    rows = [progress["numInputRows"] for progress in query.recentProgress]
+    assert max(rows) <= 20
+    assert sum(rows) == 55
+    assert len(streaming.positions()) == 55
+
+
+def test_a_new_stream_begins_with_what_comes(book: Book, streaming: Streaming) -> None:
+    book.numbers(10)
+    streaming.run()
+    book.numbers(5, first=10)
+    streaming.run()
+    assert streaming.positions() == [("london", position) for position in range(10, 15)]
+
+
+def test_how_far_behind_it_is_can_be_seen(book: Book, streaming: Streaming) -> None:
+    book.numbers(30)
+    query = streaming.run(startingOffsets="earliest", maxOffsetsPerTrigger="10")
+    (source,) = query.recentProgress[0]["sources"]
+    assert '"london":10' in source["endOffset"].replace(" ", "")
+    assert '"london":30' in source["latestOffset"].replace(" ", "")
+
+
+def test_a_torn_end_is_read_when_it_is_whole(book: Book, streaming: Streaming) -> None:
+    book.numbers(10, is_open=True)
+    (path,) = book.root.glob("*/_open-*")
+    batch = batch_of([message(10)], 10)
+    seal_batch(batch)
+    block = bytes(batch.data[: batch.size])
+    with path.open("ab") as file:
+        file.write(block[:50])
+    streaming.run(startingOffsets="earliest")
+    assert len(streaming.positions()) == 10
+    with path.open("ab") as file:
+        file.write(block[50:])
+    streaming.run(startingOffsets="earliest")
+    assert streaming.positions()[-1] == ("london", 10)

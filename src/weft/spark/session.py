@@ -32,6 +32,10 @@ def session(
     # Workers would take another Python from the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if master.startswith("local"):
+        # Nobody else is to reach it, and the machine's own name may lead nowhere.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
     from pyspark.sql import SparkSession  # noqa: PLC0415  # it looks at the environment
 
     builder = SparkSession.builder.appName(app).master(master)

@@ -139,6 +139,19 @@ async def test_what_is_written_while_a_line_ends_goes_nowhere(scripted: Scripted
         assert await peer.reader.read() == b""
 
 
+async def test_many_who_write_while_a_line_ends_fill_no_log(
+    scripted: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with scripted() as gateway:
+        line = await dial(addresses_from(gateway.address)[0], None, Owner())
+        await gateway._arrived.get()
+        line.abort()
+        for _ in range(50):
+            line.write(b"too late")
+        await line.ended
+    assert caplog.messages == []
+
+
 async def test_a_write_to_a_broken_socket_ends_the_line(scripted: Scripted) -> None:
     async with scripted() as gateway:
         owner = Owner()

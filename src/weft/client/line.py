@@ -86,7 +86,7 @@ class Line(asyncio.BufferedProtocol):
 
     def write(self, data: bytes | memoryview) -> None:
         """Send bytes, or copy them to be sent; after the end they go nowhere."""
-        if self._transport is None:
+        if self._transport is None or self._transport.is_closing():
             return
         sent = self._send(data)
         if sent < len(data):
@@ -105,12 +105,7 @@ class Line(asyncio.BufferedProtocol):
     def _send(self, data: bytes | memoryview) -> int:
         """Give the socket what it takes at once, if nothing waits before it; how many bytes."""
         transport = self._transport
-        if (
-            self._fd < 0
-            or transport is None
-            or transport.is_closing()
-            or transport.get_write_buffer_size()
-        ):
+        if self._fd < 0 or transport is None or transport.get_write_buffer_size():
             return 0
         try:
             return os.write(self._fd, data)

@@ -30,6 +30,14 @@ def test_nodes_with_dashes_and_dots_are_told_apart(tmp_path: Path) -> None:
     assert [each.node for each in segments_of(tmp_path, "weather", "a-1")] == ["a-1"]
 
 
+def test_what_was_cut_off_is_found_by_its_segment(tmp_path: Path) -> None:
+    place = place_in(tmp_path, node="a")
+    paths = [place.torn(5, 1), place.torn(5, 2)]
+    for path in [*paths, place.torn(6, 1), place_in(tmp_path, node="a-1").torn(5, 1)]:
+        path.touch()
+    assert place.torn_off(5) == paths
+
+
 def test_files_of_others_are_left_out(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     place.lock.touch()

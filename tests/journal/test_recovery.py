@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.journal.desk import place_in, written
 
 from weft.errors import BadOption
-from weft.journal.blocks import Block, Kind, blocks_in
+from weft.journal.blocks import Block, Kind, blocks_in, header_of
 from weft.journal.places import Place, segments_of
 from weft.journal.recovery import Found, owned, recover
 from weft.journal.verify import check_segment
@@ -58,13 +58,34 @@ def test_a_torn_end_is_cut_off_and_kept(tmp_path: Path) -> None:
     found = recover(place)
     # Its header tells which positions were in it: nobody else gets them.
     assert found.position == 25
-    (news,) = found.news
-    assert f"bytes after {blocks[-1].start} were cut off" in news
+    cut, missing = found.news
+    assert f"bytes after {blocks[-1].start} were cut off" in cut
+    assert "5 messages are missing, positions 20 … 24" in missing
     (torn,) = place.folder.glob("_torn-*")
     assert torn.read_bytes() == whole[blocks[-1].start : blocks[-1].end - 3]
     (segment,) = segments_of(tmp_path, "weather")
     assert segment.last == 24
     assert [(each.first, each.last) for each in check_segment(segment).faults] == [(20, 24)]
+
+
+def test_a_recovery_that_was_cut_short_gives_no_torn_position_to_others(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    path = crashed(place, 25)
+    whole = path.read_bytes()
+    last = [each for each in blocks_in(whole) if isinstance(each, Block)][-1]
+    # It had set the torn end aside and cut it off, and came no further.
+    place.torn(0, 1).write_bytes(whole[last.start : last.end - 3])
+    os.truncate(path, last.start)
+    # Neither is of this segment: other first position, other node.
+    place.torn(1, 1).write_bytes(header_of(Kind.FRAMES, b"", 100, 1))
+    other = place_in(tmp_path, node="london-1")
+    other.torn(0, 1).write_bytes(header_of(Kind.FRAMES, b"", 100, 1))
+    found = recover(place)
+    assert found.position == 25
+    (news,) = found.news
+    assert "5 messages are missing, positions 20 … 24" in news
+    (segment,) = segments_of(tmp_path, "weather", "london")
+    assert (segment.first, segment.last) == (0, 24)
 
 
 @given(st.data())

@@ -67,6 +67,12 @@ class Place:
         """A segment on its way to be sealed."""
         return self.folder / f"_aside-{first:0{_DIGITS}}-{self.node}.parquet"
 
+    def torn_off(self, first: int) -> list[Path]:
+        """Everything that was cut off the segment that begins at a position."""
+        # The name of another node may begin with that of this one.
+        name = re.compile(rf"_torn-{first:0{_DIGITS}}-{re.escape(self.node)}-\d+\.weft")
+        return sorted(path for path in self.folder.iterdir() if name.fullmatch(path.name))
+
     def sealed(self, first: int, last: int, crc: int, time_ns: int) -> Path:
         """A segment as Parquet; the day is that of its first message."""
         name = f"{first:0{_DIGITS}}-{last:0{_DIGITS}}-{crc:08x}.parquet"

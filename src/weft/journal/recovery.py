@@ -13,6 +13,7 @@ from pathlib import Path
 from time import time_ns
 from typing import NamedTuple
 
+from weft.core.journal import BLOCK_HEADER_BYTES
 from weft.errors import BadOption
 from weft.journal.blocks import Block, Damage, Kind, block_at, blocks_in, end_block
 from weft.journal.places import Place, Segment, segments_of
@@ -81,10 +82,11 @@ def _end(place: Place, segment: Segment) -> list[str]:
             news.append(f"{segment.path}: bytes {found.start} … {found.end}: {found.why}")
         else:
             news.append(_cut(place, segment, data, found))
-            torn = block_at(data, found.start)
-            if torn is not None:
-                # Somebody may have read them before: their positions are not given to others.
-                position = max(position, torn.first + torn.frames)
+    after = _after_torn(place, segment.first)
+    if after > position:
+        # Somebody may have read them before: their positions are not given to others.
+        news.append(hole(segment.path, position, after - 1))
+        position = after
     with segment.path.open("r+b") as file:
         file.truncate(end)
         if not is_ended:
@@ -107,10 +109,22 @@ def _cut(place: Place, segment: Segment, data: bytes, tail: Damage) -> str:
         file.write(data[tail.start :])
         file.flush()
         os.fsync(file.fileno())
+    sync_folder(place)
     return (
         f"{segment.path}: {tail.end - tail.start} bytes after {tail.start} were cut off and are in"
         f" {path.name}: {tail.why}"
     )
+
+
+def _after_torn(place: Place, first: int) -> int:
+    """The position after what was cut off a segment, now or by a recovery that did not end."""
+    after = first
+    for path in place.torn_off(first):
+        with path.open("rb") as file:
+            block = block_at(file.read(BLOCK_HEADER_BYTES), 0)
+        if block is not None:
+            after = max(after, block.first + block.frames)
+    return after
 
 
 def hole(path: Path, first: int, last: int) -> str:

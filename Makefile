@@ -10,8 +10,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run test check format build bench bench-gateway bench-peers bench-steady requirements fuzz soak lock clean \
-        test-compiled test-interpreted
+.PHONY: always help run test check format build bench bench-gateway bench-peers bench-steady requirements fuzz soak \
+        crash-journal lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ fuzz: build $(VENV)/.fuzz ## feed the decoders hostile bytes; FUZZ_S=20 seconds 
 
 soak: build ## attack a running gateway at random; SOAK_S=600 seconds
 	@$(PY) -m tools.soak $(or $(SOAK_S),600)
+
+crash-journal: build ## kill gateways and cut the power of their disks, and count what is lost; KILLS=100, CUTS=20
+	@$(PY) -m tools.crashes --kills $(or $(KILLS),100) --cuts $(or $(CUTS),20) $(if $(SEED),--seed $(SEED))
 
 lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/lock.txt

@@ -1,0 +1,1 @@
+"""Crashes gateways at random moments, and counts what their journals lost."""

@@ -1,0 +1,107 @@
+"""What a journal holds, beside what its publisher was told."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tools.crashes.publisher import Publisher
+
+import weft
+from weft.journal.blocks import block_at
+from weft.journal.history import history
+from weft.journal.kept import Hole, Kept
+from weft.journal.places import Place, segments_of
+from weft.journal.verify import Fault, check_segment
+
+
+class Tally(NamedTuple):
+    """A journal in numbers.
+
+    A torn tail leaves positions without messages, which nobody was told are safe, and verify tells
+    of them: these are `torn_messages` and `torn_faults`, and neither `holes` nor `faults`.
+    """
+
+    published: int
+    acknowledged: int
+    kept: int
+    segments: int
+    sealed: int
+    lost: list[int]
+    doubled: list[int]
+    torn_tails: int
+    torn_messages: int
+    torn_faults: int
+    holes: list[int]
+    faults: list[Fault]
+
+    @property
+    def is_right(self) -> bool:
+        """Say if every acknowledged message is there once, and nothing is missing or damaged."""
+        return not (self.lost or self.doubled or self.holes or self.faults)
+
+    def lines(self) -> Iterator[str]:
+        """The numbers for people."""
+        yield f"published               {self.published:>10,}"
+        yield f"acknowledged            {self.acknowledged:>10,}"
+        yield (
+            f"in the journal          {self.kept:>10,}"
+            f"   in {self.segments:,} segments, {self.sealed:,} of them sealed"
+        )
+        yield f"acknowledged but lost   {len(self.lost):>10,}{_some(self.lost)}"
+        yield f"doubled                 {len(self.doubled):>10,}{_some(self.doubled)}"
+        yield (
+            f"torn tails cut off      {self.torn_tails:>10,}"
+            f"   with {self.torn_messages:,} messages, {self.torn_faults:,} faults to verify"
+        )
+        yield f"other positions missing {len(self.holes):>10,}{_some(self.holes)}"
+        yield f"other faults            {len(self.faults):>10,}{_some(self.faults)}"
+
+
+def tally(place: Place, publisher: Publisher) -> Tally:
+    """Read a whole journal, which nobody writes."""
+    root = place.folder.parent
+    tails = list(place.folder.glob("_torn-*"))
+    torn: set[int] = set().union(*map(_torn_positions, tails))
+    numbers: Counter[int] = Counter()
+    holes: set[int] = set()
+    for found in history(root, place.service, place.node, first=0):
+        if isinstance(found, Kept):
+            numbers[weft.Message.from_frame(found.frame).get_int64("n")] += 1
+        else:
+            holes |= _positions(found)
+    segments = segments_of(root, place.service, place.node)
+    every_fault = [fault for each in segments for fault in check_segment(each).faults]
+    faults = [fault for fault in every_fault if not _is_torn(fault, torn)]
+    return Tally(
+        published=publisher.published,
+        acknowledged=len(publisher.acknowledged),
+        kept=numbers.total(),
+        segments=len(segments),
+        sealed=sum(each.state == "sealed" for each in segments),
+        lost=sorted(publisher.acknowledged - numbers.keys()),
+        doubled=sorted(number for number, count in numbers.items() if count > 1),
+        torn_tails=len(tails),
+        torn_messages=len(torn),
+        torn_faults=len(every_fault) - len(faults),
+        holes=sorted(holes - torn),
+        faults=faults,
+    )
+
+
+def _torn_positions(path: Path) -> set[int]:
+    block = block_at(path.read_bytes(), 0)
+    return set() if block is None else set(range(block.first, block.first + block.frames))
+
+
+def _positions(missing: Hole | Fault) -> set[int]:
+    return set(range(missing.first, missing.last + 1)) if missing.first >= 0 else set()
+
+
+def _is_torn(fault: Fault, torn: set[int]) -> bool:
+    lost = _positions(fault)
+    return bool(lost) and lost <= torn
+
+
+def _some(found: list[int] | list[Fault]) -> str:
+    return f"   {found[:5]}" if found else ""

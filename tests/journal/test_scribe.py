@@ -3,6 +3,7 @@ import queue
 import resource
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -149,18 +150,22 @@ def test_a_segment_ends_with_its_day(place: Place, monkeypatch: pytest.MonkeyPat
     assert office.messages() == 2
 
 
-@pytest.fixture
-def _small_disk() -> Iterator[None]:
-    """No file may be larger than 4,096 bytes: a write beyond it fails, as on a full disk."""
+@contextmanager
+def small_disk() -> Iterator[None]:
+    """No file may be larger than 4,096 bytes: a write beyond it fails, as on a full disk.
+
+    Not for longer than that: what pytest itself says may go to a larger file.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, ignored)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
 
 
-@pytest.mark.usefixtures("_small_disk")
 def test_a_batch_that_the_disk_refuses_is_written_when_it_no_longer_does(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,10 +173,10 @@ def test_a_batch_that_the_disk_refuses_is_written_when_it_no_longer_does(
     office = Office(place, Rules())
     office.write(10)
     assert [office.reported(), office.reported()] == ["Written", "Safe 10"]
-    office.write(100)
-    assert office.problem() == "File too large"
-    assert office.problem() == "File too large"
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    with small_disk():
+        office.write(100)
+        assert office.problem() == "File too large"
+        assert office.problem() == "File too large"
     while (name := office.reported()) == "Failed":
         pass
     assert [name, office.reported(), office.reported()] == ["Recovered", "Written", "Safe 110"]
@@ -205,9 +210,9 @@ def test_a_failed_sync_gives_the_segment_up(place: Place, monkeypatch: pytest.Mo
     assert office.messages() == 3
 
 
-@pytest.mark.usefixtures("_small_disk")
 def test_it_ends_although_the_disk_refuses(place: Place) -> None:
     office = Office(place, Rules())
-    office.write(100)
-    assert office.problem() == "File too large"
-    office.end()
+    with small_disk():
+        office.write(100)
+        assert office.problem() == "File too large"
+        office.end()

@@ -14,6 +14,8 @@ from weft.journal.history import history
 from weft.journal.kept import Hole, Kept
 from weft.journal.pages import Pages
 from weft.journal.places import segments_of
+from weft.journal.ranges import Range, batches_in
+from weft.journal.recovery import recover
 from weft.journal.sealing import NotSealed, Sealed, seal_all
 from weft.journal.segment import OpenSegment
 from weft.journal.verify import check_segment
@@ -171,3 +173,31 @@ def test_sealing_under_a_reader_is_not_noticed(tmp_path: Path) -> None:
     found += list(reading)
     assert [each.position for each in found if isinstance(each, Kept)] == list(range(60))
     assert not [each for each in found if isinstance(each, Hole)]
+
+
+def test_what_a_crash_tore_off_is_no_damage(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    segment = written(place, 25)
+    segment.abandon()
+    os.truncate(segment.path, segment.size - 3)
+    assert recover(place).position == 25
+    written(place, 5, first=25).finish()
+    before = list(history(tmp_path, "weather", "london"))
+    assert [each.position for each in before if isinstance(each, Kept)] == [
+        *range(20),
+        *range(25, 30),
+    ]
+    wanted = Range(tmp_path, "weather", "london", 3, 30)
+    for _ in range(2):
+        assert not [
+            each for each in history(tmp_path, "weather", "london") if isinstance(each, Hole)
+        ]
+        rows = [
+            position
+            for batch in batches_in(wanted, (b">",), may_lack=False)
+            for position in batch.column("position").to_pylist()
+        ]
+        assert rows == [*range(3, 20), *range(25, 30)]
+        assert [type(each) for each in sealed(tmp_path)] in ([Sealed, Sealed], [])
+    assert list(history(tmp_path, "weather", "london")) == before
+    assert [each.state for each in segments_of(tmp_path, "weather")] == ["sealed", "sealed"]

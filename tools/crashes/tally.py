@@ -18,8 +18,8 @@ from weft.journal.verify import Fault, check_segment
 class Tally(NamedTuple):
     """A journal in numbers.
 
-    A torn tail leaves positions without messages, which nobody was told are safe, and verify tells
-    of them: these are `torn_messages` and `torn_faults`, and neither `holes` nor `faults`.
+    A torn tail leaves positions without messages, which nobody was told are safe: these are no
+    `holes`.
     """
 
     published: int
@@ -31,7 +31,6 @@ class Tally(NamedTuple):
     doubled: list[int]
     torn_tails: int
     torn_messages: int
-    torn_faults: int
     holes: list[int]
     faults: list[Fault]
 
@@ -51,11 +50,10 @@ class Tally(NamedTuple):
         yield f"acknowledged but lost   {len(self.lost):>10,}{_some(self.lost)}"
         yield f"doubled                 {len(self.doubled):>10,}{_some(self.doubled)}"
         yield (
-            f"torn tails cut off      {self.torn_tails:>10,}"
-            f"   with {self.torn_messages:,} messages, {self.torn_faults:,} faults to verify"
+            f"torn tails cut off      {self.torn_tails:>10,}   with {self.torn_messages:,} messages"
         )
         yield f"other positions missing {len(self.holes):>10,}{_some(self.holes)}"
-        yield f"other faults            {len(self.faults):>10,}{_some(self.faults)}"
+        yield f"faults                  {len(self.faults):>10,}{_some(self.faults)}"
 
 
 def tally(place: Place, publisher: Publisher) -> Tally:
@@ -71,8 +69,6 @@ def tally(place: Place, publisher: Publisher) -> Tally:
         else:
             holes |= _positions(found)
     segments = segments_of(root, place.service, place.node)
-    every_fault = [fault for each in segments for fault in check_segment(each).faults]
-    faults = [fault for fault in every_fault if not _is_torn(fault, torn)]
     return Tally(
         published=publisher.published,
         acknowledged=len(publisher.acknowledged),
@@ -83,9 +79,8 @@ def tally(place: Place, publisher: Publisher) -> Tally:
         doubled=sorted(number for number, count in numbers.items() if count > 1),
         torn_tails=len(tails),
         torn_messages=len(torn),
-        torn_faults=len(every_fault) - len(faults),
-        holes=sorted(holes - torn),
-        faults=faults,
+        holes=sorted(holes),
+        faults=[fault for each in segments for fault in check_segment(each).faults],
     )
 
 
@@ -94,13 +89,8 @@ def _torn_positions(path: Path) -> set[int]:
     return set() if block is None else set(range(block.first, block.first + block.frames))
 
 
-def _positions(missing: Hole | Fault) -> set[int]:
-    return set(range(missing.first, missing.last + 1)) if missing.first >= 0 else set()
-
-
-def _is_torn(fault: Fault, torn: set[int]) -> bool:
-    lost = _positions(fault)
-    return bool(lost) and lost <= torn
+def _positions(missing: Hole) -> set[int]:
+    return set(range(missing.first, missing.last + 1))
 
 
 def _some(found: list[int] | list[Fault]) -> str:

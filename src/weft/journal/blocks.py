@@ -4,7 +4,8 @@
 
 Little-endian; both checksums are CRC-32C. `length` is that of the body, `frames` how many it
 holds and `first` the position of the first of them. The first block of a segment says what it is,
-the last one, of a segment that was ended properly, that nothing follows.
+the last one, of a segment that was ended properly, that nothing follows. One without a body stands
+for what a crash tore off.
 """
 
 import struct
@@ -30,6 +31,8 @@ class Kind(IntEnum):
     ABOUT = 1
     FRAMES = 2
     END = 3
+    # Positions that nobody has: they were being written at a crash.
+    TORN = 4
 
 
 class Block(NamedTuple):
@@ -79,6 +82,11 @@ def about_block(about: bytes, first: int) -> bytes:
 def end_block(position: int) -> bytes:
     """The block that says that nothing follows."""
     return header_of(Kind.END, b"", 0, position)
+
+
+def torn_block(first: int, frames: int) -> bytes:
+    """The block in place of so many messages that a crash came before the end of."""
+    return header_of(Kind.TORN, b"", frames, first)
 
 
 def block_at(data: Bytes, at: int) -> Block | None:

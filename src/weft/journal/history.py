@@ -41,6 +41,10 @@ def history(
         except FileNotFoundError:
             # Sealed, or ended, since it was looked for: it has another name now, or none.
             segments = segments_of(root, service, node)
+            continue
+        # What was neither there nor missing, a crash had torn off.
+        done = segment.last + 1 if ends is None else min(segment.last + 1, ends)
+        position = max(position, done)
 
 
 @contextmanager
@@ -89,10 +93,11 @@ def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> It
         if isinstance(found, Damage):
             # The end of an open segment may be on its way: that is no hole yet.
             why = f"{segment.path.name}: bytes {found.start} … {found.end}: {found.why}"
-        elif found.kind == Kind.FRAMES:
+        elif found.kind in (Kind.FRAMES, Kind.TORN):
             if found.first > expected:
                 yield Hole(expected, found.first - 1, why)
-            yield from _frames(data, found, expected, ends)
+            if found.kind == Kind.FRAMES:
+                yield from _frames(data, found, expected, ends)
             expected = max(expected, found.first + found.frames)
         if ends is not None and expected >= ends:
             return

@@ -14,11 +14,13 @@ from weft.errors import WeftError
 from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in
 from weft.journal.columns import Columns
 from weft.journal.history import mapped, start_of
-from weft.journal.parquet import batch_of
+from weft.journal.parquet import SCHEMA, batch_of
 from weft.journal.places import Segment, segments_of
 
 ROWS = 65_536
 BYTES = 32 << 20
+
+_NOTHING = pa.RecordBatch.from_pylist([], schema=SCHEMA)
 
 
 class Range(NamedTuple):
@@ -103,7 +105,10 @@ def _segment_batches(
         for block in blocks_in(data, start_of(data, first)):
             if isinstance(block, Damage) or block.first > position:
                 break
-            if block.kind != Kind.FRAMES or block.first + block.frames <= position:
+            if block.first + block.frames <= position:
+                continue
+            if block.kind == Kind.TORN:
+                position = min(block.first + block.frames, end)
                 continue
             frames, count = _clipped(data, block, position, end)
             columns.add(frames, position, count)
@@ -140,12 +145,16 @@ def _sealed_batches(
         for batch in file.iter_batches(ROWS):
             positions = batch.column("position")
             low, high = positions[0].as_py(), positions[-1].as_py()
+            if low >= end:
+                break
             if high < first:
                 continue
-            if low >= end:
-                return
-            inside = batch.slice(max(first - low, 0), min(high + 1, end) - max(first, low))
-            yield _matching(inside, patterns), min(high + 1, end)
+            if low < first or high >= end:
+                above, below = pc.greater_equal(positions, first), pc.less(positions, end)
+                batch = batch.filter(pc.and_(above, below))  # noqa: PLW2901  # the same, shorter
+            yield _matching(batch, patterns), min(high + 1, end)
+    # Whole when it was sealed: what is not there a crash had torn off before it was anybody's.
+    yield _NOTHING, min(segment.last + 1, end)
 
 
 def _matching(batch: pa.RecordBatch, patterns: tuple[bytes, ...]) -> pa.RecordBatch:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from weft.core.journal import BLOCK_HEADER_BYTES
 from weft.errors import BadOption
-from weft.journal.blocks import Block, Damage, Kind, block_at, blocks_in, end_block
+from weft.journal.blocks import Block, Damage, Kind, block_at, blocks_in, end_block, torn_block
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.segment import sync_folder
 
@@ -83,14 +83,15 @@ def _end(place: Place, segment: Segment) -> list[str]:
         else:
             news.append(_cut(place, segment, data, found))
     after = _after_torn(place, segment.first)
-    if after > position:
-        # Somebody may have read them before: their positions are not given to others.
-        news.append(hole(segment.path, position, after - 1))
-        position = after
     with segment.path.open("r+b") as file:
         file.truncate(end)
+        file.seek(end)
+        if after > position and not is_ended:
+            # Somebody may have read them before: their positions are not given to others.
+            news.append(hole(segment.path, position, after - 1))
+            file.write(torn_block(position, after - position))
+            position = after
         if not is_ended:
-            file.seek(end)
             file.write(end_block(position))
         file.flush()
         os.fdatasync(file.fileno())

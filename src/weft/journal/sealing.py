@@ -80,10 +80,11 @@ def seal(place: Place, segment: Segment) -> Sealed | NotSealed:
             for batch in _batches(data, frames):
                 writer.write_batch(batch)
     messages = sum(each.frames for each in frames)
-    if messages != segment.last - segment.first + 1:
+    torn = sum(each.frames for each in blocks if isinstance(each, Block) and each.kind == Kind.TORN)
+    if messages + torn != segment.last - segment.first + 1:
         aside.unlink()
         return NotSealed(segment.path, f"it has {messages} messages, its name says otherwise")
-    return _put_in_place(place, segment, aside, began_ns)
+    return _put_in_place(place, segment, aside, messages, began_ns)
 
 
 def _batches(data: Bytes, blocks: list[Block]) -> Iterator[pa.RecordBatch]:
@@ -98,8 +99,9 @@ def _batches(data: Bytes, blocks: list[Block]) -> Iterator[pa.RecordBatch]:
         yield batch_of(columns)
 
 
-def _put_in_place(place: Place, segment: Segment, aside: Path, began_ns: int) -> Sealed:
-    messages = segment.last - segment.first + 1
+def _put_in_place(
+    place: Place, segment: Segment, aside: Path, messages: int, began_ns: int
+) -> Sealed:
     with aside.open("r+b") as file:
         os.fsync(file.fileno())
         crc = size = 0

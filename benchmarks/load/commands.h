@@ -3,6 +3,7 @@
 
 #include "options.h"
 
+int run_acknowledged(const struct options *options);
 int run_connect(const struct options *options);
 int run_flow(const struct options *options);
 int run_pace(const struct options *options);

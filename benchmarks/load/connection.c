@@ -74,17 +74,20 @@ void say(struct connection *connection, const uint8_t *bytes, size_t length) {
     }
 }
 
+void make_room(struct connection *connection, size_t room) {
+    connection->room = room;
+    connection->input = realloc(connection->input, room);
+    if (!connection->input) fail_errno("realloc");
+}
+
 size_t fill(struct connection *connection) {
     if (connection->begin > 0) {
         connection->end -= connection->begin;
         memmove(connection->input, connection->input + connection->begin, connection->end);
         connection->begin = 0;
     }
-    if (connection->end == connection->room) {
-        connection->room = connection->room ? 2 * connection->room : ROOM;
-        connection->input = realloc(connection->input, connection->room);
-        if (!connection->input) fail_errno("realloc");
-    }
+    if (connection->end == connection->room)
+        make_room(connection, connection->room ? 2 * connection->room : ROOM);
     uint8_t *at = connection->input + connection->end;
     ssize_t got = recv(connection->fd, at, connection->room - connection->end, 0);
     if (got < 0 && errno == EAGAIN) return 0;

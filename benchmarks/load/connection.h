@@ -28,6 +28,8 @@ void subscribe(struct connection *connection, const char *pattern, long number);
 void say(struct connection *connection, const uint8_t *bytes, size_t length);
 void publish(struct connection *connection, const struct message *message);
 
+/* So much can be taken in by one read. */
+void make_room(struct connection *connection, size_t room);
 /* One read; how many bytes came, 0 if there were none. Fails if the connection is closed. */
 size_t fill(struct connection *connection);
 /* What comes next of what was read; PART if it is not whole yet. */

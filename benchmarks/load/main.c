@@ -1,5 +1,8 @@
 /* A load generator for gateways and other brokers: one thread, epoll, raw protocols.
  *
+ *   load acknowledged
+ *                  publishes that are acknowledged, at most `window` of them not yet; how long each
+ *                  takes
  *   load connect   opens `count` connections, at most `window` at once; holds them until standard
  *                  input ends
  *   load flow      publishers send to subscribers, at most `window` messages on their way
@@ -20,8 +23,8 @@ static const struct {
     const char *name;
     int (*run)(const struct options *options);
 } COMMANDS[] = {
-    {"connect", run_connect}, {"flow", run_flow}, {"pace", run_pace},
-    {"request", run_request}, {"sit", run_sit},
+    {"acknowledged", run_acknowledged}, {"connect", run_connect}, {"flow", run_flow},
+    {"pace", run_pace}, {"request", run_request}, {"sit", run_sit},
 };
 
 int main(int count, char **arguments) {

@@ -46,6 +46,9 @@ struct protocol {
     size_t (*put_greeting)(uint8_t *at, const char *service, long number);
     size_t (*put_subscribe)(uint8_t *at, const char *pattern, long number);
     size_t (*put_message)(uint8_t *at, const struct message *message);
+    /* The same, and the broker is to say that it has it; NULL where it cannot be asked. */
+    size_t (*put_asking)(uint8_t *at, const struct message *message);
+    int (*is_acknowledgement)(const struct unit *unit);
     size_t (*put_pong)(uint8_t *at);
     struct unit (*read)(const uint8_t *at, size_t length);
 };

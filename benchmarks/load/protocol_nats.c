@@ -1,4 +1,5 @@
 /* NATS: lines of text, payloads after their length. */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,12 @@ static size_t put_message(uint8_t *at, const struct message *message) {
     memcpy(at + head, message->payload, message->size);
     memcpy(at + head + message->size, "\r\n", 2);
     return head + message->size + 2;
+}
+
+/* A stream answers where a reply is awaited: with the number it has given, or with an error. */
+static int is_acknowledgement(const struct unit *unit) {
+    return unit->said == DELIVERED && memmem(unit->payload, unit->payload_size, "\"seq\":", 6) &&
+           !memmem(unit->payload, unit->payload_size, "\"error\"", 7);
 }
 
 static size_t put_pong(uint8_t *at) {
@@ -73,6 +80,8 @@ const struct protocol nats_protocol = {
     .put_greeting = put_greeting,
     .put_subscribe = put_subscribe,
     .put_message = put_message,
+    .put_asking = put_message,
+    .is_acknowledgement = is_acknowledgement,
     .put_pong = put_pong,
     .read = read_line,
 };

@@ -20,13 +20,27 @@ static size_t put_subscribe(uint8_t *at, const char *pattern, long number) {
                    strlen(pattern), pattern);
 }
 
+static size_t put_body(uint8_t *at, const struct message *message) {
+    memcpy(at, message->payload, message->size);
+    memcpy(at + message->size, "\r\n", 2);
+    return message->size + 2;
+}
+
 static size_t put_message(uint8_t *at, const struct message *message) {
     size_t head = sprintf((char *)at, "*3\r\n$7\r\nPUBLISH\r\n$%zu\r\n%s\r\n$%zu\r\n",
                           strlen(message->subject), message->subject, message->size);
-    memcpy(at + head, message->payload, message->size);
-    memcpy(at + head + message->size, "\r\n", 2);
-    return head + message->size + 2;
+    return head + put_body(at + head, message);
 }
+
+/* Into the stream that has the subject's name. */
+static size_t put_asking(uint8_t *at, const struct message *message) {
+    size_t head = sprintf((char *)at,
+                          "*5\r\n$4\r\nXADD\r\n$%zu\r\n%s\r\n$1\r\n*\r\n$1\r\nf\r\n$%zu\r\n",
+                          strlen(message->subject), message->subject, message->size);
+    return head + put_body(at + head, message);
+}
+
+static int is_acknowledgement(const struct unit *unit) { return unit->said == ACKNOWLEDGED; }
 
 static size_t put_pong(uint8_t *at) {
     (void)at;
@@ -57,10 +71,20 @@ static struct unit read_array(const uint8_t *at, size_t length) {
     return unit;
 }
 
+/* What a message was named by the stream that has it now. */
+static struct unit read_name(const uint8_t *at, const uint8_t *name, size_t length) {
+    long size = atol((const char *)at + 1);
+    if (size < 0) return (struct unit){.said = REFUSED, .size = name - at};
+    struct unit unit = {.said = ACKNOWLEDGED, .size = name - at + size + 2};
+    if (length < unit.size) unit.said = PART;
+    return unit;
+}
+
 static struct unit read_reply(const uint8_t *at, size_t length) {
     const uint8_t *next = after_line(at, length);
     if (!next) return (struct unit){.said = PART};
     if (*at == '*') return read_array(at, length);
+    if (*at == '$') return read_name(at, next, length);
     struct unit unit = {.said = REFUSED, .size = next - at};
     if (*at == '+') unit.said = READY;
     if (*at == ':') {
@@ -77,6 +101,8 @@ const struct protocol redis_protocol = {
     .put_greeting = put_greeting,
     .put_subscribe = put_subscribe,
     .put_message = put_message,
+    .put_asking = put_asking,
+    .is_acknowledgement = is_acknowledgement,
     .put_pong = put_pong,
     .read = read_reply,
 };

@@ -36,6 +36,12 @@ static size_t put_message(uint8_t *at, const struct message *message) {
     return put_frame(at, MESSAGE, message->reply ? BARE | REQUEST : BARE, message);
 }
 
+static size_t put_asking(uint8_t *at, const struct message *message) {
+    return put_frame(at, MESSAGE, BARE | ANSWER, message);
+}
+
+static int is_acknowledgement(const struct unit *unit) { return unit->said == CONFIRMED; }
+
 static size_t put_pong(uint8_t *at) {
     return put_frame(at, PONG, 0, &(struct message){.subject = ""});
 }
@@ -73,6 +79,8 @@ const struct protocol weft_protocol = {
     .put_greeting = put_greeting,
     .put_subscribe = put_subscribe,
     .put_message = put_message,
+    .put_asking = put_asking,
+    .is_acknowledgement = is_acknowledgement,
     .put_pong = put_pong,
     .read = read_frame,
 };

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.running import Failed, load
 
 Deliver = Callable[[int, bytes], bytes]
-PUBLISHED = re.compile(rb"PUB load\.0 (\d+)\r\n")
+PUBLISHED = re.compile(rb"PUB load\.0 (?:_INBOX\.load\.0 )?(\d+)\r\n")
 MESSAGES = 20
 SIZE = 32
 
@@ -63,6 +63,22 @@ def flow(deliver: Deliver) -> int:
     return int(figures["deliveries"])
 
 
+def told(body: bytes) -> bytes:
+    return b"MSG _INBOX.load.0 10000 %d\r\n%b\r\n" % (len(body), body)
+
+
+def stored(number: int, _payload: bytes) -> bytes:
+    return told(b'{"stream":"KEPT", "seq":%d}' % (number + 1))
+
+
+def acknowledged(deliver: Deliver) -> int:
+    with broker(deliver) as port:
+        options = {"protocol": "nats", "size": SIZE, "count": MESSAGES, "window": 5}
+        figures = load("acknowledged", port=port, **options)
+    assert figures["published"] == figures["messages"]
+    return int(figures["messages"])
+
+
 def test_every_delivery_is_counted() -> None:
     assert flow(honest) == MESSAGES
 
@@ -92,3 +108,27 @@ def test_bytes_that_are_left_over_are_found() -> None:
 
     with pytest.raises(Failed, match="bytes are no whole delivery"):
         flow(deliver)
+
+
+def test_every_acknowledgement_is_counted() -> None:
+    assert acknowledged(stored) == MESSAGES
+
+
+def test_what_comes_between_acknowledgements_is_not_counted() -> None:
+    assert acknowledged(lambda number, payload: b"PING\r\n" + stored(number, payload)) == MESSAGES
+
+
+def test_a_message_that_was_not_stored_is_found() -> None:
+    refused = told(b'{"error":{"code":503},"stream":"KEPT","seq":0}')
+    with pytest.raises(Failed, match=r"something else .* than that a message is kept"):
+        acknowledged(lambda number, payload: refused if number == 9 else stored(number, payload))
+
+
+def test_an_acknowledgement_too_many_is_found() -> None:
+    with pytest.raises(Failed, match="more was acknowledged than was sent"):
+        acknowledged(lambda number, _: stored(number, b"") * (1 + (number == MESSAGES - 1)))
+
+
+def test_a_protocol_that_acknowledges_nothing_is_refused() -> None:
+    with pytest.raises(Failed, match="mqtt acknowledges nothing"):
+        load("acknowledged", protocol="mqtt", port=1)

@@ -10,8 +10,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run test check format build bench bench-gateway bench-peers bench-steady requirements fuzz soak \
-        crash-journal lock clean test-compiled test-interpreted
+.PHONY: always help run test check format build bench bench-gateway bench-journal bench-peers bench-steady requirements \
+        fuzz soak crash-journal lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench: build ## compiled against interpreted, and a million subscriptions
 
 bench-gateway: build ## idle connections, busy services, stopped readers, killed workers; about 4 minutes
 	@$(PY) -m benchmarks stopped services recovery idle
+
+bench-journal: build $(VENV)/.peers ## messages that are kept, beside the durable logs of peers; ROUNDS=5, 10 minutes
+	@$(PY) -m benchmarks.peers.kept --rounds $(or $(ROUNDS),5) --json build/kept.json --chart build/kept.svg
 
 bench-peers: build $(VENV)/.peers ## Weft and its peers side by side, brokers and Python clients; ROUNDS=5, 12 and 5 minutes
 	@$(PY) -m benchmarks.peers --rounds $(or $(ROUNDS),5) --json build/peers.json --chart build/peers.svg

@@ -18,12 +18,11 @@ WAIT_S = 60
 _TICKS = os.sysconf("SC_CLK_TCK")
 _START = """
 import sys
+import msgspec
 from weft.gateway.serve import serve
-from weft.gateway.settings import Log, Settings
+from weft.gateway.settings import Settings
 def ready(address): print(address, flush=True)
-services = tuple(sys.argv[1].split(","))
-settings = Settings(listen="127.0.0.1:0", services=services, log=Log(level="warning"))
-sys.exit(serve(settings, None, ready))
+sys.exit(serve(msgspec.json.decode(sys.argv[1], type=Settings), None, ready))
 """
 
 Figures = dict[str, Any]
@@ -34,15 +33,20 @@ class Failed(RuntimeError):
 
 
 class Gateway:
-    """A gateway process with a worker for each service."""
+    """A gateway process with a worker for each service, and the settings that are no defaults."""
 
-    def __init__(self, *services: str) -> None:
-        self._services = services or ("default",)
+    def __init__(self, *services: str, **settings: object) -> None:
+        self._settings = {
+            "listen": "127.0.0.1:0",
+            "services": services or ("default",),
+            "log": {"level": "warning"},
+            **settings,
+        }
         self.port = 0
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, ",".join(self._services)],
+            [sys.executable, "-c", _START, json.dumps(self._settings)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -71,10 +75,7 @@ class Gateway:
 
     def status(self) -> Figures:
         """What the gateway says of itself."""
-        url = f"http://127.0.0.1:{self.port}/status"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            figures: Figures = json.load(answer)
-        return figures
+        return status_at(self.port)
 
     def worker(self, service: str = "default") -> int:
         """The process id of a service's worker."""
@@ -106,6 +107,14 @@ class Load:
     def end(self) -> None:
         """Close its standard input and wait for it to end."""
         _wait_for_end(self.process)
+
+
+def status_at(port: int) -> Figures:
+    """What the gateway at a port of loopback says of itself."""
+    url = f"http://127.0.0.1:{port}/status"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        figures: Figures = json.load(answer)
+    return figures
 
 
 def load(command: str, **options: object) -> Figures:

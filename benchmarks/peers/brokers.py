@@ -6,6 +6,7 @@ broker is started on a free port of loopback and ended by its process id.
 
 import contextlib
 import importlib.metadata
+import json
 import os
 import shutil
 import socket
@@ -44,7 +45,10 @@ class Running(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One broker. `{port}` and `{folder}` stand for values of one start."""
+    """One broker. `{port}` and `{folder}` stand for values of one start.
+
+    Weft's own config is its settings, as JSON.
+    """
 
     name: str
     title: str
@@ -54,6 +58,8 @@ class Peer:
     arguments: tuple[str, ...] = ()
     config: str = ""
     version_argument: str = "--version"
+    # What tells it from others of the same title.
+    variant: str = ""
 
     @property
     def version(self) -> str:
@@ -80,7 +86,7 @@ class Peer:
         version = self.version
         return PeerFacts(
             name=self.name,
-            title=f"{self.title} {version}",
+            title=", ".join(filter(None, (f"{self.title} {version}", self.variant))),
             version=version,
             settings=self.settings,
             command=[Path(self.program or "weft serve").name, *self.arguments],
@@ -88,16 +94,21 @@ class Peer:
         )
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[Running]:
-        """Start it, wait until it takes connections, and end it."""
-        if self.program is None:
-            with Gateway() as gateway:
-                yield Running(gateway.port, (gateway.front, gateway.worker()))
-            return
-        with tempfile.TemporaryDirectory(prefix="weft-peer-") as folder:
+    def running(self, where: Path | None = None) -> Iterator[Running]:
+        """Start it, wait until it takes connections, and end it; its files are gone then.
+
+        Args:
+            where: the folder in which its own folder is made; any temporary one if left out.
+        """
+        with tempfile.TemporaryDirectory(prefix="weft-peer-", dir=where) as folder:
+            if self.program is None:
+                settings = json.loads(_filled(self.config or "{}", 0, folder))
+                with Gateway(**settings) as gateway:
+                    yield Running(gateway.port, (gateway.front, gateway.worker()))
+                return
             port = free_port()
-            Path(folder, "config").write_text(self.config.format(port=port, folder=folder))
-            words = [word.format(port=port, folder=folder) for word in self.arguments]
+            Path(folder, "config").write_text(_filled(self.config, port, folder))
+            words = [_filled(word, port, folder) for word in self.arguments]
             process = subprocess.Popen(
                 [self.program, *words],
                 stdin=subprocess.DEVNULL,
@@ -111,13 +122,17 @@ class Peer:
                 _end(process)
 
 
+def _filled(text: str, port: int, folder: str) -> str:
+    return text.replace("{port}", str(port)).replace("{folder}", folder)
+
+
 def _debian(name: str) -> str:
     return shutil.which(name, path=_PATH) or f"/usr/sbin/{name}"
 
 
-_NATS = ("--addr", "127.0.0.1", "--port", "{port}")
+NATS = ("--addr", "127.0.0.1", "--port", "{port}")
 # Its protected mode knows only one address of loopback, and the load comes from several.
-_REDIS = ("--bind", "127.0.0.1", "--port", "{port}", "--protected-mode", "no", "--dir", "{folder}")
+REDIS = ("--bind", "127.0.0.1", "--port", "{port}", "--protected-mode", "no", "--dir", "{folder}")
 _REDIS_SPEED = ("--save", "", "--appendonly", "no", "--client-output-buffer-limit", "pubsub 0 0 0")
 
 PEERS = {
@@ -137,7 +152,7 @@ PEERS = {
             "nats",
             _debian("nats-server"),
             "defaults",
-            _NATS,
+            NATS,
         ),
         Peer(
             "nats215",
@@ -145,7 +160,7 @@ PEERS = {
             "nats",
             str(Path(sys.executable).with_name("nats-server")),
             "defaults",
-            _NATS,
+            NATS,
         ),
         Peer(
             "redis",
@@ -153,7 +168,7 @@ PEERS = {
             "redis",
             _debian("redis-server"),
             "nothing saved, no append-only file, no limit on what a subscriber is owed",
-            (*_REDIS, *_REDIS_SPEED),
+            (*REDIS, *_REDIS_SPEED),
         ),
         Peer(
             "mosquitto",

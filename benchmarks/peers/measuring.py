@@ -24,16 +24,21 @@ def measure(row: Row, peer: Peer) -> dict[str, float]:
     with contextlib.ExitStack() as stack:
         with pinned(BROKER_CORE):
             broker = stack.enter_context(peer.running())
-        target: dict[str, object] = {
-            "protocol": peer.protocol,
-            "port": broker.port,
-            "pids": ",".join(map(str, broker.pids)),
-        }
         with pinned(LOAD_CORE):
-            options = target | row.options_for(peer.name)
+            options = options_on(broker, row, peer)
             if row.command == "idle":
                 return _idle(broker, options)
-            return _derived(load(row.command, **options))
+            return derived(load(row.command, **options))
+
+
+def options_on(broker: Running, row: Row, peer: Peer) -> dict[str, object]:
+    """What the load generator is told for one load on one broker."""
+    return {
+        "protocol": peer.protocol,
+        "port": broker.port,
+        "pids": ",".join(map(str, broker.pids)),
+        **row.options_for(peer.name),
+    }
 
 
 def allow_many_files() -> None:
@@ -42,13 +47,14 @@ def allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _derived(figures: Figures) -> dict[str, float]:
+def derived(figures: Figures) -> dict[str, float]:
+    """What of the generator's figures is reported."""
     count = next(figures[name] for name in _COUNTED if name in figures)
-    derived = {"count": count, "cpu_us": figures["broker_cpu_s"] / count * 1e6}
-    derived |= {name: figures[name] for name in ("per_s", "p50_us", "p99_us") if name in figures}
+    reported = {"count": count, "cpu_us": figures["broker_cpu_s"] / count * 1e6}
+    reported |= {name: figures[name] for name in ("per_s", "p50_us", "p99_us") if name in figures}
     if "seconds" in figures:
-        derived["own_percent"] = figures["own_cpu_s"] / figures["seconds"] * 100
-    return derived
+        reported["own_percent"] = figures["own_cpu_s"] / figures["seconds"] * 100
+    return reported
 
 
 def _idle(broker: Running, options: dict[str, object]) -> dict[str, float]:

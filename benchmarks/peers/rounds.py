@@ -19,12 +19,13 @@ Measure = Callable[[Row, Peer], dict[str, float]]
 
 
 def plan(rows: list[Row], peers: list[Peer], rounds: int) -> Iterator[tuple[int, Row, Peer]]:
-    """Every measurement in order; another peer begins each round."""
+    """Every measurement that can be made, in order; another peer begins each round."""
     for number in range(rounds):
         first = number % len(peers)
         for row in rows:
             for peer in peers[first:] + peers[:first]:
-                yield number, row, peer
+                if peer.name not in row.left_out:
+                    yield number, row, peer
 
 
 def run(rows: list[Row], peers: list[Peer], rounds: int, how: Measure[Peer]) -> Report:
@@ -41,8 +42,9 @@ def run(rows: list[Row], peers: list[Peer], rounds: int, how: Measure[Peer]) -> 
         console=Console(file=sys.stderr),
         auto_refresh=False,
     ) as progress:
-        task = progress.add_task("", total=len(rows) * len(peers) * rounds)
-        for number, row, peer in plan(rows, peers, rounds):
+        planned = list(plan(rows, peers, rounds))
+        task = progress.add_task("", total=len(planned))
+        for number, row, peer in planned:
             progress.update(task, description=f"{row.name}, {peer.name}", refresh=True)
             measurements.append(_measured(number, row, peer, how))
             progress.advance(task)

@@ -36,6 +36,8 @@ class Row:
     charted: str = "cpu_us"
     # For peers that would take minutes for the window of the others.
     windows: dict[str, int] = field(default_factory=dict)
+    # Peers that have no such thing.
+    left_out: frozenset[str] = frozenset()
 
     def options_for(self, peer: str) -> dict[str, int | float]:
         """What the load generator is told when this peer is measured."""

@@ -4,6 +4,7 @@ import pytest
 from benchmarks.peers.__main__ import BROKERS
 from benchmarks.peers.clients.__main__ import CLIENTS
 from benchmarks.peers.command import main, read_arguments
+from benchmarks.peers.kept.__main__ import KEPT
 from benchmarks.peers.report import write
 from benchmarks.peers.rows import ROWS
 from tests.benchmarks.peers.reports import report
@@ -18,6 +19,12 @@ def test_clients_have_rows_and_peers_of_their_own() -> None:
     options = read_arguments(CLIENTS, ["--list"])
     assert [row.name for row in options.rows] == ["bytes", "typed", "request"]
     assert "nats-py" in [peer.name for peer in options.peers]
+
+
+def test_kept_messages_have_rows_and_peers_of_their_own() -> None:
+    options = read_arguments(KEPT, ["--list"])
+    assert [row.name for row in options.rows] == ["acknowledged", "one-at-a-time", "delivered"]
+    assert {"weft", KEPT.reference} <= {peer.name for peer in options.peers}
 
 
 def test_a_peer_that_is_named_twice_is_measured_once() -> None:

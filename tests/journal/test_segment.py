@@ -1,3 +1,5 @@
+import errno
+import mmap
 import os
 from pathlib import Path
 
@@ -78,3 +80,33 @@ def test_one_that_cannot_begin_is_closed(tmp_path: Path, monkeypatch: pytest.Mon
         OpenSegment(place, 0)
     monkeypatch.undo()
     assert set(Path("/proc/self/fd").iterdir()) == before
+
+
+def test_the_memory_of_what_is_written_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advised: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _fd, *advice: advised.append(advice))
+    monkeypatch.setattr("weft.journal.segment.LET_GO_BYTES", 3 * mmap.PAGESIZE)
+    segment = written(place_in(tmp_path), 0)
+    messages = [message(0)] * (4 * mmap.PAGESIZE // len(message(0)))
+    for first in (0, len(messages)):
+        segment.append(batch_of(messages, first))
+        whole = segment.size - segment.size % mmap.PAGESIZE
+        assert advised.pop() == (0, whole, os.POSIX_FADV_DONTNEED)
+    segment.append(batch_of(messages[:1], segment.next))
+    assert advised == []
+    segment.abandon()
+
+
+def test_a_file_system_that_takes_no_advice_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_fd: int, *_advice: int) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(os, "posix_fadvise", refuse)
+    monkeypatch.setattr("weft.journal.segment.LET_GO_BYTES", 1)
+    segment = written(place_in(tmp_path), 10)
+    assert segment.next == 10
+    segment.abandon()

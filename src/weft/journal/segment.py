@@ -4,6 +4,8 @@ Its end counts what was written as a whole. A write that fails is taken back, so
 before it stay readable.
 """
 
+import contextlib
+import mmap
 import os
 from time import time_ns
 
@@ -13,6 +15,8 @@ from weft.journal.blocks import about_block, end_block, seal_batch
 from weft.journal.places import Place, day_of
 
 VERSION = 1
+# When so much more was written, its memory is let go.
+LET_GO_BYTES = 4 << 20
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _MODE = 0o640
@@ -31,6 +35,7 @@ class OpenSegment:
         self.made_ns = time_ns()
         self.day = day_of(self.made_ns)
         self.size = 0
+        self._let_go_until = 0
         self.path = place.open(first)
         self._place = place
         about = Message(
@@ -59,6 +64,8 @@ class OpenSegment:
         with memoryview(batch.data) as data, data[: batch.size] as blocks:
             self._write(blocks)
         self.next = batch.next_position
+        if self.size - self._let_go_until >= LET_GO_BYTES:
+            self._let_go()
 
     def sync(self) -> None:
         """Return when everything written is on the disk.
@@ -88,6 +95,18 @@ class OpenSegment:
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             os.close(fd)
+
+    def _let_go(self) -> None:
+        """Have what was written sent to the disk, and the memory that it took used again.
+
+        The system would rather use memory that is free, and where a host lends it, taking it costs
+        several times what the write does. It is only advice: what is safe is for sync() to say.
+        """
+        self._let_go_until = self.size
+        # Not the last page: it is still being filled.
+        pages = self.size - self.size % mmap.PAGESIZE
+        with contextlib.suppress(OSError):
+            os.posix_fadvise(self._fd, 0, pages, os.POSIX_FADV_DONTNEED)
 
     def _write(self, data: bytes | memoryview) -> None:
         view = memoryview(data)

@@ -178,9 +178,9 @@ def test_whoever_asked_is_told_when_its_message_is_safe() -> None:
     desk = Desk()
     first, second = Asking(), Asking()
     desk.take(FRAME)
-    desk.journal.ask(first, b"ok 0")
+    desk.journal.ask(first).put(b"ok 0")
     desk.take(FRAME)
-    desk.journal.ask(second, b"ok 1")
+    desk.journal.ask(second).put(b"ok 1")
     desk.end_turn()
     desk.journal.safe_until(0)
     assert (first.told, second.told) == ([], [])
@@ -190,14 +190,67 @@ def test_whoever_asked_is_told_when_its_message_is_safe() -> None:
     assert (first.told, second.told) == ([b"ok 0"], [b"ok 1"])
 
 
+def test_whoever_asks_several_times_in_a_turn_is_told_once() -> None:
+    desk = Desk()
+    asking, other = Asking(), Asking()
+    for number in range(3):
+        desk.take(FRAME)
+        desk.journal.ask(asking).put(b"ok %d " % number)
+    desk.end_turn()
+    desk.take(FRAME)
+    desk.journal.ask(asking).put(b"ok 3")
+    desk.take(FRAME)
+    desk.journal.ask(other).put(b"ok 4")
+    desk.end_turn()
+    desk.journal.safe_until(2)
+    assert asking.told == []
+    desk.journal.safe_until(4)
+    assert (asking.told, other.told) == ([b"ok 0 ok 1 ok 2 ", b"ok 3"], [])
+    desk.journal.safe_until(5)
+    assert other.told == [b"ok 4"]
+
+
+def test_a_batch_says_if_somebody_waits_for_it() -> None:
+    desk = Desk()
+    desk.turn(FRAME)
+    desk.take(FRAME)
+    desk.journal.ask(Asking()).put(b"ok")
+    first = desk.batches.pop()
+    # The batch that it is copied to is another one by then.
+    desk.end_turn()
+    desk.turn(FRAME)
+    assert not first.is_awaited
+    desk.journal.written(first)
+    (second,) = desk.batches
+    assert second.is_awaited
+    desk.journal.written(second)
+    desk.turn(FRAME)
+    assert not desk.batches[-1].is_awaited
+
+
+def test_one_that_asks_in_the_turn_of_a_failure_is_told_when_it_is_over() -> None:
+    desk = Desk()
+    asking = Asking()
+    desk.take(FRAME)
+    desk.journal.ask(asking).put(b"lost")
+    desk.journal.failed("broken")
+    desk.journal.recovered()
+    desk.take(FRAME)
+    desk.journal.ask(asking).put(b"ok")
+    desk.end_turn()
+    desk.journal.safe_until(2)
+    assert asking.told == [b"ok"]
+
+
 def test_while_it_fails_messages_are_missed_and_whoever_waits_is_told() -> None:
     desk = Desk()
     asking = Asking()
     desk.take(FRAME)
-    desk.journal.ask(asking, b"ok")
+    desk.journal.ask(asking).put(b"ok")
     desk.end_turn()
     (asked,) = desk.journal.failed("no space left")
-    assert (asked.position, asked.peer, asked.ok, asking.told) == (0, asking, b"ok", [])
+    assert (asked.position, asked.peer, asked.oks.take()) == (0, asking, b"ok")
+    assert asking.told == []
     assert str(desk.journal.failure()) == "the journal cannot be written: no space left"
     desk.turn(FRAME, FRAME)
     assert (desk.journal.missed, desk.journal.position) == (2, 1)

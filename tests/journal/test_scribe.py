@@ -33,9 +33,11 @@ class Office:
         self.scribe.start()
         self._next = 0
 
-    def write(self, count: int) -> None:
+    def write(self, count: int, *, is_awaited: bool = False) -> None:
         frames = [message(self._next + number) for number in range(count)]
-        self.scribe.write(batch_of(frames, self._next))
+        batch = batch_of(frames, self._next)
+        batch.is_awaited = is_awaited
+        self.scribe.write(batch)
         self._next += count
 
     def reported(self) -> str:
@@ -78,6 +80,17 @@ def test_what_is_written_becomes_safe(place: Place) -> None:
     office.end()
     assert office.rest() == ["Safe 5", "Ended"]
     assert office.messages() == 5
+
+
+def test_what_is_awaited_is_made_safe_at_once(place: Place) -> None:
+    office = Office(place, Rules(sync_s=1000.0))
+    for number in range(1, 4):
+        office.write(1, is_awaited=True)
+        assert [office.reported(), office.reported()] == ["Written", f"Safe {number}"]
+    office.write(1)
+    assert office.reported() == "Written"
+    office.end()
+    assert office.rest() == ["Safe 4", "Ended"]
 
 
 def test_much_is_made_safe_at_once_and_little_after_a_while(

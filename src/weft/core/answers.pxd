@@ -35,4 +35,7 @@ cpdef bytes told(Peer peer, int kind, bytes subject, bytes reply, Message messag
 @cython.locals(length=Py_ssize_t, made=bytearray)
 cpdef bytes ok_frame(bytearray data, Py_ssize_t at)
 
+@cython.locals(length=Py_ssize_t, start=Py_ssize_t)
+cpdef object put_ok(Writer writer, bytearray data, Py_ssize_t at)
+
 cdef object _make_ok(bytearray data, Py_ssize_t at, Py_ssize_t length)

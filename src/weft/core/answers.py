@@ -7,6 +7,7 @@ from weft.core.frames import HEADER_BYTES, Flag, Kind, begin_frame, end_frame
 from weft.core.messages import Message
 from weft.core.service import Peer
 from weft.core.words import cut, put_bytes, put_u32, put_u64
+from weft.core.writer import Writer
 from weft.errors import WeftError
 
 TEXT_MAX = 256
@@ -87,6 +88,14 @@ def ok_frame(data: bytearray, at: int) -> bytes:
     made = bytearray(cut(data, at, at + length))
     _make_ok(made, 0, length)
     return bytes(made)
+
+
+def put_ok(writer: Writer, data: bytearray, at: int) -> None:
+    """Write the OK that answers the frame at an offset."""
+    length = _HEADER + data[at + 6] + data[at + 7]
+    start = writer.reserve(length)
+    put_bytes(writer.data, start, data, at, length)
+    _make_ok(writer.data, start, length)
 
 
 def _make_ok(data: bytearray, at: int, length: int) -> None:

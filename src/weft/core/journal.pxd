@@ -16,8 +16,16 @@ cdef Py_ssize_t _HELD_MAX
 cdef class Batch:
     cdef readonly Writer writer
     cdef readonly list blocks
+    cdef public bint is_awaited
 
     cpdef object clear(self)
+
+
+@cython.final
+cdef class Asked:
+    cdef public int64_t position
+    cdef public object peer
+    cdef public Writer oks
 
 
 @cython.final
@@ -36,6 +44,7 @@ cdef class Journal:
     cdef int64_t _kept
     cdef public object answer
     cdef object _asked
+    cdef Asked _last
     cdef list _held
 
     @cython.locals(pattern=bytes)
@@ -49,7 +58,8 @@ cdef class Journal:
 
     cpdef object hold(self, object publisher)
 
-    cpdef object ask(self, object peer, bytes ok)
+    @cython.locals(asked=Asked)
+    cpdef Writer ask(self, object peer)
 
     @cython.locals(
         outbox=Outbox,
@@ -58,11 +68,13 @@ cdef class Journal:
         start=Py_ssize_t,
         length=Py_ssize_t,
         at=Py_ssize_t,
+        is_awaited=bint,
     )
     cpdef object keep(self)
 
     cpdef object written(self, Batch batch)
 
+    @cython.locals(each=Asked)
     cpdef object safe_until(self, int64_t position)
 
     cpdef list failed(self, str problem)

@@ -47,12 +47,13 @@ class Held(Protocol):
         """Read again."""
 
 
-class Asked(NamedTuple):
-    """Who is told what when the message at a position is safe."""
+class Asked:
+    """Who is told what when the message at a position is safe: of one turn, all its OKs."""
 
-    position: int
-    peer: Any
-    ok: bytes
+    def __init__(self, peer: Any) -> None:
+        self.position = 0
+        self.peer = peer
+        self.oks = Writer()
 
 
 # Takes a question about what is kept, and who asks where: what is wrong with it, or None.
@@ -69,11 +70,15 @@ class Block(NamedTuple):
 
 
 class Batch:
-    """What is written at once: `data[:size]` are the blocks, all but their headers."""
+    """What is written at once: `data[:size]` are the blocks, all but their headers.
+
+    `is_awaited` says that somebody waits until it is safe.
+    """
 
     def __init__(self) -> None:
         self.writer = Writer()
         self.blocks: list[Block] = []
+        self.is_awaited = False
 
     @property
     def data(self) -> bytearray:
@@ -95,6 +100,7 @@ class Batch:
         """Be empty again."""
         self.writer.cut_back(0)
         self.blocks.clear()
+        self.is_awaited = False
 
 
 class Journal:
@@ -135,6 +141,7 @@ class Journal:
         # Answers questions about what is kept, later; set by whoever can read it.
         self.answer: Answer | None = None
         self._asked: deque[Asked] = deque()
+        self._last: Asked | None = None
         self._held: list[Held] = []
 
     def wants(self, subject: bytes) -> bool:
@@ -165,14 +172,23 @@ class Journal:
         """Tell a publisher to resume when there is room."""
         self._held.append(publisher)
 
-    def ask(self, peer: Waiting, ok: bytes) -> None:
-        """Tell a peer this when the message that was taken last is safe."""
-        self._asked.append(Asked(self.position - 1, peer, ok))
+    def ask(self, peer: Waiting) -> Writer:
+        """Where to write what a peer is told when the message that was taken last is safe."""
+        asked = self._last
+        if asked is None or asked.peer is not peer:
+            asked = Asked(peer)
+            self._last = asked
+            self._asked.append(asked)
+        asked.position = self.position - 1
+        return asked.oks
 
     def keep(self) -> None:
         """End a turn: copy what was taken, and have it written unless that is being done."""
+        is_awaited = self._last is not None
+        self._last = None
         outbox = self._outbox
         if outbox.pending > 0:
+            self._batch.is_awaited = self._batch.is_awaited or is_awaited
             arena = outbox.arena
             writer = self._batch.writer
             if self._block < 0:
@@ -197,12 +213,16 @@ class Journal:
     def safe_until(self, position: int) -> None:
         """Tell whoever asked that everything before a position is safe."""
         asked = self._asked
-        while asked and asked[0].position < position:
-            each = asked.popleft()
-            each.peer.owe(each.ok)
+        while asked:
+            each = asked[0]
+            if each.position >= position:
+                return
+            asked.popleft()
+            each.peer.owe(each.oks.take())
 
     def failed(self, problem: str) -> list[Asked]:
         """Nothing can be kept for now; whoever waits for it is to be told so, and is forgotten."""
+        self._last = None
         self.is_failing = True
         self.problem = problem
         asked = list(self._asked)

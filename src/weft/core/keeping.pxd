@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.core.answers cimport error_frame, ok_frame
+from weft.core.answers cimport error_frame, put_ok
 from weft.core.journal cimport Journal
 from weft.core.service cimport Peer, Service
 
@@ -14,5 +14,5 @@ cpdef object why_not_kept(Service service)
 @cython.locals(journal=Journal)
 cpdef object acknowledge_when_safe(Peer peer, Py_ssize_t at)
 
-@cython.locals(journal=Journal, peer=Peer, ok=bytes)
+@cython.locals(journal=Journal, peer=Peer, oks=bytes, at=Py_ssize_t, subject_end=Py_ssize_t)
 cpdef object journal_failed(Service service, str problem)

@@ -1,6 +1,6 @@
 """Published messages on their way into the journal, and what their publishers are told of it."""
 
-from weft.core.answers import error_frame, ok_frame
+from weft.core.answers import error_frame, put_ok
 from weft.core.frames import HEADER_BYTES, Flag, Kind
 from weft.core.service import Peer, Service
 from weft.errors import JournalFailed
@@ -27,7 +27,7 @@ def acknowledge_when_safe(peer: Peer, at: int) -> None:
     """Answer the message at an offset of the arena, which was kept last, when it is safe."""
     journal = peer.service.router.journal
     if journal is not None:
-        journal.ask(peer, ok_frame(peer.service.arena.data, at))
+        put_ok(journal.ask(peer), peer.service.arena.data, at)
 
 
 def journal_failed(service: Service, problem: str) -> None:
@@ -38,9 +38,12 @@ def journal_failed(service: Service, problem: str) -> None:
     asked = journal.failed(problem)
     error = journal.failure()
     for each in asked:
-        peer, ok = each.peer, each.ok
-        subject_end = HEADER_BYTES + ok[6]
-        subject = ok[HEADER_BYTES:subject_end]
-        reply = ok[subject_end : subject_end + ok[7]]
-        service.count_refused(type(error).__name__)
-        peer.owe(error_frame(peer, subject, reply, _REFUSED, error))
+        peer, oks = each.peer, each.oks.take()
+        at = 0
+        while at < len(oks):
+            subject_end = at + HEADER_BYTES + oks[at + 6]
+            subject = oks[at + HEADER_BYTES : subject_end]
+            reply = oks[subject_end : subject_end + oks[at + 7]]
+            service.count_refused(type(error).__name__)
+            peer.owe(error_frame(peer, subject, reply, _REFUSED, error))
+            at = subject_end + oks[at + 7]

@@ -27,8 +27,8 @@ Sync = Literal["ack", "interval", "none"]
 class Rules:
     """When what was written is made safe, and when a segment is full.
 
-    `ack`: before anybody is told, at most every `sync_s`, or after `sync_bytes`. `interval`: every
-    `interval_s`. `none`: when the system likes.
+    `ack`: at once if somebody waits to be told, otherwise every `sync_s` or after `sync_bytes`.
+    `interval`: every `interval_s`. `none`: when the system likes.
     """
 
     sync: Sync = "ack"
@@ -165,7 +165,10 @@ class Scribe:
         self._unsynced += batch.size
         if self._rules.sync != "ack":
             self._report(Safe(self._position))
-        if self._sync_at is None and self._rules.sync != "none":
+        if self._rules.sync == "ack" and batch.is_awaited:
+            # Everything that comes meanwhile is in the next one: that groups commits well enough.
+            self._sync_at = -math.inf
+        elif self._sync_at is None and self._rules.sync != "none":
             wait_s = self._rules.sync_s if self._rules.sync == "ack" else self._rules.interval_s
             self._sync_at = self._synced_at + wait_s
 

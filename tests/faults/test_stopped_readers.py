@@ -13,11 +13,12 @@ WISH = subscribe(b"flood.>")
 END = message(b"flood.end", b"the end")
 
 
-def send_paced(publisher: Stranger, messages: int) -> None:
+def send_paced(gateway: GatewayProcess, publisher: Stranger, stopped: int) -> None:
     """Send in steps that whoever reads can follow: this is about those who do not."""
-    for start in range(0, messages, 50):
+    for start in range(0, MESSAGES, 50):
         publisher.send(numbered(range(start, start + 50)))
         publisher.hear_until_pong()
+        eventually(lambda: gateway.service()["status"]["slow_readers"] <= stopped, gateway.status)
 
 
 def test_stopped_readers_cost_the_others_nothing(serve: Serve) -> None:
@@ -28,7 +29,7 @@ def test_stopped_readers_cost_the_others_nothing(serve: Serve) -> None:
         Stranger(gateway.port) as publisher,
     ):
         stopped.stop()
-        send_paced(publisher, MESSAGES)
+        send_paced(gateway, publisher, 30)
         publisher.send(END)
         for heard in reading.heard():
             assert heard == {

@@ -86,6 +86,14 @@ def test_a_segment_that_is_sealed_meanwhile_is_found_again(
     assert read(tmp_path, 0, 90) == list(range(90))
 
 
+def test_one_that_was_left_open_ends_where_the_next_begins(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    written(place, 20).abandon()
+    written(place, 20, first=20)
+    assert read(tmp_path, 0, 40) == list(range(40))
+    assert read(tmp_path, 5, 25) == list(range(5, 25))
+
+
 def test_a_segment_that_is_never_found_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

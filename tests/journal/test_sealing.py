@@ -201,3 +201,17 @@ def test_what_a_crash_tore_off_is_no_damage(tmp_path: Path) -> None:
         assert [type(each) for each in sealed(tmp_path)] in ([Sealed, Sealed], [])
     assert list(history(tmp_path, "weather", "london")) == before
     assert [each.state for each in segments_of(tmp_path, "weather")] == ["sealed", "sealed"]
+
+
+def test_a_segment_of_nothing_but_what_was_torn_off_stays(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    segment = written(place, 10)
+    segment.abandon()
+    os.truncate(segment.path, segment.size - 3)
+    assert recover(place).position == 10
+    written(place, 5, first=10).finish()
+    assert [type(each) for each in sealed(tmp_path)] == [Sealed]
+    assert [each.state for each in segments_of(tmp_path, "weather")] == ["full", "sealed"]
+    assert [
+        each.position for each in history(tmp_path, "weather", "london") if isinstance(each, Kept)
+    ] == [*range(10, 15)]

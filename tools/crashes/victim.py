@@ -13,8 +13,7 @@ from typing import Self
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess, eventually
 from tools.crashes.publisher import SUBJECT
 
-from weft.gateway.journaling import FOLDER
-from weft.journal.places import Place
+from weft.journal.places import FOLDER, Place
 
 SERVICE = "default"
 NODE = "london"

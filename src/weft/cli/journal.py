@@ -9,12 +9,13 @@ import click
 
 from weft.cli import output
 from weft.cli.help_text import examples
-from weft.cli.journal_folder import FOLDER, JSON, root_of, segments_in
+from weft.cli.journal_folder import FOLDER, JSON, segments_in
 from weft.cli.journal_messages import cat, export, replay
 from weft.cli.progress import Bar
 from weft.cli.quantities import short
 from weft.cli.shown import to_json
 from weft.errors import BadOption
+from weft.journal.places import root_of
 
 if TYPE_CHECKING:
     from weft.journal.places import Segment
@@ -97,7 +98,10 @@ def seal(folder: Path, service: str | None, is_json: bool) -> int:
                 done += 1
                 failures += isinstance(made, NotSealed)
                 bar.reached(done, made.path.name)
-                output.json_result(to_json(_made(made))) if is_json else output.result(_said(made))
+                if is_json:
+                    output.json_result(to_json(_made(made)))
+                else:
+                    output.result(_said(made))
     return 1 if failures else 0
 
 

@@ -12,6 +12,7 @@ from weft.cli import output
 from weft.core.frames import HEADER_BYTES
 from weft.core.subjects import checked_pattern, matches
 from weft.errors import NotKnown
+from weft.journal.places import root_of, segments_of, services_in
 
 if TYPE_CHECKING:
     from weft.journal.kept import Kept
@@ -21,20 +22,12 @@ FOLDER = click.argument("folder", metavar="DATA", type=click.Path(path_type=Path
 JSON = click.option("--json", "is_json", is_flag=True, help="JSON, an object a line.")
 
 
-def root_of(folder: Path) -> Path:
-    """Where the services are: below the data of a gateway, or here."""
-    inner = folder / "journal"
-    return inner if inner.is_dir() else folder
-
-
 def segments_in(folder: Path, service: str | None) -> "list[Segment]":
     """The segments of a service, or of all.
 
     Raises:
         NotKnown: there is no such service.
     """
-    from weft.journal.places import segments_of, services_in  # noqa: PLC0415  # slow to import
-
     root = root_of(folder)
     services = services_in(root)
     if service is not None and service not in services:

@@ -16,13 +16,11 @@ from weft.gateway.archive import Archive
 from weft.gateway.settings import JournalSettings
 from weft.gateway.status import JournalStatus
 from weft.gateway.tidying import Tidying
-from weft.journal.places import Place
+from weft.journal.places import FOLDER, Place
 from weft.journal.recovery import owned, recover
 from weft.journal.scribe import Ended, Failed, Recovered, Report, Rules, Safe, Scribe, Written
 
 _log = logging.getLogger(__name__)
-
-FOLDER = "journal"
 
 
 class Journaling:

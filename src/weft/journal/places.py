@@ -17,6 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+# Below the data of a gateway.
+FOLDER = "journal"
+
 _DIGITS = 20
 _OPEN = re.compile(r"_open-(?P<first>\d{20})-(?P<node>[A-Za-z0-9._-]{1,63})\.weft")
 _FULL = re.compile(r"_full-(?P<first>\d{20})-(?P<last>\d{20})-(?P<node>[A-Za-z0-9._-]{1,63})\.weft")
@@ -77,6 +80,12 @@ class Place:
         """A segment as Parquet; the day is that of its first message."""
         name = f"{first:0{_DIGITS}}-{last:0{_DIGITS}}-{crc:08x}.parquet"
         return self.folder / f"date={day_of(time_ns)}" / f"node={self.node}" / name
+
+
+def root_of(folder: Path) -> Path:
+    """Where the services are: below the data of a gateway, or in the folder itself."""
+    inner = folder / FOLDER
+    return inner if inner.is_dir() else folder
 
 
 def day_of(time_ns: int) -> str:

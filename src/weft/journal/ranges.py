@@ -49,7 +49,7 @@ def batches_in(
     position = wanted.first
     tries = 0
     while position < wanted.end:
-        segment = _segment_of(wanted, position)
+        segment, ends = _segment_of(wanted, position)
         if segment is None or segment.first > position:
             end = wanted.end if segment is None else min(segment.first, wanted.end)
             _refuse_lack(wanted, position, end - 1, may_lack=may_lack)
@@ -66,22 +66,26 @@ def batches_in(
             if tries > 10:
                 raise
             continue
-        end = wanted.end if segment.last < 0 else min(segment.last + 1, wanted.end)
+        end = wanted.end if ends is None else min(ends, wanted.end)
         if position < end:
             _refuse_lack(wanted, position, end - 1, may_lack=may_lack)
             position = end
 
 
-def _segment_of(wanted: Range, position: int) -> Segment | None:
-    """The segment with a position, or the first one after it."""
+def _segment_of(wanted: Range, position: int) -> tuple[Segment | None, int | None]:
+    """The segment with a position, or the first one after it, and where it ends, if it does.
+
+    One that was left open because the disk refused it ends where the next one begins.
+    """
     found: Segment | None = None
     for segment in segments_of(wanted.root, wanted.service, wanted.node):
-        if segment.first <= position:
-            if segment.last < 0 or segment.last >= position:
-                found = segment
-        elif found is None:
-            return segment
-    return found
+        if segment.first > position:
+            if found is None:
+                return segment, segment.first
+            return found, segment.first if found.last < 0 else found.last + 1
+        if segment.last < 0 or segment.last >= position:
+            found = segment
+    return found, None if found is None or found.last < 0 else found.last + 1
 
 
 def _refuse_lack(wanted: Range, first: int, last: int, *, may_lack: bool) -> None:

@@ -99,7 +99,7 @@ def _end(place: Place, segment: Segment) -> list[str]:
         segment.path.rename(place.full(segment.first, position - 1))
     else:
         segment.path.unlink()
-    sync_folder(place)
+    sync_folder(place.folder)
     return news
 
 
@@ -110,7 +110,7 @@ def _cut(place: Place, segment: Segment, data: bytes, tail: Damage) -> str:
         file.write(data[tail.start :])
         file.flush()
         os.fsync(file.fileno())
-    sync_folder(place)
+    sync_folder(place.folder)
     return (
         f"{segment.path}: {tail.end - tail.start} bytes after {tail.start} were cut off and are in"
         f" {path.name}: {tail.why}"

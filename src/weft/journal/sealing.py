@@ -19,6 +19,7 @@ from weft.journal.columns import Columns
 from weft.journal.history import mapped
 from weft.journal.parquet import batch_of, writer_of
 from weft.journal.places import Place, Segment, segments_of
+from weft.journal.segment import sync_folder
 
 # What is one row group: enough for a reader to work on at once.
 _GROUP_ROWS = 131_072
@@ -57,12 +58,14 @@ def seal_all(root: Path, service: str, node: str) -> Iterator[Sealed | NotSealed
             if segment.first in done:
                 # A crash came between putting the one in its place and removing the other.
                 segment.path.unlink()
-            else:
-                yield seal(place, segment)
+            elif made := seal(place, segment):
+                yield made
 
 
-def seal(place: Place, segment: Segment) -> Sealed | NotSealed:
+def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
     """Seal one full segment; one that is damaged stays, to be looked at.
+
+    None if it holds no messages, only what a crash tore off: it says so as it is.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -75,6 +78,8 @@ def seal(place: Place, segment: Segment) -> Sealed | NotSealed:
             why = f"bytes {damage.start} … {damage.end}: {damage.why}"
             return NotSealed(segment.path, why)
         frames = [each for each in blocks if isinstance(each, Block) and each.kind == Kind.FRAMES]
+        if not frames:
+            return None
         began_ns = i64_at(bytes(data[frames[0].body : frames[0].body + 32]), _TIME)
         with writer_of(aside) as writer:
             for batch in _batches(data, frames):
@@ -118,7 +123,7 @@ def _put_in_place(
     shutil.copystat(segment.path, aside)
     aside.rename(path)
     for folder in (path.parent, path.parent.parent, place.folder):
-        _sync(folder)
+        sync_folder(folder)
     segment.path.unlink()
     return Sealed(path, messages, size)
 
@@ -132,11 +137,3 @@ def _remove_unfinished(place: Place) -> None:
     """A crash while one was written leaves what is worth nothing: its segment is still there."""
     for path in place.folder.glob(f"_aside-*-{place.node}.parquet"):
         path.unlink()
-
-
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

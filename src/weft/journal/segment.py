@@ -7,6 +7,7 @@ before it stay readable.
 import contextlib
 import mmap
 import os
+from pathlib import Path
 from time import time_ns
 
 from weft.core.journal import Batch
@@ -49,7 +50,7 @@ class OpenSegment:
         try:
             self._write(about_block(about.encode(), first))
             os.fdatasync(self._fd)
-            sync_folder(place)
+            sync_folder(place.folder)
         except OSError:
             self.abandon()
             raise
@@ -88,7 +89,7 @@ class OpenSegment:
             self.path.rename(self._place.full(self.first, self.next - 1))
         else:
             self.path.unlink()
-        sync_folder(self._place)
+        sync_folder(self._place.folder)
 
     def abandon(self) -> None:
         """Close it as it is; whoever recovers the journal finds its end."""
@@ -122,9 +123,9 @@ class OpenSegment:
         self.size += done
 
 
-def sync_folder(place: Place) -> None:
-    """Return when the names in a place are on the disk."""
-    fd = os.open(place.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync_folder(folder: Path) -> None:
+    """Return when the names in a folder are on the disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:

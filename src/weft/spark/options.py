@@ -11,6 +11,7 @@ from typing import Literal
 from weft.core.greeting import SERVICE_NAME
 from weft.core.subjects import checked_pattern
 from weft.errors import BadOption, BadSubject, shortened
+from weft.journal.places import root_of
 
 KNOWN = (
     "path",
@@ -81,8 +82,7 @@ def _hint(name: str) -> str:
 
 
 def _root(text: str) -> Path:
-    path = Path(text.removeprefix("file://"))
-    root = path / "journal" if (path / "journal").is_dir() else path
+    root = root_of(Path(text.removeprefix("file://")))
     if not root.is_dir():
         raise BadOption(f"path {text!r} is not a folder on this machine")
     return root

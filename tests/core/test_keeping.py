@@ -18,7 +18,7 @@ from weft.core.keeping import acknowledge_when_safe, journal_failed, keep, why_n
 from weft.core.messages import Message
 from weft.core.service import Peer
 from weft.core.watch import sweep
-from weft.errors import BadOption, WeftError
+from weft.errors import BadOption, Overloaded, WeftError
 
 
 class Library(House):
@@ -129,10 +129,13 @@ def test_questions_about_it_go_to_whoever_reads_it() -> None:
 
     def answer(peer: Peer, reply: bytes, request: Message) -> WeftError | None:
         asked.append((peer, reply, request))
-        return BadOption("no") if request["position"] < 0 else None
+        if request["position"] < -1:
+            raise BadOption("never")
+        return Overloaded("not now") if request["position"] < 0 else None
 
-    house.journal.answer = answer
-    assert ask(guest, "history", position=-1)["name"] == "BadOption"
+    house.service.desks["history"] = answer
+    assert ask(guest, "history", position=-2)["name"] == "BadOption"
+    assert ask(guest, "history", position=-1)["name"] == "Overloaded"
     question = encode(Kind.MESSAGE, b"_WEFT.ask.history", Message(position=7).encode())
     assert errors(guest.say(question)) == ["Reserved"]
     body = Message(position=7).encode()

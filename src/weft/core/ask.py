@@ -16,7 +16,7 @@ from weft.core.messages import Message
 from weft.core.meter import Flow
 from weft.core.outbox import Outbox
 from weft.core.router import Subscription
-from weft.core.service import Peer, Service
+from weft.core.service import Desk, Peer, Service
 from weft.core.words import cut, u32_at
 from weft.errors import BadOption, NotKnown, Overloaded, UsageError, WeftError, shortened
 
@@ -30,7 +30,7 @@ _LOOKS_PER_CREDIT = 16
 # An entry that is listed costs about as much as so many frames.
 _CREDIT_PER_ENTRY = 4
 _CREDIT_PER_PAGE = 16
-_HISTORY = b"history"
+_OF_JOURNALS = ("history", "stage", "release", "discard")
 
 Facts = dict[str, Any]
 
@@ -42,16 +42,19 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
         ProtocolError: its body is not a message, or the peer asks more often than it may.
     """
     data = peer.service.arena.data
-    answer = _ANSWERS.get(question.decode())
-    if answer is None and question != _HISTORY:
-        known = ", ".join([*_ANSWERS, _HISTORY.decode()])
-        return NotKnown(f"{shortened(question.decode())} is none of {known}")
     service = peer.service
+    name = question.decode()
+    answer = _ANSWERS.get(name)
+    if answer is None and name not in service.desks:
+        if name in _OF_JOURNALS:
+            return NotKnown(f"service {service.name!r} keeps no journal")
+        known = ", ".join([*_ANSWERS, *_OF_JOURNALS])
+        return NotKnown(f"{shortened(name)} is none of {known}")
     unread = peer.outbox.owed()
     if peer.outbox.is_cut or unread > UNREAD_MAX_BYTES:
         return Overloaded(f"{unread} bytes were not read yet, over {UNREAD_MAX_BYTES}")
     if answer is None:
-        return _ask_journal(peer, reply, at)
+        return _ask_desk(peer, service.desks[name], reply, at)
     request = Message.from_frame(cut(data, at, at + u32_at(data, at)))
     # Most answers take a look at every connection, and some at every flow.
     spend(peer, (len(service.peers) + service.flow_count) // _LOOKS_PER_CREDIT + 1)
@@ -72,16 +75,16 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
     return None
 
 
-def _ask_journal(peer: Peer, reply: bytes, at: int) -> WeftError | None:
-    """Pass a question about what is kept on to whoever reads it, who answers later."""
+def _ask_desk(peer: Peer, desk: Desk, reply: bytes, at: int) -> WeftError | None:
+    """Pass a question on to whoever answers it later."""
     service = peer.service
-    journal = service.router.journal
-    if journal is None or journal.answer is None:
-        return NotKnown(f"service {service.name!r} keeps no journal")
     data = service.arena.data
     request = Message.from_frame(cut(data, at, at + u32_at(data, at)))
     spend(peer, _CREDIT_PER_PAGE)
-    problem: WeftError | None = journal.answer(peer, reply, request)
+    try:
+        problem = desk(peer, reply, request)
+    except UsageError as error:
+        return error
     if problem is None:
         stamp_frame(data, at, service.stamp)
     return problem

@@ -32,6 +32,7 @@ cdef class Asked:
 cdef class Journal:
     cdef readonly list patterns
     cdef readonly int64_t position
+    cdef readonly int64_t safe
     cdef readonly int64_t missed
     cdef readonly bint is_failing
     cdef readonly str problem
@@ -42,7 +43,6 @@ cdef class Journal:
     cdef Py_ssize_t _block
     cdef int64_t _first
     cdef int64_t _kept
-    cdef public object answer
     cdef object _asked
     cdef Asked _last
     cdef list _held

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple, Protocol
 
 from weft.core.arena import Arena
 from weft.core.bounds import Bounds
-from weft.core.messages import Message
 from weft.core.outbox import Outbox
 from weft.core.subjects import is_pattern, matches
 from weft.core.words import put_bytes
 from weft.core.writer import Writer
-from weft.errors import BadSubject, JournalFailed, WeftError
+from weft.errors import BadSubject, JournalFailed
 
 # Room for what journal/blocks.py writes there.
 BLOCK_HEADER_BYTES = 32
@@ -54,10 +53,6 @@ class Asked:
         self.position = 0
         self.peer = peer
         self.oks = Writer()
-
-
-# Takes a question about what is kept, and who asks where: what is wrong with it, or None.
-Answer = Callable[[Any, bytes, Message], WeftError | None]
 
 
 class Block(NamedTuple):
@@ -125,6 +120,8 @@ class Journal:
                 raise BadSubject(f"the pattern {pattern!r} is not legal")
         self.patterns = patterns
         self.position = position
+        # Everything before it is as safe as was asked for.
+        self.safe = position
         # Messages that were not kept, because nothing could be.
         self.missed = 0
         self.is_failing = False
@@ -138,8 +135,6 @@ class Journal:
         self._first = position
         # The position after what was copied; what was taken in this turn comes after it.
         self._kept = position
-        # Answers questions about what is kept, later; set by whoever can read it.
-        self.answer: Answer | None = None
         self._asked: deque[Asked] = deque()
         self._last: Asked | None = None
         self._held: list[Held] = []
@@ -212,6 +207,7 @@ class Journal:
 
     def safe_until(self, position: int) -> None:
         """Tell whoever asked that everything before a position is safe."""
+        self.safe = position
         asked = self._asked
         while asked:
             each = asked[0]

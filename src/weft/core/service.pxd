@@ -81,6 +81,7 @@ cdef class Service:
     cdef public int64_t now_ns
     cdef readonly dict peers
     cdef readonly dict inboxes
+    cdef readonly dict desks
     cdef readonly list ending
     cdef public Py_ssize_t flow_count
     cdef public Py_ssize_t unfinished_bytes
@@ -96,6 +97,8 @@ cdef class Service:
 
     @cython.locals(number=uint64_t, secret=uint64_t, peer=Peer)
     cpdef Peer join(self, object token, door)
+
+    cpdef uint64_t next_number(self) except 0
 
     cpdef object count_refused(self, str name)
 

@@ -5,6 +5,7 @@ State only: what comes in is dealt with by intake.py, what time brings by watch.
 runs the service sets both before it hands anything in.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -13,6 +14,7 @@ from weft.core.arena import ARENA_BYTES, ARENA_MAX_BYTES, Arena
 from weft.core.bounds import Bounds, Policy, Reason
 from weft.core.frames import HEADER_BYTES, NAME_MAX_BYTES, Run, Stamp
 from weft.core.limits import Limits
+from weft.core.messages import Message
 from weft.core.meter import Flow, Meter
 from weft.core.outbox import Outbox
 from weft.core.router import Router
@@ -53,6 +55,10 @@ class Door(Protocol):
 
     def abort(self) -> None:
         """Close at once, whatever is owed."""
+
+
+# Takes a question, and who asks where; says what is wrong with it, or None: the answer comes later.
+Desk = Callable[["Peer", bytes, Message], WeftError | None]
 
 
 class Awaited:
@@ -155,6 +161,8 @@ class Service:
         self.now_ns = 0
         self.peers: dict[int, Peer] = {}
         self.inboxes: dict[bytes, Peer] = {}
+        # Who answers which questions later, because the answer is not to be had in a turn.
+        self.desks: dict[str, Desk] = {}
         # Those whose doors have yet to be told that they are over.
         self.ending: list[Peer] = []
         self.flow_count = 0
@@ -177,14 +185,18 @@ class Service:
 
     def join(self, token: int, door: "Door") -> Peer:
         """Make the peer for a connection; the token is what nobody can guess of its inbox."""
-        self._number += 1
-        number = self._number
+        number = self.next_number()
         secret = token & (1 << 64) - 1
         name = f"_INBOX.{self.stamp.origin:08x}.{number & 0xFFFFFFFF:08x}{secret:016x}."
         peer = Peer(self, number, name.encode(), door)
         self.peers[number] = peer
         self.inboxes[peer.inbox] = peer
         return peer
+
+    def next_number(self) -> int:
+        """A number that no publisher has had since the service began."""
+        self._number += 1
+        return self._number
 
     def count_refused(self, name: str) -> None:
         """Count a refusal by the name of its error."""

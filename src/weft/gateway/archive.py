@@ -9,20 +9,19 @@ import socket
 import sys
 from collections import deque
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from weft.core.answers import error_frame, told
-from weft.core.frames import Flag, Kind, stamp_frame
 from weft.core.journal import Journal
 from weft.core.messages import Field, Message
 from weft.core.service import Peer
 from weft.core.subjects import checked_pattern
 from weft.doors.turn import Turn
-from weft.errors import BadOption, InternalError, Overloaded, UsageError, WeftError, WrongType
+from weft.errors import BadOption, InternalError, Overloaded, WeftError, WrongType
 from weft.gateway.archivist import Answer, Found, Look
 from weft.gateway.control import Channel
+from weft.gateway.later import Asked
 
 _log = logging.getLogger(__name__)
 
@@ -31,14 +30,12 @@ WAITING_MAX = 256
 
 _S = 1_000_000_000
 _AGO_MAX_S = 1e9
-_REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
 
 
-class Asked(NamedTuple):
-    """A question, and who gets the answer."""
+class Waiting(NamedTuple):
+    """Who asked, and what."""
 
-    peer: Peer
-    reply: bytes
+    asked: Asked
     look: Look
 
 
@@ -52,22 +49,19 @@ class Archive:
         self._root = root
         self._number = 0
         self._written = journal.position
-        self._early: deque[Asked] = deque()
-        self._asked: dict[int, Asked] = {}
+        self._early: deque[Waiting] = deque()
+        self._asked: dict[int, Waiting] = {}
         self._channel: Channel[Look, Answer] | None = None
         self._task: asyncio.Task[None] | None = None
-        journal.answer = self.ask
+        turn.service.desks["history"] = self.ask
 
     def ask(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
         """Take a question; what is wrong with it, or None."""
         if len(self._asked) + len(self._early) >= WAITING_MAX:
             return Overloaded(f"{WAITING_MAX} questions about the journal wait already")
         self._number += 1
-        try:
-            look = self._look(request)
-        except UsageError as error:
-            return error
-        self._early.append(Asked(peer, reply, look))
+        look = self._look(request)
+        self._early.append(Waiting(Asked(peer, reply, "history"), look))
         self._forward()
         return None
 
@@ -78,7 +72,7 @@ class Archive:
 
     async def close(self) -> None:
         """Answer nothing more."""
-        self._journal.answer = None
+        self._service.desks.pop("history", None)
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -111,10 +105,10 @@ class Archive:
     def _forward(self) -> None:
         """Pass on what no longer has to wait."""
         while self._early and self._early[0].look.until <= self._written:
-            asked = self._early.popleft()
-            self._asked[asked.look.number] = asked
+            waiting = self._early.popleft()
+            self._asked[waiting.look.number] = waiting
             if self._channel is not None:
-                self._channel.send(asked.look)
+                self._channel.send(waiting.look)
             elif self._task is None:
                 loop = asyncio.get_running_loop()
                 self._task = loop.create_task(self._run())
@@ -135,8 +129,8 @@ class Archive:
             *await asyncio.open_unix_connection(sock=ours), decoder
         )
         try:
-            for asked in self._asked.values():
-                channel.send(asked.look)
+            for waiting in self._asked.values():
+                channel.send(waiting.look)
             self._channel = channel
             while (answer := await channel.receive()) is not None:
                 self._tell(answer)
@@ -148,39 +142,27 @@ class Archive:
             self._give_up()
 
     def _tell(self, answer: Answer) -> None:
-        asked = self._asked.pop(answer.number)
+        waiting = self._asked.pop(answer.number)
         if isinstance(answer, Found):
-            self._owe(asked, self._page(asked, answer))
+            waiting.asked.answer(self._turn, self._page(waiting.look, answer))
         else:
             _log.error("journal: it cannot be read: %s", answer.text)
-            self._refuse(asked, InternalError(f"the journal cannot be read: {answer.text}"))
+            error = InternalError(f"the journal cannot be read: {answer.text}")
+            waiting.asked.refuse(self._turn, error)
 
-    def _page(self, asked: Asked, found: Found) -> bytes:
-        message = Message(
+    def _page(self, look: Look, found: Found) -> Message:
+        return Message(
             Field.blob("frames", found.frames),
             node=self._service.gateway,
             next=found.next,
-            head=asked.look.until,
+            head=look.until,
             left=found.left,
             missing=found.missing,
         )
-        frame = bytearray(told(asked.peer, Kind.MESSAGE, asked.reply, b"", message))
-        service = self._service
-        publisher, service.stamp.publisher = service.stamp.publisher, 0
-        stamp_frame(frame, 0, service.stamp)
-        service.stamp.publisher = publisher
-        return bytes(frame)
 
     def _give_up(self) -> None:
         """The archivist is gone, and with it what it was asked."""
         asked, self._asked = self._asked, {}
-        for each in asked.values():
-            self._refuse(each, InternalError("whoever reads the journal is gone: ask again"))
-
-    def _refuse(self, asked: Asked, error: WeftError) -> None:
-        frame: Any = error_frame(asked.peer, b"_WEFT.ask.history", asked.reply, _REFUSED, error)
-        self._owe(asked, frame)
-
-    def _owe(self, asked: Asked, frame: bytes) -> None:
-        asked.peer.owe(frame)
-        self._turn.wake()
+        error = InternalError("whoever reads the journal is gone: ask again")
+        for waiting in asked.values():
+            waiting.asked.refuse(self._turn, error)

@@ -70,13 +70,16 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     descriptor, root, service, node = arguments
     pages = Pages(Path(root), service, node)
-    with socket.socket(fileno=int(descriptor)) as control, control.makefile("rwb") as stream:
+    with socket.socket(fileno=int(descriptor)) as control, control.makefile("rb") as stream:
         while head := stream.read(SIZE.size):
             (size,) = SIZE.unpack(head)
             look = msgspec.msgpack.decode(stream.read(size), type=Look)
             body = msgspec.msgpack.encode(answer(pages, look))
-            stream.write(SIZE.pack(len(body)) + body)
-            stream.flush()
+            try:
+                control.sendall(SIZE.pack(len(body)) + body)
+            except ConnectionError:
+                # The worker is gone, and so is whoever asked.
+                break
     return 0
 
 

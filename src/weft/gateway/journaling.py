@@ -14,6 +14,7 @@ from weft.doors.turn import Turn
 from weft.errors import WeftError
 from weft.gateway.archive import Archive
 from weft.gateway.settings import JournalSettings
+from weft.gateway.staging import Folders, Staging
 from weft.gateway.status import JournalStatus
 from weft.gateway.tidying import Tidying
 from weft.journal.places import FOLDER, Place
@@ -62,6 +63,8 @@ class Journaling:
         service.router.journal = self._journal
         self._archive = Archive(turn, self._journal, data / FOLDER)
         self._tidying = Tidying(data / FOLDER, service.name, service.gateway, settings)
+        folders = Folders(data, data / FOLDER, settings.staged_bytes)
+        self._staging = Staging(turn, poll, self._journal, folders)
         poll.watch(self._bell, self, READING)
         self._scribe.start()
 
@@ -89,6 +92,8 @@ class Journaling:
         await self._archive.close()
         await self._tidying.close()
         deadline = monotonic() + within_s
+        if not self._staging.close(within_s):
+            _log.error("journal: staged rows were not written after %s s", within_s)
         self._poll.watch(self._bell, self, 0)
         self._journal.keep()
         try:
@@ -123,6 +128,7 @@ class Journaling:
                     "journal: written again; %s messages were missed", self._journal.missed
                 )
                 self._journal.recovered()
+                self._staging.resume()
             case Ended():
                 self._tidying.segment_ended()
 
@@ -130,4 +136,5 @@ class Journaling:
         if problem != self._journal.problem:
             _log.error("journal: it cannot be written: %s", problem)
         journal_failed(self._service, problem)
+        self._staging.journal_failed()
         self._archive.written_until(self._journal.position)

@@ -31,8 +31,9 @@ _RANGES: dict[str, tuple[float, float]] = {
     "outbox_age_s": (0.001, BODY_LIMIT_MAX_BYTES),
 }
 
-# What 0 leaves without a bound; and the most that it can be otherwise.
+# What 0 leaves without a bound; and what may be larger than memory.
 _MAY_BE_0 = {"keep_bytes", "keep_s"}
+_MAY_BE_LARGE = {"keep_bytes", "keep_s", "staged_bytes"}
 SIZE_MAX_BYTES = 1 << 60
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,63}\Z")
@@ -86,6 +87,8 @@ class JournalSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     # 0: without a bound.
     keep_bytes: int = 0
     keep_s: float = 0.0
+    # Of rows that were staged and not released.
+    staged_bytes: int = 4 << 30
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -190,9 +193,9 @@ def _check_ranges(settings: msgspec.Struct, prefix: str) -> None:
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
         most = BODY_LIMIT_MAX_BYTES
-        if name in _MAY_BE_0:
-            if value == 0:
-                continue
+        if name in _MAY_BE_0 and value == 0:
+            continue
+        if name in _MAY_BE_LARGE:
             most = SIZE_MAX_BYTES
         # The comparison is false for what is no number, too.
         if isinstance(value, int | float) and not 0 < value <= most:

@@ -1,19 +1,21 @@
-"""What a reader is told, by the names that Spark users know; mistakes are named."""
+"""What readers and writers are told, by the names that Spark users know; mistakes are named."""
 
 import difflib
 import json
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from weft.client.address import addresses_from
 from weft.core.greeting import SERVICE_NAME
-from weft.core.subjects import checked_pattern
+from weft.core.subjects import checked_pattern, checked_subject
 from weft.errors import BadOption, BadSubject, shortened
 from weft.journal.places import root_of
 
-KNOWN = (
+READING = (
     "path",
     "service",
     "subscribe",
@@ -24,6 +26,9 @@ KNOWN = (
     "minPartitions",
     "failOnDataLoss",
 )
+WRITING = ("gateways", "service", "subject", "tlsCa")
+# What Spark itself is told with the same words.
+_OF_SPARK = ("checkpointLocation",)
 
 # `earliest`, `latest`, or the next position of every node.
 Offsets = Literal["earliest", "latest"] | dict[str, int]
@@ -44,19 +49,27 @@ class ReadOptions:
     may_lack: bool
 
 
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Where to write, and to which subject, if no column says so."""
+
+    gateway: str
+    service: str
+    subject: str | None
+    tls_ca: str | None
+
+    def tls(self) -> ssl.SSLContext | None:
+        """How a tls:// gateway is checked; None for the system's certificates."""
+        return None if self.tls_ca is None else ssl.create_default_context(cafile=self.tls_ca)
+
+
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """The options of a reader.
 
     Raises:
         BadOption: there is no such option, or it cannot have this value.
     """
-    names = {name.lower(): name for name in KNOWN}
-    options: dict[str, str] = {}
-    for name, value in given.items():
-        known = names.get(name.lower())
-        if known is None:
-            raise BadOption(f"format weft has no option {name!r}{_hint(name)}")
-        options[known] = value
+    options = _known(given, READING)
     if "path" not in options:
         raise BadOption("format weft needs the option path: the folder that the gateway keeps")
     if "startingOffsets" in options and "startingTimestamp" in options:
@@ -75,10 +88,44 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     )
 
 
-def _hint(name: str) -> str:
-    lowered = {known.lower(): known for known in KNOWN}
+def write_options(given: Mapping[str, str]) -> WriteOptions:
+    """The options of a writer.
+
+    Raises:
+        BadOption: there is no such option, or it cannot have this value.
+    """
+    options = _known(given, WRITING)
+    if "gateways" not in options:
+        raise BadOption("to write, format weft needs the option gateways: HOST:PORT")
+    gateways = addresses_from(options["gateways"])
+    if len(gateways) > 1:
+        raise BadOption("to write, give one gateway: it alone knows which batches are out already")
+    subject = options.get("subject")
+    if subject is not None:
+        try:
+            checked_subject(subject)
+        except BadSubject as error:
+            raise BadOption(f"subject: {error}") from error
+    service = _service(options.get("service", "default"))
+    return WriteOptions(str(gateways[0]), service, subject, options.get("tlsCa"))
+
+
+def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """The options by their proper names."""
+    lowered = {name.lower(): name for name in (*names, *_OF_SPARK)}
+    options: dict[str, str] = {}
+    for name, value in given.items():
+        known = lowered.get(name.lower())
+        if known is None:
+            raise BadOption(f"format weft has no option {name!r}{_hint(name, names)}")
+        options[known] = value
+    return options
+
+
+def _hint(name: str, names: tuple[str, ...]) -> str:
+    lowered = {known.lower(): known for known in names}
     near = difflib.get_close_matches(name.lower(), lowered, 1)
-    return f"; did you mean {lowered[near[0]]!r}?" if near else f", only {', '.join(KNOWN)}"
+    return f"; did you mean {lowered[near[0]]!r}?" if near else f", only {', '.join(names)}"
 
 
 def _root(text: str) -> Path:

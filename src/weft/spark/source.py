@@ -1,4 +1,4 @@
-"""`format("weft")`: a journal as a table, read at once or as it grows.
+"""`format("weft")` to read: a journal as a table, at once or as it grows.
 
 Offsets are the next position of every node, so a query that is restarted from its checkpoint reads
 each message once. Where a position is, sealed or open, is looked up when it is read.
@@ -13,6 +13,8 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
     InputPartition,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -30,6 +32,7 @@ from weft.journal.ranges import Range, batches_in
 from weft.journal.tail import Tails
 from weft.spark.columns import STANDARD, as_asked
 from weft.spark.options import Offsets, ReadOptions, read_options
+from weft.spark.sink import WeftStreamWriter, WeftWriter
 
 # No partition is worth a task of its own below this.
 _LEAST_ROWS = 10_000
@@ -59,6 +62,14 @@ class WeftSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Read what is there."""
         return WeftReader(schema, dict(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Write a table."""
+        return WeftWriter(schema, dict(self.options), overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802  # Spark's
+        """Write batch after batch."""
+        return WeftStreamWriter(schema, dict(self.options), overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's
         """Read what is there, and what comes."""

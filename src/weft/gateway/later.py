@@ -1,0 +1,37 @@
+"""Questions that are answered in a later turn than they were asked."""
+
+from typing import NamedTuple
+
+from weft.core.answers import error_frame, told
+from weft.core.frames import Flag, Kind, stamp_frame
+from weft.core.messages import Message
+from weft.core.service import Peer
+from weft.doors.turn import Turn
+from weft.errors import WeftError
+
+_REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
+
+
+class Asked(NamedTuple):
+    """Who asked, where the answer goes, and what the question was called."""
+
+    peer: Peer
+    reply: bytes
+    question: str
+
+    def answer(self, turn: Turn, message: Message) -> None:
+        """Answer."""
+        service = turn.service
+        frame = bytearray(told(self.peer, Kind.MESSAGE, self.reply, b"", message))
+        publisher, service.stamp.publisher = service.stamp.publisher, 0
+        stamp_frame(frame, 0, service.stamp)
+        service.stamp.publisher = publisher
+        self.peer.owe(bytes(frame))
+        turn.wake()
+
+    def refuse(self, turn: Turn, error: WeftError) -> None:
+        """Say why there is no answer."""
+        turn.service.count_refused(type(error).__name__)
+        subject = f"_WEFT.ask.{self.question}".encode()
+        self.peer.owe(error_frame(self.peer, subject, self.reply, _REFUSED, error))
+        turn.wake()

@@ -1,0 +1,221 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import weft
+from weft.client.content import message_frame
+from weft.errors import (
+    BadOption,
+    NotKnown,
+    Reserved,
+    TooMany,
+    WrongType,
+)
+from weft.gateway.gateway import Gateway
+from weft.gateway.settings import JournalSettings, Settings
+from weft.journal.batches import Mark, Order, State
+from weft.journal.history import history
+from weft.journal.kept import Kept
+
+
+@asynccontextmanager
+async def gateway(folder: Path, **journal: Any) -> AsyncIterator[weft.AsyncConnection]:
+    settings = Settings(
+        listen="127.0.0.1:0",
+        name="london",
+        data=str(folder),
+        journal=JournalSettings(patterns=("a.>",), **journal),
+    )
+    running = Gateway(settings=settings, workers="inline")
+    async with running, weft.connect(str(running.address)) as connection:
+        yield connection
+
+
+def rows(first: int, count: int, subject: str = "a.b") -> bytes:
+    return b"".join(message_frame(subject, {"n": first + n}) for n in range(count))
+
+
+async def stage(
+    connection: weft.AsyncConnection, name: str, staged: bytes, **more: Any
+) -> weft.Received:
+    given = {"writer": "w", "batch": 0, "part": name, "first": 0, "frames": staged, "last": True}
+    return await connection.send_request("_WEFT.ask.stage", {**given, **more})
+
+
+async def release(
+    connection: weft.AsyncConnection, parts: dict[str, int], batch: int = 0, writer: str = "w"
+) -> dict[str, Any]:
+    order = {
+        "writer": writer,
+        "batch": batch,
+        "parts": list(parts),
+        "rows": list(parts.values()),
+    }
+    return (await connection.send_request("_WEFT.ask.release", order)).to_dict()
+
+
+def kept(folder: Path) -> list[int]:
+    found = history(folder / "journal", "default", "london", 0)
+    return [weft.Message.from_frame(each.frame)["n"] for each in found if isinstance(each, Kept)]
+
+
+async def test_rows_are_given_out_when_they_are_released_and_not_before(tmp_path: Path) -> None:
+    async with gateway(tmp_path) as connection:
+        async with connection.subscribe(">") as subscription:
+            assert (await stage(connection, "p1", rows(0, 3), last=False)).to_dict() == {"rows": 3}
+            assert (await stage(connection, "p1", rows(3, 2), first=3)).to_dict() == {"rows": 5}
+            await stage(connection, "p0", rows(5, 2))
+            await connection.publish("a.live", {"n": -1})
+            assert (await anext(subscription))["n"] == -1
+            answer = await release(connection, {"p1": 5, "p0": 2})
+            assert answer == {"batch": 0, "rows": 7, "again": False}
+            got = [(await anext(subscription))["n"] for _ in range(7)]
+        assert got == [0, 1, 2, 3, 4, 5, 6]
+        assert kept(tmp_path) == [-1, 0, 1, 2, 3, 4, 5, 6]
+    assert not list(tmp_path.rglob("*.rows"))
+
+
+async def test_a_batch_is_released_once_however_often_it_is_asked_for(tmp_path: Path) -> None:
+    async with gateway(tmp_path) as connection:
+        await stage(connection, "p", rows(0, 3))
+        answers = await asyncio.gather(*(release(connection, {"p": 3}) for _ in range(5)))
+        assert all(each["rows"] == 3 for each in answers)
+        # A restarted writer stages the same batch anew, under other names.
+        await stage(connection, "q", rows(0, 3))
+        assert (await release(connection, {"q": 3}))["again"] is True
+        await stage(connection, "r", rows(3, 2), batch=1)
+        await release(connection, {"r": 2}, batch=1)
+    async with gateway(tmp_path) as connection:
+        assert (await release(connection, {"r": 2}, batch=1))["again"] is True
+        assert kept(tmp_path) == [0, 1, 2, 3, 4]
+
+
+async def test_writers_do_not_know_of_each_other(tmp_path: Path) -> None:
+    async with gateway(tmp_path) as connection:
+        for writer in ("one", "two"):
+            await stage(connection, "p", rows(0, 2), writer=writer)
+        assert (await release(connection, {"p": 2}, writer="one"))["again"] is False
+        assert (await release(connection, {"p": 2}, writer="two"))["again"] is False
+        assert kept(tmp_path) == [0, 1, 0, 1]
+
+
+async def test_what_was_staged_survives_a_restart(tmp_path: Path) -> None:
+    async with gateway(tmp_path) as connection:
+        await stage(connection, "p", rows(0, 3))
+    async with gateway(tmp_path) as connection:
+        await release(connection, {"p": 3})
+        assert kept(tmp_path) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("out", range(6))
+async def test_a_batch_that_was_on_its_way_goes_on_where_it_was(tmp_path: Path, out: int) -> None:
+    all_rows = rows(0, 2, "a.b") + rows(2, 3, "a.c")
+    place = tmp_path / "staged/service=default/node=london/w"
+    async with gateway(tmp_path) as connection:
+        await stage(connection, "p", all_rows)
+        staged = (place / "0-p.rows").read_bytes()
+        first = b"".join(frames_of(all_rows)[:out])
+        await stage(connection, "q", first)
+        await release(connection, {"q": out})
+    # What a gateway leaves that is killed when so many rows are in its journal.
+    found = list(history(tmp_path / "journal", "default", "london", 0))
+    marks = {(each.frame[8:12], each.frame[12:16]) for each in found if isinstance(each, Kept)}
+    order = Order("w", 0, ("p",), (5,), tuple(Mark(number(a), number(b), 0) for a, b in marks))
+    (place / "state.json").write_bytes(msgspec.json.encode(State(-1, order)))
+    (place / "0-p.rows").write_bytes(staged)
+    async with gateway(tmp_path) as connection:
+        assert (await release(connection, {"p": 5}))["rows"] == 5
+        assert kept(tmp_path) == [0, 1, 2, 3, 4]
+        assert (await release(connection, {"p": 5}))["again"] is True
+
+
+def frames_of(data: bytes) -> list[bytes]:
+    found = []
+    while data:
+        size = int.from_bytes(data[:4], "little")
+        found.append(data[:size])
+        data = data[size:]
+    return found
+
+
+def number(data: bytes) -> int:
+    return int.from_bytes(data, "little")
+
+
+async def test_a_batch_whose_rows_are_not_there_is_refused(tmp_path: Path) -> None:
+    async with gateway(tmp_path) as connection:
+        with pytest.raises(NotKnown, match="part p of batch 0 is not here"):
+            await release(connection, {"p": 1})
+        await stage(connection, "p", rows(0, 2), last=False)
+        with pytest.raises(NotKnown, match="has 2 of 2 rows, and is not complete"):
+            await release(connection, {"p": 2})
+        await stage(connection, "p", b"", first=2)
+        with pytest.raises(NotKnown, match="has 2 of 3 rows"):
+            await release(connection, {"p": 3})
+        file = next(tmp_path.rglob("*.rows"))
+        data = bytearray(file.read_bytes())
+        data[50] ^= 1
+        file.write_bytes(data)
+        with pytest.raises(NotKnown, match="damaged after 0 rows"):
+            await release(connection, {"p": 2})
+        with pytest.raises(WrongType):
+            await release(connection, {"p": "2"})  # type: ignore[dict-item]
+        assert kept(tmp_path) == []
+
+
+async def test_rows_that_are_discarded_are_gone(tmp_path: Path) -> None:
+    async with gateway(tmp_path) as connection:
+        await stage(connection, "p", rows(0, 2))
+        order = {"writer": "w", "batch": 0, "parts": ["p", "never-there"]}
+        await connection.send_request("_WEFT.ask.discard", order)
+        assert not list(tmp_path.rglob("*.rows"))
+
+
+async def test_no_more_is_staged_than_there_may_be(tmp_path: Path) -> None:
+    async with gateway(tmp_path, staged_bytes=1000) as connection:
+        await stage(connection, "p", rows(0, 5))
+        with pytest.raises(TooMany, match="staged_bytes"):
+            await stage(connection, "q", rows(5, 20))
+        await release(connection, {"p": 5})
+        await stage(connection, "q", rows(5, 5), batch=1)
+
+
+async def test_a_service_without_a_journal_stages_nothing() -> None:
+    running = Gateway(settings=Settings(listen="127.0.0.1:0"), workers="inline")
+    async with running, weft.connect(str(running.address)) as connection:
+        with pytest.raises(NotKnown, match="keeps no journal"):
+            await stage(connection, "p", rows(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"writer": "../x"}, BadOption),
+        ({"writer": ""}, BadOption),
+        ({"part": "a/b"}, BadOption),
+        ({"part": "a" * 81}, BadOption),
+        ({"batch": -1}, BadOption),
+        ({"first": 7}, NotKnown),
+        ({"first": -1}, BadOption),
+        ({"frames": b"half a frame"}, BadOption),
+        ({"frames": rows(0, 2)[:-1]}, BadOption),
+        ({"frames": "text"}, WrongType),
+        ({"frames": message_frame("_WEFT.event.x", {})}, Reserved),
+        ({"frames": message_frame("a", {}, "_INBOX.x")}, Reserved),
+        ({"frames": message_frame("a", {}, flags=1)}, BadOption),
+    ],
+)
+async def test_rows_that_cannot_be_are_refused(
+    tmp_path: Path, change: dict[str, Any], error: type[Exception]
+) -> None:
+    async with gateway(tmp_path) as connection:
+        with pytest.raises(error):
+            await stage(connection, "p", rows(0, 1), **change)
+        await stage(connection, "p", rows(0, 1))
+        await release(connection, {"p": 1})
+        assert kept(tmp_path) == [0]

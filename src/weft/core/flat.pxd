@@ -51,13 +51,13 @@ cpdef object raw_at(const unsigned char *data, Py_ssize_t at)
 cpdef dict dict_from_flat(bytes data, Py_ssize_t start)
 
 @cython.locals(after=Py_ssize_t)
-cdef Py_ssize_t _after_text(const unsigned char *data, Py_ssize_t at, Py_ssize_t end) noexcept
+cpdef Py_ssize_t after_text(const unsigned char *data, Py_ssize_t at, Py_ssize_t end) noexcept
 
 @cython.locals(length=Py_ssize_t)
 cdef Py_ssize_t _after_blob(const unsigned char *data, Py_ssize_t at, Py_ssize_t end) noexcept
 
 @cython.locals(kind=int, size=Py_ssize_t)
-cdef Py_ssize_t _after_value(const unsigned char *data, Py_ssize_t at, Py_ssize_t end) noexcept
+cpdef Py_ssize_t after_value(const unsigned char *data, Py_ssize_t at, Py_ssize_t end) noexcept
 
 @cython.locals(kind=int)
 cdef Py_ssize_t _skip(const unsigned char *data, Py_ssize_t at) noexcept

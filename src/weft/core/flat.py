@@ -72,10 +72,10 @@ def is_flat(data: bytes, start: int) -> bool:
         return False
     at = start + 4
     while left > 0:
-        at = _after_text(data, at, end)
+        at = after_text(data, at, end)
         if at < 0 or at >= end:
             return False
-        at = _after_value(data, at, end)
+        at = after_value(data, at, end)
         if at < 0:
             return False
         left -= 1
@@ -134,7 +134,7 @@ def dict_from_flat(data: bytes, start: int) -> dict[str, Any]:
     return values
 
 
-def _after_text(data: bytes, at: int, end: int) -> int:
+def after_text(data: bytes, at: int, end: int) -> int:
     """The end of the text whose length is at an offset; -1 if it is none."""
     after = _after_blob(data, at, end)
     return after if after >= 0 and is_text_at(data, at + 4, after) else -1
@@ -148,7 +148,7 @@ def _after_blob(data: bytes, at: int, end: int) -> int:
     return at + 4 + length if 0 <= length <= end - at - 4 else -1
 
 
-def _after_value(data: bytes, at: int, end: int) -> int:
+def after_value(data: bytes, at: int, end: int) -> int:
     """The end of the value whose type is at an offset; -1 if it is none, or a nested one."""
     kind = data[at]
     at += 1
@@ -158,7 +158,7 @@ def _after_value(data: bytes, at: int, end: int) -> int:
     elif kind in (_INT32, _UINT32):
         size = 4
     elif kind == _STRING:
-        return _after_text(data, at, end)
+        return after_text(data, at, end)
     elif kind == _BLOB:
         return _after_blob(data, at, end)
     elif kind == _BOOL:

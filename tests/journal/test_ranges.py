@@ -1,5 +1,7 @@
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from tests.journal.desk import message, place_in, written
 
@@ -45,6 +47,37 @@ def test_what_does_not_match_is_left_out(tmp_path: Path) -> None:
     three(tmp_path)
     assert read(tmp_path, 0, 90, b"alarms.>") == []
     assert read(tmp_path, 0, 90, b"alarms.>", b"sensors.*") == list(range(90))
+
+
+@pytest.mark.parametrize("pattern", [b">", b"sensors.a"])
+def test_columns_that_nobody_asks_for_are_not_read(tmp_path: Path, pattern: bytes) -> None:
+    place = place_in(tmp_path)
+    written(place, 30).finish()
+    list(seal_all(tmp_path, "weather", "london"))
+    wanted = Range(tmp_path, "weather", "london", 3, 9)
+    (batch,) = batches_in(wanted, (pattern,), may_lack=False, columns=["flags"])
+    assert {"flags", "position"} <= set(batch.schema.names)
+    assert "payload" not in batch.schema.names
+    assert batch.column("position").to_pylist() == [3, 4, 5, 6, 7, 8]
+
+
+def test_row_groups_beside_the_stretch_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weft.journal.sealing._GROUP_ROWS", 10)
+    place = place_in(tmp_path)
+    written(place, 60).finish()
+    list(seal_all(tmp_path, "weather", "london"))
+    asked: list[list[int]] = []
+    real = pq.ParquetFile.iter_batches
+
+    def noted(file: Any, rows: int, groups: list[int], columns: list[str]) -> Any:
+        asked.append(groups)
+        return real(file, rows, groups, columns)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    assert read(tmp_path, 19, 31) == list(range(19, 31))
+    assert asked == [[1, 2, 3]]
 
 
 def test_damage_is_a_loss(tmp_path: Path) -> None:

@@ -87,6 +87,23 @@ def test_fields_of_messages_are_typed_columns(book: Book, read: Read) -> None:
     ]
 
 
+def test_what_a_journal_has_beside_is_there_for_the_asking(book: Book, read: Read) -> None:
+    book.numbers(2)
+    list(seal_all(book.root, "weather", "london"))
+    book.numbers(1, first=2)
+    rows = read("time_ns bigint, flags bigint, node string").collect()
+    assert sorted(tuple(row) for row in rows) == [
+        (1_700_000_000_000_000_000 + number * 1000, 0, "london") for number in range(3)
+    ]
+
+
+def test_a_body_that_is_no_message_is_an_error_that_names_its_place(book: Book, read: Read) -> None:
+    book.write([Message(temp=21.5), Message.from_body(b"strange")])
+    assert positions(read("position bigint")) == [0, 1]
+    with pytest.raises(PySparkException, match="the message at position 1 cannot be read"):
+        read("temp double").collect()
+
+
 def test_a_field_of_another_type_is_an_error_that_names_it(book: Book, read: Read) -> None:
     book.write([Message(temp=21.5), Message(temp="warm")])
     with pytest.raises(

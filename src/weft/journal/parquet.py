@@ -69,15 +69,16 @@ def messages_in(path: Path, first: int, last: int) -> Iterator[Kept]:
         OSError: it cannot be read, or is no such file.
     """
     with pq.ParquetFile(path) as file:
-        wanted = [
-            group
-            for group in range(file.num_row_groups)
-            if _overlaps(file.metadata.row_group(group), first, last)
-        ]
-        for batch in file.iter_batches(_ROWS, wanted):
+        for batch in file.iter_batches(_ROWS, groups_in(file, first, last)):
             for row in batch.to_pylist():
                 if first <= row["position"] <= last:
                     yield Kept(row["position"], _frame(row))
+
+
+def groups_in(file: pq.ParquetFile, first: int, last: int) -> list[int]:
+    """The row groups of a file that have messages between two positions."""
+    groups = range(file.num_row_groups)
+    return [each for each in groups if _overlaps(file.metadata.row_group(each), first, last)]
 
 
 def position_after(path: Path, time_ns: int) -> int | None:

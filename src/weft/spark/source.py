@@ -30,7 +30,7 @@ from weft.errors import BadOption
 from weft.journal.pages import Pages
 from weft.journal.ranges import Range, batches_in
 from weft.journal.tail import Tails
-from weft.spark.columns import STANDARD, as_asked
+from weft.spark.columns import STANDARD, as_asked, columns_for
 from weft.spark.options import Offsets, ReadOptions, read_options
 from weft.spark.sink import WeftStreamWriter, WeftWriter
 
@@ -90,7 +90,12 @@ class _Reading:
             return
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         options = self._options
-        found = batches_in(partition.place, options.patterns, may_lack=options.may_lack)
+        found = batches_in(
+            partition.place,
+            options.patterns,
+            may_lack=options.may_lack,
+            columns=columns_for(arrow),
+        )
         for batch in found:
             yield as_asked(batch, arrow, partition.place)
 

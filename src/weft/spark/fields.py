@@ -1,0 +1,146 @@
+"""Fields of messages as columns of the types that were asked for.
+
+Plain types are read from the bodies as they lie. What is nested, or of another type than its
+column, goes by way of messages: those say what can be done with it, and what is wrong.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weft.core.frames import Flag
+from weft.core.messages import Message
+from weft.core.words import i32_at
+from weft.errors import ProtocolError, WeftError, WrongType
+from weft.journal.typed import FieldColumn, FieldReader, Form
+
+_BARE = int(Flag.BARE)
+# So much of a value is in an error.
+_SHOWN = 64
+_DAY_NS = 86_400_000_000_000
+# For every type: its form, what bounds it, and the type that has this form.
+_FORMS = {
+    pa.bool_(): (Form.BOOL, 0, pa.bool_()),
+    pa.int8(): (Form.INTEGER, 0, pa.int64()),
+    pa.int16(): (Form.INTEGER, 0, pa.int64()),
+    pa.int32(): (Form.INTEGER, 0, pa.int64()),
+    pa.int64(): (Form.INTEGER, 0, pa.int64()),
+    pa.float32(): (Form.DOUBLE, 1 << 24, pa.float64()),
+    pa.float64(): (Form.DOUBLE, 1 << 53, pa.float64()),
+    pa.string(): (Form.TEXT, 0, pa.string()),
+    pa.binary(): (Form.BINARY, 0, pa.binary()),
+    pa.timestamp("us", "UTC"): (Form.MOMENT, 1000, pa.timestamp("us", "UTC")),
+    pa.timestamp("us"): (Form.MOMENT, 1000, pa.timestamp("us")),
+    pa.date32(): (Form.MOMENT, _DAY_NS, pa.int64()),
+}
+
+
+class BadColumn(WeftError):
+    """A column that a message has no value for, or one of another type."""
+
+
+def fields_of(batch: pa.RecordBatch, fields: list[pa.Field]) -> dict[str, pa.Array]:
+    """Columns made of the fields of messages; a message without one has null there.
+
+    Args:
+        batch: with the columns payload, flags and position of parquet.SCHEMA.
+        fields: names and types.
+
+    Raises:
+        BadColumn: a body is no message, or a field of another type than its column.
+    """
+    plain = [field for field in fields if field.type in _FORMS]
+    columns = [FieldColumn(_name(field), *_FORMS[field.type][:2]) for field in plain]
+    if FieldReader(columns).read(*_bodies(batch), batch.num_rows) >= 0:
+        return by_messages(batch, fields)
+    made: dict[str, pa.Array] = {}
+    for field, column in zip(plain, columns, strict=True):
+        array = None if column.is_odd else _array(column, field.type, batch.num_rows)
+        if array is not None:
+            made[field.name] = array
+    rest = [field for field in fields if field.name not in made]
+    return made | by_messages(batch, rest) if rest else made
+
+
+def by_messages(batch: pa.RecordBatch, fields: list[pa.Field]) -> dict[str, pa.Array]:
+    """The same as fields_of(), of whatever types, with an object for every message."""
+    values: dict[str, list[Any]] = {field.name: [] for field in fields}
+    rows = zip(batch.column("payload"), batch.column("flags"), strict=True)
+    for row, (payload, flags) in enumerate(rows):
+        message = None if flags.as_py() & _BARE else Message.from_body(payload.as_py())
+        try:
+            for name, found in values.items():
+                found.append(None if message is None else _value(message.get(name)))
+        except ProtocolError as error:
+            raise BadColumn(
+                f"the message at position {_position(batch, row)} cannot be read: {error}"
+            ) from error
+    return {field.name: _typed(field, values[field.name], batch) for field in fields}
+
+
+def _name(field: pa.Field) -> bytes:
+    # Half of a surrogate pair is in no message, but may be in a schema.
+    return str(field.name).encode(errors="surrogatepass")
+
+
+def _bodies(batch: pa.RecordBatch) -> tuple[bytes, bytes, bytes]:
+    """The offsets and bytes of the bodies, and their flags."""
+    rows = batch.num_rows
+    payload, flags = batch.column("payload"), batch.column("flags")
+    if not rows:
+        return bytes(4), b"", b""
+    _, ends, data = payload.buffers()
+    offsets = ends.slice(4 * payload.offset, 4 * (rows + 1)).to_pybytes()
+    first, last = i32_at(offsets, 0), i32_at(offsets, 4 * rows)
+    words = flags.buffers()[1].slice(8 * flags.offset, 8 * rows)
+    return offsets, data.slice(first, last - first).to_pybytes(), words.to_pybytes()
+
+
+def _array(column: FieldColumn, wanted: pa.DataType, rows: int) -> pa.Array | None:
+    """A column that was read; None if its type cannot hold some value."""
+    form = _FORMS[wanted][2]
+    buffers = [pa.py_buffer(column.validity), pa.py_buffer(column.values)]
+    if wanted in (pa.string(), pa.binary()):
+        buffers.append(pa.py_buffer(column.texts.data))
+    array = pa.Array.from_buffers(form, rows, buffers, column.nulls)
+    if wanted == pa.date32():
+        return array.cast(pa.int32()).view(wanted)
+    try:
+        return pc.cast(array, wanted)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _value(value: Any) -> Any:
+    return value.to_dict() if isinstance(value, Message) else value
+
+
+def _position(batch: pa.RecordBatch, row: int) -> int:
+    position: int = batch.column("position")[row].as_py()
+    return position
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _typed(field: pa.Field, values: list[Any], batch: pa.RecordBatch) -> pa.Array:
+    try:
+        return pa.array(values, field.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as error:
+        row = _first_wrong(field, values)
+        raise BadColumn(
+            f"field {field.name!r} of the message at position {_position(batch, row)} is"
+            f" {_shown(values[row])}, which is no {field.type}"
+        ) from error
+
+
+def _first_wrong(field: pa.Field, values: list[Any]) -> int:
+    for row, value in enumerate(values):
+        try:
+            pa.array([value], field.type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+            return row
+    raise WrongType(f"field {field.name!r} cannot be {field.type}")

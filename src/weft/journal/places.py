@@ -70,6 +70,10 @@ class Place:
         """A segment on its way to be sealed."""
         return self.folder / f"_aside-{first:0{_DIGITS}}-{self.node}.parquet"
 
+    def day(self, day: str) -> Path:
+        """Where the sealed segments of one day are."""
+        return self.folder / f"date={day}" / f"node={self.node}"
+
     def torn_off(self, first: int) -> list[Path]:
         """Everything that was cut off the segment that begins at a position."""
         # The name of another node may begin with that of this one.
@@ -79,7 +83,7 @@ class Place:
     def sealed(self, first: int, last: int, crc: int, time_ns: int) -> Path:
         """A segment as Parquet; the day is that of its first message."""
         name = f"{first:0{_DIGITS}}-{last:0{_DIGITS}}-{crc:08x}.parquet"
-        return self.folder / f"date={day_of(time_ns)}" / f"node={self.node}" / name
+        return self.day(day_of(time_ns)) / name
 
 
 def root_of(folder: Path) -> Path:

@@ -2,13 +2,19 @@
 
 import asyncio
 import inspect
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import trustme
 from hypothesis import settings
 
 from weft import interpreted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # A deadline would assert a time. Interpreted, the same properties get fewer examples: there they
 # look for a line that behaves otherwise, and the compiled run has already looked far.
@@ -52,6 +58,24 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for part in (*issued.cert_chain_pems, authority.cert_pem):
             part.write_to_path(folder / f"{name}.pem", append=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """One session on two threads of this machine, for all tests; with what starts fastest."""
+    import weft.spark  # noqa: PLC0415  # slow, and few tests need it
+
+    settings = {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.log.level": "ERROR",
+    }
+    before = dict(os.environ)
+    made = weft.spark.session("tests", master="local[2]", settings=settings)
+    yield made
+    made.stop()
+    os.environ.clear()
+    os.environ.update(before)
 
 
 # Long enough for anything that works, so that what hangs fails and does not stop the run.

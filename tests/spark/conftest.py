@@ -1,34 +1,13 @@
-"""One Spark session for all tests here; it starts once, and with what starts fastest."""
+"""Journals that tests of Spark read."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 from tests.journal.desk import batch_of, place_in
 
-import weft.spark
 from weft.core.frames import Kind, Stamp, encode, stamp_frame
 from weft.core.messages import Message
 from weft.journal.segment import OpenSegment
-
-FAST = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.log.level": "ERROR",
-}
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A session on two threads of this machine."""
-    before = dict(os.environ)
-    made = weft.spark.session("tests", master="local[2]", settings=FAST)
-    yield made
-    made.stop()
-    os.environ.clear()
-    os.environ.update(before)
 
 
 class Book:

@@ -1,0 +1,111 @@
+"""What a job says of itself: a function from a table to a table, and how it is to be run.
+
+Its name, its summary and its parameters are those of the function: parameters are keyword-only, and
+the type of a default is the type of the parameter.
+"""
+
+import difflib
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.sql import DataFrame
+
+from weft.errors import BadOption, shortened
+
+Value = bool | int | float | str
+OutputMode = Literal["append", "update", "complete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job; `columns` is the schema of the messages it needs, with parameters in braces."""
+
+    function: Callable[..., DataFrame]
+    columns: str
+    # How a streaming query gives its result; None if it needs everything at once.
+    output_mode: OutputMode | None = None
+    # It judges whole journals: a choice of subjects, or an end, would look like a loss.
+    needs_all: bool = False
+    # Its rows are faults: none is good news.
+    finds_faults: bool = False
+    # Its table has a row for each folder of sealed segments, and not for each message.
+    reads_folders: bool = False
+    # Its rows are messages, each with a subject of its own.
+    makes_messages: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called by."""
+        return self.function.__name__
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a line."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """The names of its parameters, and what they are unless they are set."""
+        found = inspect.signature(self.function).parameters.values()
+        return {each.name: each.default for each in found if each.kind == each.KEYWORD_ONLY}
+
+    def values(self, given: Mapping[str, str]) -> dict[str, Value]:
+        """The parameters, with those that are given as texts in place of their defaults.
+
+        Raises:
+            BadOption: there is no such parameter, or it cannot have this value.
+        """
+        values = self.parameters
+        for name, text in given.items():
+            if name not in values:
+                raise BadOption(f"{self.name} has no parameter {name!r}{nearest(name, values)}")
+            values[name] = _typed(name, text, values[name])
+        return values
+
+    def columns_for(self, values: Mapping[str, Value]) -> str:
+        """The schema it needs with these values of its parameters.
+
+        Raises:
+            BadOption: one of them cannot be the name of a column.
+        """
+        if any("`" in str(value) for value in values.values()):
+            raise BadOption("a parameter of a job cannot hold a backtick")
+        return self.columns.format(**values)
+
+    def run(self, table: DataFrame, values: Mapping[str, Value]) -> DataFrame:
+        """Its result for a table.
+
+        Raises:
+            BadOption: a parameter cannot have this value.
+        """
+        return self.function(table, **values)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What may have been meant by a name that is not known, for the end of an error's text."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f", only {', '.join(names)}" if names else ": there is none"
+
+
+def _typed(name: str, text: str, default: Value) -> Value:
+    if isinstance(default, str):
+        return text
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise BadOption(f"{name} is {shortened(text)}; it must be true or false")
+        return text.lower() == "true"
+    kind = type(default)
+    try:
+        value = kind(text)
+    except ValueError as error:
+        expected = "a whole number" if kind is int else "a number"
+        raise BadOption(f"{name} is {shortened(text)}; it must be {expected}") from error
+    if not math.isfinite(value):
+        raise BadOption(f"{name} is {text}; it must be finite")
+    return value

@@ -1,0 +1,1 @@
+"""The jobs that come with Weft, one in each file."""

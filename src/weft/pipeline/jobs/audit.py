@@ -1,0 +1,103 @@
+"""Whether every message came everywhere, once, and in order: the journals of a mesh compared."""
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window, functions
+from pyspark.sql.functions import col, count, lag, lit, row_number
+
+from weft.pipeline import entry
+from weft.pipeline.job import Job
+
+_RESULT = ("kind", "service", "node", "origin", "subject", "first", "last", "count")
+_OF = ("service", "node", "origin")
+
+
+def audit(messages: DataFrame) -> DataFrame:
+    """Faults in the journals of a mesh: lost, doubled and misordered messages, missing positions.
+
+    Columns: kind, service, node, origin, subject, first, last, count. No rows: all is well.
+
+    - missing_positions: the journal of the node lacks the positions `first` … `last`. They were
+      removed or damaged, or a crash tore them off before they were acknowledged.
+    - doubled: the node has messages more than once, `count` too many.
+    - misordered: messages came after a later one of the same publisher.
+    - lost: messages to the subject that the entry gateway of the origin has, and the node has not,
+      though it has an earlier and a later one.
+
+    `first` and `last` are sequence numbers but for missing_positions.
+    """
+    needed = messages.select(
+        *("service", "node", "origin", "publisher", "sequence", "position"),
+        *("subject", "timestamp"),
+    )
+    found = [_missing_positions(needed), _doubled(needed), _misordered(needed), _lost(needed)]
+    return reduce(DataFrame.unionByName, found)
+
+
+def _missing_positions(messages: DataFrame) -> DataFrame:
+    in_order = Window.partitionBy("service", "node").orderBy("position")
+    gaps = messages.select(
+        *("service", "node", "position"), lag("position").over(in_order).alias("before")
+    ).where(col("position") > col("before") + 1)
+    return gaps.select(
+        lit("missing_positions").alias("kind"),
+        *("service", "node"),
+        lit(None).cast("bigint").alias("origin"),
+        lit(None).cast("string").alias("subject"),
+        (col("before") + 1).alias("first"),
+        (col("position") - 1).alias("last"),
+        (col("position") - col("before") - 1).alias("count"),
+    )
+
+
+def _doubled(messages: DataFrame) -> DataFrame:
+    copies = messages.groupBy(*_OF, "sequence").agg(
+        functions.min("subject").alias("subject"), (count(lit(1)) - 1).alias("extra")
+    )
+    return _faults("doubled", copies.where(col("extra") > 0), functions.sum("extra"))
+
+
+def _misordered(messages: DataFrame) -> DataFrame:
+    copies = Window.partitionBy(*_OF, "sequence").orderBy("position")
+    before = (
+        Window.partitionBy(*_OF, "publisher")
+        .orderBy("position")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    # A copy that comes late is a fault of its own; what counts here is where a message came first.
+    firsts = messages.withColumn("copy", row_number().over(copies)).where(col("copy") == 1)
+    late = firsts.withColumn("reached", functions.max("sequence").over(before))
+    return _faults("misordered", late.where(col("sequence") < col("reached")), count(lit(1)))
+
+
+def _lost(messages: DataFrame) -> DataFrame:
+    # Of every subject of an origin: from where to where a node has it.
+    heard = messages.groupBy(*_OF, "subject").agg(
+        functions.min("sequence").alias("from"), functions.max("sequence").alias("until")
+    )
+    entries = entry.entry_nodes(messages)
+    at_entry = messages.join(entries, ["service", "origin"]).where(col("node") == col("entry"))
+    known = at_entry.select("service", "origin", "subject", "sequence").distinct()
+    expected = known.join(heard, ["service", "origin", "subject"]).where(
+        (col("sequence") > col("from")) & (col("sequence") < col("until"))
+    )
+    there = messages.select(*_OF, "sequence")
+    return _faults("lost", expected.join(there, [*_OF, "sequence"], "left_anti"), count(lit(1)))
+
+
+def _faults(kind: str, messages: DataFrame, how_many: Column) -> DataFrame:
+    """Faulty messages as rows of the result."""
+    faults = messages.groupBy(*_OF, "subject").agg(
+        functions.min("sequence").alias("first"),
+        functions.max("sequence").alias("last"),
+        how_many.alias("count"),
+    )
+    return faults.select(lit(kind).alias("kind"), *_RESULT[1:])
+
+
+JOB = Job(
+    audit,
+    f"{entry.COLUMNS}, publisher bigint, subject string",
+    needs_all=True,
+    finds_faults=True,
+)

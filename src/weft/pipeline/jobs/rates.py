@@ -1,0 +1,29 @@
+"""How much is published: messages and bytes, by time, subject and publisher."""
+
+from pyspark.sql import DataFrame, functions
+from pyspark.sql.functions import count, length, lit
+
+from weft.pipeline.counting import counted_once, interval
+from weft.pipeline.job import Job
+
+
+def rates(messages: DataFrame, *, window_s: float = 10.0, watermark_s: float = 10.0) -> DataFrame:
+    """Messages and bytes in every stretch of time, by subject and publisher.
+
+    Columns: start, end, service, subject, origin, publisher, messages, bytes. A publisher is a
+    connection of the gateway `origin`.
+    """
+    return counted_once(
+        messages.withWatermark("timestamp", interval("watermark_s", watermark_s)),
+        window_s,
+        ["service", "subject", "origin", "publisher"],
+        [count(lit(1)).alias("messages"), functions.sum(length("payload")).alias("bytes")],
+    )
+
+
+JOB = Job(
+    rates,
+    "timestamp timestamp, service string, subject string, origin bigint, publisher bigint,"
+    " node string, payload binary",
+    output_mode="append",
+)

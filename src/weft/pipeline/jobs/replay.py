@@ -1,0 +1,36 @@
+"""What was said, to be said again."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col, concat, lit
+
+from weft.core.subjects import checked_subject
+from weft.pipeline.job import Job
+
+
+def replay(messages: DataFrame, *, prefix: str = "") -> DataFrame:
+    """The messages as rows to publish again, to subjects that begin with a prefix.
+
+    Columns: subject, reply, payload, flags. A message that several journals have is published
+    once. The messages of a publisher stay in their order.
+
+    Raises:
+        BadSubject: the prefix cannot be the beginning of a subject.
+    """
+    if prefix:
+        checked_subject(prefix)
+    subject = concat(lit(f"{prefix}."), col("subject")) if prefix else col("subject")
+    return (
+        messages.dropDuplicates(["service", "origin", "sequence"])
+        # Partitions are published side by side: what is to stay in order stays in one.
+        .repartition("service", "origin", "publisher")
+        .sortWithinPartitions("sequence")
+        .select(subject.alias("subject"), "reply", "payload", "flags")
+    )
+
+
+JOB = Job(
+    replay,
+    "subject string, reply string, payload binary, flags int, timestamp timestamp, service string,"
+    " origin bigint, publisher bigint, sequence bigint",
+    makes_messages=True,
+)

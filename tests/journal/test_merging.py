@@ -18,6 +18,7 @@ from weft.journal.parquet import SCHEMA
 from weft.journal.places import segments_of
 from weft.journal.ranges import Range, batches_in
 from weft.journal.sealing import seal_all
+from weft.journal.shelves import FolderShelf
 from weft.journal.tail import Tails
 from weft.journal.verify import check_segment
 
@@ -61,7 +62,7 @@ def assert_all_is_readable(root: Path, count: int = COUNT) -> None:
     expected = [Kept(number, message(number)) for number in range(count)]
     assert kept == expected
     assert list(history(root, "weather", "london", 17, 33)) == expected[17:34]
-    place = Range(root, "weather", "london", 0, count)
+    place = Range(FolderShelf(root, "weather"), "london", 0, count)
     batches = list(batches_in(place, (b">",), may_lack=False))
     assert [each for batch in batches for each in batch.column("position").to_pylist()] == list(
         range(count)

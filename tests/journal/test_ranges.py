@@ -6,14 +6,16 @@ import pytest
 from tests.journal.desk import message, place_in, written
 
 from weft.journal import ranges as module
+from weft.journal import shelves
 from weft.journal.blocks import Block, blocks_in
 from weft.journal.places import Segment, segments_of
 from weft.journal.ranges import Lost, Range, batches_in
 from weft.journal.sealing import seal_all
+from weft.journal.shelves import FolderShelf
 
 
 def read(root: Path, first: int, end: int, *patterns: bytes, may_lack: bool = False) -> list[int]:
-    wanted = Range(root, "weather", "london", first, end)
+    wanted = Range(FolderShelf(root, "weather"), "london", first, end)
     found = batches_in(wanted, patterns or (b">",), may_lack=may_lack)
     return [position for batch in found for position in batch.column("position").to_pylist()]
 
@@ -37,7 +39,7 @@ def test_large_stretches_come_in_several_batches(
 ) -> None:
     monkeypatch.setattr(module, "ROWS", 7)
     three(tmp_path)
-    wanted = Range(tmp_path, "weather", "london", 3, 88)
+    wanted = Range(FolderShelf(tmp_path, "weather"), "london", 3, 88)
     found = list(batches_in(wanted, (b">",), may_lack=False))
     assert len(found) > 8
     assert [row for each in found for row in each.column("position").to_pylist()] == [*range(3, 88)]
@@ -54,7 +56,7 @@ def test_columns_that_nobody_asks_for_are_not_read(tmp_path: Path, pattern: byte
     place = place_in(tmp_path)
     written(place, 30).finish()
     list(seal_all(tmp_path, "weather", "london"))
-    wanted = Range(tmp_path, "weather", "london", 3, 9)
+    wanted = Range(FolderShelf(tmp_path, "weather"), "london", 3, 9)
     (batch,) = batches_in(wanted, (pattern,), may_lack=False, columns=["flags"])
     assert {"flags", "position"} <= set(batch.schema.names)
     assert "payload" not in batch.schema.names
@@ -115,7 +117,7 @@ def test_a_segment_that_is_sealed_meanwhile_is_found_again(
         return next(stale, None) or segments_of(root, service, node)
 
     list(seal_all(tmp_path, "weather", "london"))
-    monkeypatch.setattr(module, "segments_of", once_stale)
+    monkeypatch.setattr(shelves, "segments_of", once_stale)
     assert read(tmp_path, 0, 90) == list(range(90))
 
 
@@ -133,14 +135,14 @@ def test_a_segment_that_is_never_found_is_an_error(
     three(tmp_path)
     listed = segments_of(tmp_path, "weather", "london")
     listed[1].path.unlink()
-    monkeypatch.setattr(module, "segments_of", lambda *_: listed)
+    monkeypatch.setattr(shelves, "segments_of", lambda *_: listed)
     with pytest.raises(FileNotFoundError):
         read(tmp_path, 0, 90)
 
 
 def test_the_rows_are_the_messages(tmp_path: Path) -> None:
     three(tmp_path)
-    wanted = Range(tmp_path, "weather", "london", 31, 32)
+    wanted = Range(FolderShelf(tmp_path, "weather"), "london", 31, 32)
     (batch,) = batches_in(wanted, (b">",), may_lack=False)
     (row,) = batch.to_pylist()
     assert (row["sequence"], row["payload"]) == (31, b"body 31")

@@ -18,6 +18,7 @@ from weft.journal.ranges import Range, batches_in
 from weft.journal.recovery import recover
 from weft.journal.sealing import NotSealed, Sealed, seal_all
 from weft.journal.segment import OpenSegment
+from weft.journal.shelves import FolderShelf
 from weft.journal.verify import check_segment
 
 TIME_NS = 1_700_000_000_000_000_000
@@ -187,7 +188,7 @@ def test_what_a_crash_tore_off_is_no_damage(tmp_path: Path) -> None:
         *range(20),
         *range(25, 30),
     ]
-    wanted = Range(tmp_path, "weather", "london", 3, 30)
+    wanted = Range(FolderShelf(tmp_path, "weather"), "london", 3, 30)
     for _ in range(2):
         assert not [
             each for each in history(tmp_path, "weather", "london") if isinstance(each, Hole)

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from weft.errors import BadOption
+from weft.journal.shelves import FolderShelf
 from weft.spark.options import ReadOptions, read_options
 
 
@@ -12,8 +13,7 @@ def options(folder: Path, **given: str) -> ReadOptions:
 
 def test_what_is_not_given_has_a_default(tmp_path: Path) -> None:
     assert options(tmp_path) == ReadOptions(
-        root=tmp_path,
-        service="default",
+        shelf=FolderShelf(tmp_path, "default"),
         patterns=(b">",),
         starting=None,
         starting_ns=None,
@@ -35,14 +35,18 @@ def test_names_are_spelled_in_any_case_as_spark_has_it(tmp_path: Path) -> None:
             "subscribe": "a.*, b",
         }
     )
-    assert (found.root, found.starting, found.max_rows) == (tmp_path, {"a": 1}, 7)
+    assert (found.shelf, found.starting, found.max_rows) == (
+        FolderShelf(tmp_path, "default"),
+        {"a": 1},
+        7,
+    )
     assert (found.min_partitions, found.may_lack) == (3, True)
     assert found.patterns == (b"a.*", b"b")
 
 
 def test_the_data_of_a_gateway_has_its_journal_below(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
-    assert options(tmp_path).root == tmp_path / "journal"
+    assert options(tmp_path).shelf == FolderShelf(tmp_path / "journal", "default")
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,7 @@ def test_a_time_may_have_a_zone(tmp_path: Path, text: str, seconds: int) -> None
     ("given", "text"),
     [
         ({"startingOffset": "0"}, "no option 'startingOffset'; did you mean 'startingOffsets'?"),
-        ({"qqqq": "1"}, "no option 'qqqq', only path, service"),
+        ({"qqqq": "1"}, "no option 'qqqq', only path, gateways"),
         ({"path": "/nowhere/at/all"}, "'/nowhere/at/all' is not a folder"),
         ({"service": "a/b"}, "service 'a/b' cannot be"),
         ({"subscribe": "a..b"}, "subscribe: 'a..b' is not a legal subject"),

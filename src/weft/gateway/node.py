@@ -3,6 +3,7 @@
 import importlib.metadata
 import logging
 import time
+from pathlib import Path
 
 import msgspec
 
@@ -10,6 +11,7 @@ from weft.gateway import descriptors
 from weft.gateway.descriptors import Room
 from weft.gateway.front import Front
 from weft.gateway.inline import Inline
+from weft.gateway.lending import Lending
 from weft.gateway.pages import Pages
 from weft.gateway.pool import Pool
 from weft.gateway.refusals import Refusals
@@ -47,7 +49,8 @@ class Node:
             self._encryption = Encryption(settings.tls, self._refusals)
             self._encryption.change(limits.greeting_s, self._room.pending)
         self._services: Services = Inline(settings) if is_inline else Pool(settings, self._refusals)
-        self._web = Web(Pages(self).page, self._refusals, settings.address.host)
+        self._lending = _lending(settings)
+        self._web = Web(Pages(self).page, self._refusals, settings.address.host, self._lending)
         self._web.change(limits.greeting_bytes, limits.greeting_s)
         self._front = Front(self._services, self._refusals, self._web, self._encryption)
         self._front.open(settings, self._room)
@@ -131,6 +134,8 @@ class Node:
         self._is_draining = True
         self._front.close()
         await self._web.close()
+        if self._lending is not None:
+            await self._lending.close()
         await self._services.close()
         if self._encryption is not None:
             await self._encryption.close()
@@ -159,3 +164,10 @@ class Node:
 
     def _say(self, text: str, *values: object) -> None:
         _log.info(text, *values, extra={"gateway": self._settings.name})
+
+
+def _lending(settings: Settings) -> Lending | None:
+    """Whoever lends the journal, if there is one."""
+    if not settings.journal.patterns:
+        return None
+    return Lending(Path(settings.data), settings.name)

@@ -13,10 +13,11 @@ from weft.gateway.web import Page
 _INDEX = """\
 A Weft gateway.
 
-/healthz   ok while it runs
-/readyz    whether it takes connections and every worker is up
-/status    the gateway and its services, JSON
-/metrics   the same for Prometheus
+/healthz           ok while it runs
+/readyz            whether it takes connections and every worker is up
+/status            the gateway and its services, JSON
+/metrics           the same for Prometheus
+/journal/SERVICE   what is kept of a service, JSON
 """
 
 

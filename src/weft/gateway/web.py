@@ -11,10 +11,12 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Protocol
 
 import h11
 
 from weft.errors import Overloaded, TooSlow
+from weft.gateway.lending import Request
 from weft.gateway.refusals import Refusals
 
 _log = logging.getLogger(__name__)
@@ -26,6 +28,8 @@ _READ_BYTES = 4096
 _LINGER_BYTES = 64 << 10
 _LINGER_S = 1.0
 _METHODS = {b"GET", b"HEAD"}
+# What is lent by another process.
+LENT = "/journal/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,21 @@ class Page:
 Pages = Callable[[str], Awaitable[Page | None]]
 
 
+class Lends(Protocol):
+    """Whoever lends the journal."""
+
+    async def lend(self, sock: socket.socket, request: Request) -> None:
+        """Have a request answered; the connection is still the caller's to close."""
+
+
 class Web:
     """The HTTP requests of one gateway; a task each."""
 
-    def __init__(self, pages: Pages, refusals: Refusals, host: str) -> None:
+    def __init__(
+        self, pages: Pages, refusals: Refusals, host: str, lending: Lends | None = None
+    ) -> None:
         self._pages = pages
+        self._lending = lending
         self._refusals = refusals
         self._host = host
         self._loop = asyncio.get_running_loop()
@@ -87,6 +101,11 @@ class Web:
         try:
             async with asyncio.timeout(2 * self._limit_s):
                 page = await self._answer(exchange, peer)
+                if isinstance(page, Request):
+                    page = await self._lend(exchange, page)
+                    if page is None:
+                        # Somebody else answers, and ends the connection.
+                        return
                 if page is not None:
                     await exchange.send(page)
                     self.answered += 1
@@ -96,7 +115,18 @@ class Web:
         except (OSError, TimeoutError) as error:
             _log.debug("HTTP request ended: %s", error, extra={"peer": peer})
 
-    async def _answer(self, exchange: "Exchange", peer: str) -> Page | None:
+    async def _lend(self, exchange: "Exchange", request: Request) -> Page | None:
+        """Pass a request for the journal on; the page that says why not, or None."""
+        if self._lending is None:
+            return Page(404, "this gateway keeps no journal\n")
+        try:
+            await self._lending.lend(exchange.sock, request)
+        except Overloaded as error:
+            return Page(503, f"{error}\n")
+        self.answered += 1
+        return None
+
+    async def _answer(self, exchange: "Exchange", peer: str) -> Page | Request | None:
         """Read the request and find its page; None if there is nobody to answer."""
         try:
             async with asyncio.timeout(self._limit_s):
@@ -113,7 +143,10 @@ class Web:
         refusal = self._refusal(request)
         if refusal is not None:
             return refusal
-        path = request.target.partition(b"?")[0].decode("latin-1")
+        target = request.target.decode("latin-1")
+        path = target.partition("?")[0]
+        if path.startswith(LENT):
+            return Request(target, _header(request, b"range"), request.method == b"HEAD")
         return await self._pages(path) or Page(404, "there is no such page; see /\n")
 
     def _refusal(self, request: h11.Request) -> Page | None:
@@ -172,7 +205,7 @@ class Exchange:
 
     def __init__(self, sock: socket.socket, limit_bytes: int) -> None:
         self._loop = asyncio.get_running_loop()
-        self._sock = sock
+        self.sock = sock
         self._http = h11.Connection(h11.SERVER, limit_bytes)
         self._is_head = False
 
@@ -189,7 +222,7 @@ class Exchange:
                 return event
             if event is not h11.NEED_DATA:
                 return None
-            self._http.receive_data(await self._loop.sock_recv(self._sock, _READ_BYTES))
+            self._http.receive_data(await self._loop.sock_recv(self.sock, _READ_BYTES))
 
     def status_of(self, error: h11.RemoteProtocolError) -> int:
         """The status that says what is wrong with what came."""
@@ -212,14 +245,19 @@ class Exchange:
         reason = HTTPStatus(page.status).phrase
         response = h11.Response(status_code=page.status, headers=headers, reason=reason)
         head = self._http.send(response) or b""
-        await self._loop.sock_sendall(self._sock, head if self._is_head else head + body)
+        await self._loop.sock_sendall(self.sock, head if self._is_head else head + body)
 
     async def linger(self) -> None:
         """Wait for the peer to hang up first; whoever calls bounds the time."""
-        self._sock.shutdown(socket.SHUT_WR)
+        self.sock.shutdown(socket.SHUT_WR)
         left = _LINGER_BYTES
-        while left > 0 and (data := await self._loop.sock_recv(self._sock, _READ_BYTES)):
+        while left > 0 and (data := await self._loop.sock_recv(self.sock, _READ_BYTES)):
             left -= len(data)
+
+
+def _header(request: h11.Request, name: bytes) -> str:
+    found = [value.decode("latin-1") for each, value in request.headers if each == name]
+    return found[0] if found else ""
 
 
 def _is_here(host: str, listen_host: str) -> bool:

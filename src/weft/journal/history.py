@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weft.core.words import u32_at
-from weft.journal.blocks import Block, Bytes, Damage, Kind, block_at, blocks_in
+from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in
 from weft.journal.kept import Hole, Kept
+from weft.journal.landmarks import LANDMARKS
 from weft.journal.places import Segment, segments_of
 
 
@@ -89,7 +90,7 @@ def _sealed(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | H
 def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
     expected = first
     why = f"{segment.path.name} lacks them"
-    for found in blocks_in(data, start_of(data, first)):
+    for found in blocks_in(data, LANDMARKS.start(segment.path, data, first)):
         if isinstance(found, Damage):
             # The end of an open segment may be on its way: that is no hole yet.
             why = f"{segment.path.name}: bytes {found.start} … {found.end}: {found.why}"
@@ -103,16 +104,6 @@ def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> It
             return
     if segment.last >= expected:
         yield Hole(expected, segment.last, why)
-
-
-def start_of(data: Bytes, position: int) -> int:
-    """Where to begin to read for a position: blocks before it are not looked into."""
-    at = 0
-    block = block_at(data, at)
-    while block is not None and block.end < len(data) and block.first + block.frames <= position:
-        at = block.end
-        block = block_at(data, at)
-    return at
 
 
 def _frames(data: Bytes, block: Block, first: int, ends: int | None) -> Iterator[Kept]:

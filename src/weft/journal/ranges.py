@@ -1,7 +1,6 @@
 """Stretches of a journal as Arrow batches: the way in for whoever reads millions of messages."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -13,9 +12,9 @@ from weft.core.words import u32_at
 from weft.errors import WeftError
 from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in
 from weft.journal.columns import Columns
-from weft.journal.history import mapped, start_of
 from weft.journal.parquet import SCHEMA, batch_of, groups_in
-from weft.journal.places import Segment, segments_of
+from weft.journal.places import Segment
+from weft.journal.shelves import Shelf
 
 ROWS = 65_536
 BYTES = 32 << 20
@@ -27,8 +26,7 @@ _NOTHING = pa.RecordBatch.from_pylist([], schema=SCHEMA)
 class Range(NamedTuple):
     """The positions `first` … `end` - 1 of one node's journal."""
 
-    root: Path
-    service: str
+    shelf: Shelf
     node: str
     first: int
     end: int
@@ -63,9 +61,7 @@ def batches_in(
             position = end
             continue
         try:
-            for batch, reached in _segment_batches(
-                segment, position, wanted.end, patterns, columns
-            ):
+            for batch, reached in _segment_batches(wanted, segment, position, patterns, columns):
                 if batch.num_rows:
                     yield batch
                 position = reached
@@ -87,7 +83,7 @@ def _segment_of(wanted: Range, position: int) -> tuple[Segment | None, int | Non
     One that was left open because the disk refused it ends where the next one begins.
     """
     found: Segment | None = None
-    for segment in segments_of(wanted.root, wanted.service, wanted.node):
+    for segment in wanted.shelf.segments(wanted.node):
         if segment.first > position:
             if found is None:
                 return segment, segment.first
@@ -101,21 +97,23 @@ def _refuse_lack(wanted: Range, first: int, last: int, *, may_lack: bool) -> Non
     if not may_lack:
         raise Lost(
             f"positions {first} … {last} of node {wanted.node} are not in the journal of"
-            f" {wanted.service}: they were removed, or are damaged; failOnDataLoss=false goes on"
+            f" {wanted.shelf.service}: they were removed, or are damaged;"
+            " failOnDataLoss=false goes on"
         )
 
 
 def _segment_batches(
-    segment: Segment, first: int, end: int, patterns: tuple[bytes, ...], columns: Sequence[str]
+    wanted: Range, segment: Segment, first: int, patterns: tuple[bytes, ...], columns: Sequence[str]
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Batches, and the position after each."""
+    end = wanted.end
     if segment.state == "sealed":
-        yield from _sealed_batches(segment, first, end, patterns, columns)
+        yield from _sealed_batches(wanted, segment, first, patterns, columns)
         return
     found = Columns(patterns)
     position = first
-    with mapped(segment.path) as data:
-        for block in blocks_in(data, start_of(data, first)):
+    for data, start in wanted.shelf.blocks(segment, first, end):
+        for block in blocks_in(data, start):
             if isinstance(block, Damage) or block.first > position:
                 break
             if block.first + block.frames <= position:
@@ -152,12 +150,13 @@ def _clipped(data: Bytes, block: Block, first: int, end: int) -> tuple[bytes, in
 
 
 def _sealed_batches(
-    segment: Segment, first: int, end: int, patterns: tuple[bytes, ...], columns: Sequence[str]
+    wanted: Range, segment: Segment, first: int, patterns: tuple[bytes, ...], columns: Sequence[str]
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
+    end = wanted.end
     read = {*columns, "position"}
     if b">" not in patterns:
         read.add("subject")
-    with pq.ParquetFile(segment.path) as file:
+    with pq.ParquetFile(wanted.shelf.sealed(segment), pre_buffer=True) as file:
         groups = groups_in(file, first, end - 1)
         for batch in file.iter_batches(ROWS, groups, sorted(read)):
             positions = batch.column("position")

@@ -8,11 +8,12 @@ from weft.journal.places import Segment, segments_of
 
 
 class Tails:
-    """The ends of the journals of one service, node by node."""
+    """The ends of the journals of one service: of one node, or of all."""
 
-    def __init__(self, root: Path, service: str) -> None:
+    def __init__(self, root: Path, service: str, node: str | None = None) -> None:
         self._root = root
         self._service = service
+        self._node = node
         # Of an open segment: how far it was looked at, and the position that comes next.
         self._seen: dict[Path, tuple[int, int]] = {}
 
@@ -24,7 +25,7 @@ class Tails:
         """
         found: dict[str, int] = {}
         open_ones: dict[Path, tuple[int, int]] = {}
-        for segment in segments_of(self._root, self._service):
+        for segment in segments_of(self._root, self._service, self._node):
             end = segment.last + 1
             if segment.state == "open":
                 seen = self._end_of(segment)
@@ -37,7 +38,7 @@ class Tails:
     def starts(self) -> dict[str, int]:
         """The first position that every node still has."""
         found: dict[str, int] = {}
-        for segment in segments_of(self._root, self._service):
+        for segment in segments_of(self._root, self._service, self._node):
             found.setdefault(segment.node, segment.first)
         return found
 

@@ -57,7 +57,7 @@ def _standard(batch: pa.RecordBatch, field: pa.Field, place: Range) -> pa.Array:
     elif field.name == "date":
         array = pc.cast(batch.column("timestamp"), pa.date32())
     else:
-        value = place.node if field.name == "node" else place.service
+        value = place.node if field.name == "node" else place.shelf.service
         array = pa.repeat(pa.scalar(value, pa.string()), rows)
     try:
         return array.cast(field.type)

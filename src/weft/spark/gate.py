@@ -13,8 +13,6 @@ from weft.spark.options import WriteOptions
 
 # Rows go in pieces of about this size.
 PIECE_BYTES = 256 << 10
-# How long to wait for a gateway that is not there: it may be starting again.
-PATIENCE_S = 60.0
 # Everything asked here can be asked again, so a lost answer is no failure; this is.
 ANSWER_S = 600.0
 _PAUSE_S = 0.2
@@ -32,7 +30,7 @@ class Gate:
     """A connection for one task, or for the driver.
 
     Raises:
-        Unreachable: no gateway answered for a minute.
+        Unreachable: no gateway answered for as long as one waits.
     """
 
     def __init__(self, options: WriteOptions) -> None:
@@ -97,7 +95,7 @@ class Gate:
 
 
 def _connected(options: WriteOptions) -> Connection:
-    ends = monotonic() + PATIENCE_S
+    ends = monotonic() + options.wait_s
     while True:
         try:
             return Connection(

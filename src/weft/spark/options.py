@@ -14,9 +14,14 @@ from weft.core.greeting import SERVICE_NAME
 from weft.core.subjects import checked_pattern, checked_subject
 from weft.errors import BadOption, BadSubject, shortened
 from weft.journal.places import root_of
+from weft.journal.shelves import FolderShelf, Shelf
+from weft.spark.remote import RemoteShelf
 
 READING = (
     "path",
+    "gateways",
+    "tlsCa",
+    "waitSeconds",
     "service",
     "subscribe",
     "startingOffsets",
@@ -26,7 +31,9 @@ READING = (
     "minPartitions",
     "failOnDataLoss",
 )
-WRITING = ("gateways", "service", "subject", "tlsCa")
+WRITING = ("gateways", "service", "subject", "tlsCa", "waitSeconds")
+# How long a gateway that is not there is waited for: it may be starting again.
+WAIT_S = 60
 # What Spark itself is told with the same words.
 _OF_SPARK = ("checkpointLocation",)
 
@@ -38,8 +45,7 @@ Offsets = Literal["earliest", "latest"] | dict[str, int]
 class ReadOptions:
     """Which messages to read, and how."""
 
-    root: Path
-    service: str
+    shelf: Shelf
     patterns: tuple[bytes, ...]
     starting: Offsets | None
     starting_ns: int | None
@@ -57,6 +63,7 @@ class WriteOptions:
     service: str
     subject: str | None
     tls_ca: str | None
+    wait_s: float
 
     def tls(self) -> ssl.SSLContext | None:
         """How a tls:// gateway is checked; None for the system's certificates."""
@@ -70,14 +77,16 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         BadOption: there is no such option, or it cannot have this value.
     """
     options = _known(given, READING)
-    if "path" not in options:
-        raise BadOption("format weft needs the option path: the folder that the gateway keeps")
+    if ("path" in options) == ("gateways" in options):
+        raise BadOption(
+            "format weft needs the option path, the folder that a gateway keeps, or gateways,"
+            " HOST:PORT of some; not both"
+        )
     if "startingOffsets" in options and "startingTimestamp" in options:
         raise BadOption("give startingOffsets or startingTimestamp, not both")
     max_rows = _positive(options, "maxOffsetsPerTrigger")
     return ReadOptions(
-        root=_root(options["path"]),
-        service=_service(options.get("service", "default")),
+        shelf=_shelf(options),
         patterns=_patterns(options.get("subscribe", ">")),
         starting=_offsets(options, "startingOffsets"),
         starting_ns=_timestamp(options.get("startingTimestamp")),
@@ -107,7 +116,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         except BadSubject as error:
             raise BadOption(f"subject: {error}") from error
     service = _service(options.get("service", "default"))
-    return WriteOptions(str(gateways[0]), service, subject, options.get("tlsCa"))
+    return WriteOptions(str(gateways[0]), service, subject, options.get("tlsCa"), _wait_s(options))
 
 
 def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
@@ -126,6 +135,14 @@ def _hint(name: str, names: tuple[str, ...]) -> str:
     lowered = {known.lower(): known for known in names}
     near = difflib.get_close_matches(name.lower(), lowered, 1)
     return f"; did you mean {lowered[near[0]]!r}?" if near else f", only {', '.join(names)}"
+
+
+def _shelf(options: dict[str, str]) -> Shelf:
+    service = _service(options.get("service", "default"))
+    if "path" in options:
+        return FolderShelf(_root(options["path"]), service)
+    addresses = addresses_from(options["gateways"])
+    return RemoteShelf(addresses, service, options.get("tlsCa"), _wait_s(options))
 
 
 def _root(text: str) -> Path:
@@ -189,6 +206,10 @@ def _positive(options: Mapping[str, str], name: str) -> int | None:
     if not text.isdecimal() or int(text) == 0:
         raise BadOption(f"{name} is {shortened(text)}; it must be a whole number of at least 1")
     return int(text)
+
+
+def _wait_s(options: Mapping[str, str]) -> float:
+    return float(_positive(options, "waitSeconds") or WAIT_S)
 
 
 def _is_true(options: Mapping[str, str], name: str, *, default: bool) -> bool:

@@ -27,17 +27,14 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from weft.errors import BadOption
-from weft.journal.pages import Pages
 from weft.journal.ranges import Range, batches_in
-from weft.journal.tail import Tails
+from weft.journal.shelves import Ends, Positions
 from weft.spark.columns import STANDARD, as_asked, columns_for
 from weft.spark.options import Offsets, ReadOptions, read_options
 from weft.spark.sink import WeftStreamWriter, WeftWriter
 
 # No partition is worth a task of its own below this.
 _LEAST_ROWS = 10_000
-
-Positions = dict[str, int]
 
 
 @dataclass
@@ -48,7 +45,7 @@ class Part(InputPartition):
 
 
 class WeftSource(DataSource):
-    """The journal of one service, of all nodes that share its folder."""
+    """The journals of one service, of all nodes that share a folder or are asked."""
 
     @classmethod
     def name(cls) -> str:
@@ -104,7 +101,7 @@ class _Reading:
         rows = sum(end[node] - start.get(node, 0) for node in end)
         each = max(-(-rows // options.min_partitions), _LEAST_ROWS) if rows else 1
         return [
-            Part(Range(options.root, options.service, node, first, min(first + each, end[node])))
+            Part(Range(options.shelf, node, first, min(first + each, end[node])))
             for node in sorted(end)
             for first in range(start.get(node, 0), end[node], each)
         ]
@@ -116,7 +113,7 @@ class WeftReader(_Reading, DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """What there is to do."""
         options = self._options
-        tails = Tails(options.root, options.service)
+        tails = options.shelf.watch()
         start = _starting(options, tails, default="earliest")
         ending = options.ending
         end = tails.ends()
@@ -134,7 +131,7 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
 
     def __init__(self, schema: StructType, options: dict[str, str]) -> None:
         super().__init__(schema, options)
-        self._tails = Tails(self._options.root, self._options.service)
+        self._tails = self._options.shelf.watch()
         self._frozen: Positions | None = None
 
     def initialOffset(self) -> Positions:  # noqa: N802  # Spark's
@@ -173,7 +170,7 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         """Nothing is kept for a query: the journal has its own bounds."""
 
 
-def _starting(options: ReadOptions, tails: Tails, default: Offsets) -> Positions:
+def _starting(options: ReadOptions, tails: Ends, default: Offsets) -> Positions:
     starting = options.starting
     if options.starting_ns is not None:
         return {node: _position_at(options, node, end) for node, end in tails.ends().items()}
@@ -185,8 +182,7 @@ def _starting(options: ReadOptions, tails: Tails, default: Offsets) -> Positions
 
 
 def _position_at(options: ReadOptions, node: str, end: int) -> int:
-    pages = Pages(options.root, options.service, node)
-    found = pages.position_at(options.starting_ns or 0)
+    found = options.shelf.position_at(node, options.starting_ns or 0)
     return end if found is None else found
 
 

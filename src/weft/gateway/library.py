@@ -1,0 +1,253 @@
+"""The process that lends a gateway's journal to readers elsewhere, over HTTP.
+
+It gets connections whose request was read already, answers each on a thread of its own, and ends
+with the socket that they come by. Files go from the disk to the network as they are: whoever asked
+takes them apart.
+
+    GET /journal/weather                             what there is, JSON
+    GET /journal/weather/position?time_ns=…          the first position at a time, JSON
+    GET /journal/weather/blocks/NAME?first=…         blocks of a segment that is not sealed
+    GET /journal/weather/sealed/DAY/NAME             a sealed segment, or a range of its bytes
+"""
+
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import msgspec
+
+from weft.core.greeting import SERVICE_NAME
+from weft.gateway.lending import Request
+from weft.journal.blocks import block_at
+from weft.journal.history import mapped
+from weft.journal.landmarks import LANDMARKS
+from weft.journal.pages import Pages
+from weft.journal.places import Segment, segments_of
+from weft.journal.tail import Tails
+
+# How many are answered at once, and how long one may take for nothing.
+READERS_MAX = 64
+IDLE_S = 30.0
+# How many bytes of blocks are lent at once, about.
+BLOCKS_BYTES = 8 << 20
+REQUEST_MAX_BYTES = 8 << 10
+NEXT_HEADER = "Weft-Next"
+
+# Live traffic comes first.
+_NICE = 10
+_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
+
+
+class Refusal(Exception):
+    """Why there is no answer, and the status that says so."""
+
+    def __init__(self, status: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Library:
+    """What a gateway lends: its own journals, and nothing beside them."""
+
+    def __init__(self, root: Path, node: str) -> None:
+        self._root = root
+        self._node = node
+        self._tails: dict[str, Tails] = {}
+        self._lock = threading.Lock()
+
+    def answer(self, sock: socket.socket, request: Request) -> None:
+        """Answer one request.
+
+        Raises:
+            OSError: whoever asked is gone, or took too long.
+        """
+        try:
+            self._answer(sock, request)
+        except Refusal as refusal:
+            _send(sock, request, f"{refusal}\n".encode(), status=refusal.status, kind="text/plain")
+
+    def _answer(self, sock: socket.socket, request: Request) -> None:
+        parts = urlsplit(request.target)
+        match [unquote(name) for name in parts.path.split("/")[2:]]:
+            case [service]:
+                _send(sock, request, self._listing(_checked(service)))
+            case [service, "position"]:
+                time_ns = _number(parts.query, "time_ns")
+                pages = Pages(self._root, _checked(service), self._node)
+                found = pages.position_at(time_ns)
+                _send(sock, request, msgspec.json.encode({"position": found}))
+            case [service, "blocks", name]:
+                first = _number(parts.query, "first")
+                self._send_blocks(sock, request, self._segment(service, name), first)
+            case [service, "sealed", day, name]:
+                _send_file(sock, request, self._segment(service, f"{day}/node={self._node}/{name}"))
+            case _:
+                raise Refusal("404 Not Found", "there is no such page; see /")
+
+    def _listing(self, service: str) -> bytes:
+        """The segments of a service, and where its journal ends."""
+        segments = segments_of(self._root, service, self._node)
+        with self._lock:
+            tails = self._tails.setdefault(service, Tails(self._root, service, self._node))
+            ends = tails.ends()
+        return msgspec.json.encode(
+            {
+                "node": self._node,
+                "end": ends.get(self._node, 0),
+                "segments": [
+                    {
+                        "name": self._name_of(each),
+                        "state": each.state,
+                        "first": each.first,
+                        "last": each.last,
+                    }
+                    for each in segments
+                ],
+            }
+        )
+
+    def _name_of(self, segment: Segment) -> str:
+        return str(segment.path.relative_to(self._root / f"service={segment.service}"))
+
+    def _segment(self, service: str, name: str) -> Segment:
+        """The segment of a name that was listed: no other file is ever opened."""
+        for segment in segments_of(self._root, _checked(service), self._node):
+            if self._name_of(segment) == name:
+                return segment
+        raise Refusal("404 Not Found", "there is no such segment any more")
+
+    def _send_blocks(
+        self, sock: socket.socket, request: Request, segment: Segment, first: int
+    ) -> None:
+        """Whole blocks from the one with a position on; the header says which position is next."""
+        try:
+            with mapped(segment.path) as data:
+                start = end = LANDMARKS.start(segment.path, data, first)
+                after = first
+                block = block_at(data, start)
+                while block is not None and block.end <= len(data) and end - start < BLOCKS_BYTES:
+                    end = block.end
+                    after = max(after, block.first + block.frames)
+                    block = block_at(data, end)
+        except FileNotFoundError as error:
+            raise Refusal("404 Not Found", "there is no such segment any more") from error
+        head = {NEXT_HEADER: str(after)}
+        with _opened(segment) as file:
+            _send_head(sock, "200 OK", "application/octet-stream", end - start, head)
+            if not request.is_head:
+                sock.sendfile(file, start, end - start)
+
+
+def _checked(service: str) -> str:
+    if SERVICE_NAME.fullmatch(service.encode(errors="surrogatepass")) is None:
+        raise Refusal("404 Not Found", "there is no such service")
+    return service
+
+
+def _number(query: str, name: str) -> int:
+    given = parse_qs(query).get(name, [""])[0]
+    if not given.isdecimal() or not given.isascii() or len(given) > 20:
+        raise Refusal("400 Bad Request", f"{name} must be a whole number")
+    return int(given)
+
+
+@contextmanager
+def _opened(segment: Segment) -> Iterator[Any]:
+    try:
+        file = segment.path.open("rb")
+    except FileNotFoundError as error:
+        raise Refusal("404 Not Found", "there is no such segment any more") from error
+    with file:
+        yield file
+
+
+def _send_file(sock: socket.socket, request: Request, segment: Segment) -> None:
+    with _opened(segment) as file:
+        size = os.fstat(file.fileno()).st_size
+        found = _RANGE.fullmatch(request.range)
+        if found is None:
+            start, end, status, more = 0, size, "200 OK", {}
+        else:
+            start = int(found[1])
+            end = min(int(found[2]) + 1, size) if found[2] else size
+            if start >= end:
+                raise Refusal("416 Range Not Satisfiable", f"the file has {size} bytes")
+            status = "206 Partial Content"
+            more = {"Content-Range": f"bytes {start}-{end - 1}/{size}"}
+        _send_head(sock, status, "application/octet-stream", end - start, more)
+        if not request.is_head and end > start:
+            sock.sendfile(file, start, end - start)
+
+
+def _send(
+    sock: socket.socket,
+    request: Request,
+    body: bytes,
+    *,
+    status: str = "200 OK",
+    kind: str = "application/json",
+) -> None:
+    _send_head(sock, status, kind, len(body), {})
+    if not request.is_head:
+        sock.sendall(body)
+
+
+def _send_head(
+    sock: socket.socket, status: str, kind: str, size: int, more: dict[str, str]
+) -> None:
+    headers = {
+        "Content-Type": kind,
+        "Content-Length": str(size),
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        "Connection": "close",
+        **more,
+    }
+    lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in headers.items())]
+    sock.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+
+
+def serve(library: Library, sock: socket.socket, request: Request) -> None:
+    """Answer on a connection, and end it."""
+    with sock:
+        sock.settimeout(IDLE_S)
+        try:
+            library.answer(sock, request)
+            sock.shutdown(socket.SHUT_WR)
+            # Whoever asked hangs up first: to close earlier could cut off the answer.
+            sock.recv(1)
+        except OSError as error:
+            print(f"a reader was left: {error}", file=sys.stderr)
+
+
+def main(arguments: list[str]) -> int:
+    """Lend what is in a folder to those who come by a descriptor."""
+    # Its gateway ends it, by closing the socket.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.nice(_NICE)
+    descriptor, root, node = arguments
+    library = Library(Path(root), node)
+    with (
+        socket.socket(fileno=int(descriptor)) as source,
+        ThreadPoolExecutor(READERS_MAX) as readers,
+    ):
+        while True:
+            data, descriptors, _, _ = socket.recv_fds(source, REQUEST_MAX_BYTES, 1)
+            if not data:
+                return 0
+            request = msgspec.json.decode(data, type=Request)
+            readers.submit(serve, library, socket.socket(fileno=descriptors[0]), request)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""Where a journal can be read from: a folder, or whatever else gives its segments."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from weft.journal.blocks import Bytes
+from weft.journal.history import mapped
+from weft.journal.landmarks import LANDMARKS
+from weft.journal.pages import Pages
+from weft.journal.places import Segment, segments_of
+from weft.journal.tail import Tails
+
+Positions = dict[str, int]
+
+
+class Ends(Protocol):
+    """Where the journals of a service begin and end, node by node; asked again and again."""
+
+    def ends(self) -> Positions:
+        """The next position of every node."""
+
+    def starts(self) -> Positions:
+        """The first position that every node still has."""
+
+
+class Shelf(Protocol):
+    """The journals of one service; it can be sent to where the work is done."""
+
+    @property
+    def service(self) -> str:
+        """Whose they are."""
+
+    def watch(self) -> Ends:
+        """Look where they begin and end."""
+
+    def position_at(self, node: str, time_ns: int) -> int | None:
+        """The first position at a time or after it; None if there is none."""
+
+    def segments(self, node: str) -> list[Segment]:
+        """What there is of one node, by first position."""
+
+    def sealed(self, segment: Segment) -> Any:
+        """A sealed segment, as a reader of Parquet takes it.
+
+        Raises:
+            FileNotFoundError: it has another name now.
+        """
+
+    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[tuple[Bytes, int]]:
+        """Stretches of any other segment, and where in each to begin to read.
+
+        Raises:
+            FileNotFoundError: it has another name now.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class FolderShelf:
+    """The journals in a folder of this machine."""
+
+    root: Path
+    service: str
+
+    def watch(self) -> Tails:
+        """Look where they begin and end."""
+        return Tails(self.root, self.service)
+
+    def position_at(self, node: str, time_ns: int) -> int | None:
+        """The first position at a time or after it; None if there is none."""
+        return Pages(self.root, self.service, node).position_at(time_ns)
+
+    def segments(self, node: str) -> list[Segment]:
+        """What there is of one node, by first position."""
+        return segments_of(self.root, self.service, node)
+
+    def sealed(self, segment: Segment) -> Path:
+        """A sealed segment."""
+        return segment.path
+
+    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[tuple[Bytes, int]]:  # noqa: ARG002  # others need the end
+        """All of a segment that is not sealed, and where in it to begin to read."""
+        with mapped(segment.path) as data:
+            yield data, LANDMARKS.start(segment.path, data, first)

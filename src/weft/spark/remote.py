@@ -1,0 +1,219 @@
+"""Journals that gateways lend: read over HTTP, so that no disk has to be shared."""
+
+import http.client
+import io
+import json
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+from urllib.parse import quote
+
+from weft.client.address import Address
+from weft.errors import BadOption, NotKnown, Unreachable
+from weft.journal.blocks import Bytes
+from weft.journal.places import Segment
+from weft.journal.shelves import Positions
+
+ANSWER_S = 60.0
+_PAUSE_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Lender:
+    """One gateway that lends its journal of a service."""
+
+    address: Address
+    service: str
+    tls_ca: str | None
+    wait_s: float
+
+    def get(self, path: str, span: tuple[int, int] | None = None) -> tuple[bytes, dict[str, str]]:
+        """What it answers, and the headers; `span` is the first and the last of the bytes wanted.
+
+        Raises:
+            FileNotFoundError: it has no such thing any more.
+            Unreachable: it did not answer for as long as one waits.
+        """
+        ends = monotonic() + self.wait_s
+        while True:
+            try:
+                return self._get(path, span)
+            except (OSError, http.client.HTTPException) as error:
+                if isinstance(error, FileNotFoundError | ssl.SSLCertVerificationError):
+                    raise
+                if monotonic() > ends:
+                    raise Unreachable(
+                        f"{self.address} does not lend its journal: {error}"
+                    ) from error
+                sleep(_PAUSE_S)
+
+    def listing(self) -> dict[str, Any]:
+        """What it has."""
+        try:
+            found: dict[str, Any] = json.loads(self.get("")[0])
+        except FileNotFoundError as error:
+            raise NotKnown(
+                f"{self.address} keeps no journal of service {self.service!r}"
+            ) from error
+        return found
+
+    def _get(self, path: str, span: tuple[int, int] | None) -> tuple[bytes, dict[str, str]]:
+        connection = self._connection()
+        try:
+            headers = {} if span is None else {"Range": f"bytes={span[0]}-{span[1]}"}
+            connection.request("GET", f"/journal/{self.service}{path}", headers=headers)
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        if answer.status == 404:
+            raise FileNotFoundError(f"{path} at {self.address}: {body.decode(errors='replace')}")
+        if answer.status not in (200, 206):
+            raise ConnectionError(f"status {answer.status}: {body[:200].decode(errors='replace')}")
+        return body, dict(answer.headers)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        host, port = self.address.host, self.address.port
+        if not self.address.is_tls:
+            return http.client.HTTPConnection(host, port, timeout=ANSWER_S)
+        context = ssl.create_default_context(cafile=self.tls_ca)
+        return http.client.HTTPSConnection(host, port, timeout=ANSWER_S, context=context)
+
+
+class LentFile(io.RawIOBase):
+    """A sealed segment that is read where it is, a range of bytes at a time."""
+
+    def __init__(self, lender: Lender, path: str) -> None:
+        super().__init__()
+        self._lender = lender
+        self._path = path
+        _, headers = lender.get(path, (0, 0))
+        self._size = int(headers["Content-Range"].rpartition("/")[2])
+        self._at = 0
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """It can be read from anywhere."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to an offset."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def tell(self) -> int:
+        """Where it is."""
+        return self._at
+
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self._size
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        end = self._size if size < 0 else min(self._at + size, self._size)
+        if end <= self._at:
+            return b""
+        data, _ = self._lender.get(self._path, (self._at, end - 1))
+        self._at += len(data)
+        return data
+
+
+class RemoteEnds:
+    """Where lent journals begin and end."""
+
+    def __init__(self, shelf: "RemoteShelf") -> None:
+        self._shelf = shelf
+
+    def ends(self) -> Positions:
+        """The next position of every node."""
+        return {found["node"]: found["end"] for found in self._shelf.listings()}
+
+    def starts(self) -> Positions:
+        """The first position that every node still has."""
+        return {
+            found["node"]: min(each["first"] for each in found["segments"])
+            for found in self._shelf.listings()
+            if found["segments"]
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteShelf:
+    """The journals of one service at some gateways."""
+
+    addresses: tuple[Address, ...]
+    service: str
+    tls_ca: str | None
+    # How long to wait for one that is not there: it may be starting again.
+    wait_s: float
+    # Which gateway a node is; found out when it is needed first.
+    _lenders: dict[str, Lender] = field(default_factory=dict, compare=False)
+
+    def listings(self) -> list[dict[str, Any]]:
+        """What every gateway has.
+
+        Raises:
+            BadOption: two of them are one node.
+            NotKnown: one keeps no journal.
+            Unreachable: one does not answer.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for address in self.addresses:
+            lender = Lender(address, self.service, self.tls_ca, self.wait_s)
+            listing = lender.listing()
+            node = listing["node"]
+            if node in found:
+                raise BadOption(f"{self._lenders[node].address} and {address} are both {node!r}")
+            found[node] = listing
+            self._lenders[node] = lender
+        return list(found.values())
+
+    def watch(self) -> RemoteEnds:
+        """Look where they begin and end."""
+        return RemoteEnds(self)
+
+    def position_at(self, node: str, time_ns: int) -> int | None:
+        """The first position at a time or after it; None if there is none."""
+        answer, _ = self._lender(node).get(f"/position?time_ns={max(time_ns, 0)}")
+        position: int | None = json.loads(answer)["position"]
+        return position
+
+    def segments(self, node: str) -> list[Segment]:
+        """What there is of one node, by first position."""
+        return [
+            Segment(
+                Path(each["name"]), self.service, node, each["state"], each["first"], each["last"]
+            )
+            for each in self._lender(node).listing()["segments"]
+        ]
+
+    def sealed(self, segment: Segment) -> LentFile:
+        """A sealed segment."""
+        day, _, name = segment.path.parts
+        return LentFile(self._lender(segment.node), f"/sealed/{quote(day)}/{quote(name)}")
+
+    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[tuple[Bytes, int]]:
+        """Stretches of a segment that is not sealed."""
+        path = f"/blocks/{quote(str(segment.path))}"
+        while first < end:
+            data, headers = self._lender(segment.node).get(f"{path}?first={first}")
+            after = int(headers["Weft-Next"])
+            if after <= first:
+                return
+            yield data, 0
+            first = after
+
+    def _lender(self, node: str) -> Lender:
+        if node not in self._lenders:
+            self.listings()
+        if node not in self._lenders:
+            raise NotKnown(f"none of the gateways is {node!r}")
+        return self._lenders[node]

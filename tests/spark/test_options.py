@@ -19,7 +19,7 @@ def test_what_is_not_given_has_a_default(tmp_path: Path) -> None:
         starting_ns=None,
         ending="latest",
         max_rows=None,
-        min_partitions=1,
+        min_partitions=None,
         may_lack=False,
     )
 

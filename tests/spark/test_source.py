@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 from tests.journal.desk import batch_of, message
 from tests.spark.conftest import Book
 
@@ -13,6 +14,7 @@ from weft.core.messages import Message
 from weft.journal.blocks import seal_batch
 from weft.journal.places import segments_of
 from weft.journal.sealing import seal_all
+from weft.spark.source import Part, WeftStreamReader
 
 Read = Callable[..., DataFrame]
 
@@ -135,6 +137,25 @@ def test_many_partitions_read_the_same(book: Book, read: Read, monkeypatch: Any)
     book.numbers(100)
     frame = read(minPartitions="7")
     assert positions(frame) == list(range(100))
+
+
+@pytest.mark.parametrize(
+    ("rows", "cores", "stretches"),
+    [
+        (99_999, 2, [(0, 99_999)]),
+        (300_000, 2, [(0, 150_000), (150_000, 300_000)]),
+        (300_000, 64, [(0, 100_000), (100_000, 200_000), (200_000, 300_000)]),
+        (1_100_000, 1, [(0, 500_000), (500_000, 1_000_000), (1_000_000, 1_100_000)]),
+    ],
+)
+def test_partitions_suit_the_cores_and_the_rows(
+    book: Book, monkeypatch: Any, rows: int, cores: int, stretches: list[tuple[int, int]]
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)))
+    reader = WeftStreamReader(StructType(), {"path": str(book.root)})
+    parts = reader.partitions({"london": 0}, {"london": rows})
+    places = [part.place for part in parts if isinstance(part, Part)]
+    assert [(place.first, place.end) for place in places] == stretches
 
 
 def test_an_empty_folder_is_an_empty_table(read: Read) -> None:

@@ -51,7 +51,7 @@ class ReadOptions:
     starting_ns: int | None
     ending: Offsets
     max_rows: int | None
-    min_partitions: int
+    min_partitions: int | None
     may_lack: bool
 
 
@@ -92,7 +92,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         starting_ns=_timestamp(options.get("startingTimestamp")),
         ending=_offsets(options, "endingOffsets") or "latest",
         max_rows=max_rows,
-        min_partitions=_positive(options, "minPartitions") or 1,
+        min_partitions=_positive(options, "minPartitions"),
         may_lack=not _is_true(options, "failOnDataLoss", default=True),
     )
 

@@ -4,6 +4,7 @@ Offsets are the next position of every node, so a query that is restarted from i
 each message once. Where a position is, sealed or open, is looked up when it is read.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,8 @@ from weft.spark.sink import WeftStreamWriter, WeftWriter
 
 # No partition is worth a task of its own below this.
 _LEAST_ROWS = 10_000
+# Unless it is told otherwise, a partition has between so many rows and so many.
+_USUAL_ROWS = (100_000, 500_000)
 
 
 @dataclass
@@ -99,7 +102,7 @@ class _Reading:
     def _parts(self, start: Positions, end: Positions) -> list[Part]:
         options = self._options
         rows = sum(end[node] - start.get(node, 0) for node in end)
-        each = max(-(-rows // options.min_partitions), _LEAST_ROWS) if rows else 1
+        each = _rows_of_each(rows, options.min_partitions)
         return [
             Part(Range(options.shelf, node, first, min(first + each, end[node])))
             for node in sorted(end)
@@ -168,6 +171,14 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
 
     def commit(self, end: Positions) -> None:
         """Nothing is kept for a query: the journal has its own bounds."""
+
+
+def _rows_of_each(rows: int, min_partitions: int | None) -> int:
+    """How many rows a partition has; without a wish, this machine's cores get one each."""
+    if min_partitions is not None:
+        return max(-(-rows // min_partitions), _LEAST_ROWS)
+    least, most = _USUAL_ROWS
+    return min(max(-(-rows // len(os.sched_getaffinity(0))), least), most)
 
 
 def _starting(options: ReadOptions, tails: Ends, default: Offsets) -> Positions:

@@ -1,47 +1,50 @@
-"""A Spark session with what Weft needs: Java, the right Python, and the format `weft`."""
+"""A Spark session with what Weft needs, wherever it runs, and the format `weft`."""
 
-import os
-import sys
 from typing import TYPE_CHECKING
 
-from weft.spark.java import java_home
+from weft.errors import BadOption
+from weft.spark.masters import check_reached, chosen, is_connect, needs_of, prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_DEFAULTS = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # The other one starts some fifty processes for a batch; on a local disk it is not needed.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
-}
+_EVERYWHERE = {"spark.sql.session.timeZone": "UTC"}
 
 
 def session(
-    app: str = "weft", *, master: str = "local[*]", settings: dict[str, str] | None = None
+    app: str = "weft", *, master: str | None = None, settings: dict[str, str] | None = None
 ) -> "SparkSession":
     """A session, with these settings of Spark on top of those that suit Weft.
 
+    Args:
+        app: The name that Spark shows.
+        master: `local[*]`, `spark://host:port`, `sc://host:port` or another that Spark knows. If
+            none is given: the one of `spark-submit` or of SPARK_REMOTE, else `local[*]`.
+        settings: What Spark is told besides. A Spark Connect server leaves out, with a warning,
+            what can be set only when it starts.
+
     Raises:
-        BadOption: there is no Java for it.
+        BadOption: there is no Java for it, nobody answers at that address, or Spark does not start.
     """
-    os.environ["JAVA_HOME"] = java_home()
-    # Workers would take another Python from the PATH.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    if master.startswith("local"):
-        # Nobody else is to reach it, and the machine's own name may lead nowhere.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+    at = chosen(master)
+    needs = needs_of(at)
+    check_reached(at)
+    prepare(needs)
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415  # comes with pyspark
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415  # as above
     from pyspark.sql import SparkSession  # noqa: PLC0415  # it looks at the environment
 
-    builder = SparkSession.builder.appName(app).master(master)
-    for name, value in {**_DEFAULTS, **(settings or {})}.items():
+    builder = SparkSession.builder.appName(app)
+    if at is not None:
+        builder = builder.remote(at) if is_connect(at) else builder.master(at)
+    for name, value in {**_EVERYWHERE, **needs.settings, **(settings or {})}.items():
         builder = builder.config(name, value)
-    made = builder.getOrCreate()
+    try:
+        made = builder.getOrCreate()
+    except (Py4JJavaError, PySparkRuntimeError) as error:
+        told = error.java_exception if isinstance(error, Py4JJavaError) else error
+        reason = str(told).partition("\n")[0]
+        raise BadOption(f"Spark does not start on {at}: {reason}; its log says more") from error
     register(made)
     return made
 

@@ -1,0 +1,166 @@
+"""Where a session runs, what Spark needs there, and whether anybody answers.
+
+A job is the same on every master. What differs is here: what this process must prepare, what suits
+a machine or a cluster, and what a Spark Connect server decides by itself.
+"""
+
+import contextlib
+import os
+import queue
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from weft.errors import BadOption
+from weft.spark.java import java_home
+
+if TYPE_CHECKING:
+    import grpc
+
+REACH_S = 10.0
+
+_HERE = {
+    "spark.ui.enabled": "false",
+    # The other one starts some fifty processes for a batch; on a local disk it is not needed. On
+    # shared storage this one may rename in steps that others see.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+_IN_THIS_PROCESS = {"spark.ui.showConsoleProgress": "false"}
+# Nobody else is to reach it, and the machine's own name may lead nowhere.
+_LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What one kind of master needs from this process."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    # What the user has set goes first.
+    environment: dict[str, str] = field(default_factory=dict)
+    has_java: bool = True
+
+
+def chosen(master: str | None) -> str | None:
+    """The master as given, else as Spark was told from outside, else this machine.
+
+    None is for a program that `spark-submit` runs: its master is known, and not ours to name.
+    """
+    if master is not None:
+        return master
+    remote = os.environ.get("SPARK_REMOTE", "")
+    if is_connect(remote):
+        return remote
+    return None if "PYSPARK_GATEWAY_PORT" in os.environ else "local[*]"
+
+
+def is_connect(master: str | None) -> bool:
+    """Whether it is the address of a Spark Connect server."""
+    return master is not None and master.startswith("sc://")
+
+
+def needs_of(master: str | None) -> Needs:
+    """What suits this master."""
+    if is_connect(master):
+        return Needs(has_java=False)
+    if master is None:
+        return Needs(_IN_THIS_PROCESS, has_java=False)
+    # Executors would take another Python from their PATH.
+    pythons = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if master.startswith("local"):
+        return Needs(_IN_THIS_PROCESS | _HERE, pythons | _LOOPBACK)
+    if master.startswith("spark://") and all(
+        host in ("localhost", "127.0.0.1") for host, _ in _addresses(master)
+    ):
+        return Needs(_IN_THIS_PROCESS, pythons | _LOOPBACK)
+    return Needs(_IN_THIS_PROCESS, pythons)
+
+
+def prepare(needs: Needs) -> None:
+    """Set the environment that a session starts in.
+
+    Raises:
+        BadOption: there is no Java for it.
+    """
+    if needs.has_java:
+        os.environ["JAVA_HOME"] = java_home()
+    for name, value in needs.environment.items():
+        os.environ.setdefault(name, value)
+
+
+def check_reached(master: str | None, timeout_s: float = REACH_S) -> None:
+    """See that somebody answers, because Spark itself would try for many minutes.
+
+    Raises:
+        BadOption: nobody does, or the address cannot be one.
+    """
+    if is_connect(master):
+        _check_connect(str(master), timeout_s)
+    elif master is not None and master.startswith("spark://"):
+        _check_standalone(master, timeout_s)
+
+
+def _check_standalone(master: str, timeout_s: float) -> None:
+    reasons = []
+    for address in _addresses(master):
+        try:
+            socket.create_connection(address, timeout_s).close()
+        except OSError as error:
+            reasons.append(f"{address[0]}:{address[1]}: {error}")
+        else:
+            return
+    raise BadOption(f"no Spark master answers at {master} ({'; '.join(reasons)})")
+
+
+def _addresses(master: str) -> list[tuple[str, int]]:
+    """Masters that stand in for each other have commas between them."""
+    found = []
+    for each in master.removeprefix("spark://").split(","):
+        with contextlib.suppress(ValueError):
+            parts = urlsplit(f"//{each}")
+            if parts.hostname and parts.port:
+                found.append((parts.hostname, parts.port))
+                continue
+        raise BadOption(f"master {master!r} is not of the form spark://host:port")
+    return found
+
+
+def _check_connect(master: str, timeout_s: float) -> None:
+    try:
+        from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415  # needs more
+    except ImportError as error:
+        raise BadOption(
+            f'Spark Connect needs more packages ({error}): pip install "weft[spark]"'
+        ) from error
+    try:
+        builder = DefaultChannelBuilder(master)
+    except ValueError as error:
+        # Not the address itself: it may hold a token.
+        raise BadOption(f"the master is not of the form sc://host:port: {error}") from error
+    channel = builder.toChannel()
+    try:
+        if not _is_ready(channel, timeout_s):
+            raise BadOption(f"no Spark Connect server answers at sc://{builder.endpoint}")
+    finally:
+        channel.close()
+
+
+def _is_ready(channel: "grpc.Channel", timeout_s: float) -> bool:
+    from grpc import ChannelConnectivity  # noqa: PLC0415  # only Spark Connect needs it
+
+    states: queue.SimpleQueue[ChannelConnectivity] = queue.SimpleQueue()
+    channel.subscribe(states.put, try_to_connect=True)
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            state = states.get(timeout=max(end - time.monotonic(), 0))
+        except queue.Empty:
+            return False
+        if state is ChannelConnectivity.READY:
+            return True
+        if state is ChannelConnectivity.TRANSIENT_FAILURE:
+            return False

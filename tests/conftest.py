@@ -69,6 +69,8 @@ def spark() -> "Iterator[SparkSession]":
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "2",
         "spark.log.level": "ERROR",
+        # What a Python has to connect; on a machine that is busy with other things 15 s may not do.
+        "spark.python.authenticate.socketTimeout": "120s",
     }
     before = dict(os.environ)
     made = weft.spark.session("tests", master="local[2]", settings=settings)

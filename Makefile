@@ -11,7 +11,7 @@ CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
 .PHONY: always help run test check format build bench bench-gateway bench-journal bench-peers bench-steady requirements \
-        fuzz soak crash-journal lock clean test-compiled test-interpreted
+        fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ soak: build ## attack a running gateway at random; SOAK_S=600 seconds
 
 crash-journal: build ## kill gateways and cut the power of their disks, and count what is lost; KILLS=100, CUTS=20
 	@$(PY) -m tools.crashes --kills $(or $(KILLS),100) --cuts $(or $(CUTS),20) $(if $(SEED),--seed $(SEED))
+
+exactly-once: build ## kill drivers and gateways under streaming queries, and count rows; ROWS=1000000, 25 minutes
+	@$(PY) -m tools.exactly_once --rows $(or $(ROWS),1000000) $(if $(SEED),--seed $(SEED))
 
 lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/lock.txt

@@ -31,7 +31,7 @@ class Victim:
         self._folder = folder
         self._settings: dict[str, object] = {
             "name": NODE,
-            "listen": f"127.0.0.1:{_free_port()}",
+            "listen": f"127.0.0.1:{free_port()}",
             "services": [SERVICE],
             "data": str(data),
             "journal.patterns": [SUBJECT],
@@ -69,7 +69,7 @@ class Victim:
         found: list[int] = []
 
         def is_there() -> bool:
-            found[:] = [pid for pid in _children(front) if pid != self._killed]
+            found[:] = [pid for pid in children(front) if pid != self._killed]
             return bool(found)
 
         eventually(is_there, "no worker is started")
@@ -82,8 +82,8 @@ class Victim:
         # Stopped, it starts no other worker.
         os.kill(front, signal.SIGSTOP)
         with ExitStack() as stack:
-            for pid in (*_children(front), front):
-                stack.callback(_wait_for_end, os.pidfd_open(pid))
+            for pid in (*children(front), front):
+                stack.callback(wait_for_end, os.pidfd_open(pid))
                 os.kill(pid, signal.SIGKILL)
         self._running().process.wait()
         self.end()
@@ -98,12 +98,13 @@ class Victim:
         return self._process
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(each) for each in found.split()]
 
 
-def _wait_for_end(pidfd: int) -> None:
+def wait_for_end(pidfd: int) -> None:
     """Wait until a process has ended, its last thread included, which may be with the disk."""
     try:
         select.select([pidfd], [], [], WAIT_S)
@@ -111,7 +112,8 @@ def _wait_for_end(pidfd: int) -> None:
         os.close(pidfd)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody has, and that the system gives to nobody."""
     for port in random.SystemRandom().sample(_PORTS, 100):
         with socket.socket() as found:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,0 +1,1 @@
+"""Kills drivers and gateways under a streaming query, and counts its rows."""

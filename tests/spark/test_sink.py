@@ -69,8 +69,11 @@ def test_a_payload_is_the_whole_body_and_one_subject_may_be_for_all(
 ) -> None:
     frame = spark.createDataFrame([(b"\x00\xff", "out.answers")], "payload binary, reply string")
     write(frame, gateway, subject="out.payload.x")
-    (message,) = kept(gateway, "out.payload.>", 1)
-    assert (message.payload, message.reply) == (b"\x00\xff", "out.answers")
+    frame = spark.createDataFrame([("sensors.a", 7)], "subject string, n int")
+    write(frame, gateway, subject="out.payload.y")
+    one, two = kept(gateway, "out.payload.>", 2)
+    assert (one.payload, one.reply) == (b"\x00\xff", "out.answers")
+    assert (two.subject, two.to_dict()) == ("out.payload.y", {"subject": "sensors.a", "n": 7})
 
 
 def test_a_table_of_no_rows_writes_nothing(spark: SparkSession, gateway: GatewayProcess) -> None:
@@ -124,7 +127,6 @@ def test_a_stream_that_is_restarted_writes_each_batch_once(
     ("columns", "options", "text"),
     [
         ("n int", {}, "say where rows go"),
-        ("subject string, n int", {"subject": "a"}, "and not both"),
         ("subject int", {}, "must be a string"),
         ("subject string, payload int", {}, "must be binary or a string"),
         ("subject string, payload binary, n int", {}, "there can be no fields: n"),

@@ -26,7 +26,9 @@ class BadRow(WeftError):
 
 
 class Rows:
-    """How the rows of one schema become frames; `subject` is for all, if there is no such column.
+    """How the rows of one schema become frames.
+
+    `subject` is that of all of them: then a column of this name is a field as any other.
 
     Raises:
         BadOption: the columns cannot be messages.
@@ -34,16 +36,15 @@ class Rows:
 
     def __init__(self, schema: pa.Schema, subject: str | None) -> None:
         names = set(schema.names)
-        if ("subject" in names) == (subject is not None):
-            raise BadOption(
-                "say where rows go: with a column 'subject' or the option subject, and not both"
-            )
-        _check_kinds(schema)
+        if subject is None and "subject" not in names:
+            raise BadOption("say where rows go, with a column 'subject' or the option subject")
+        own = _NAMES if subject is None else _NAMES[1:]
+        _check_kinds(schema, own)
         self._subject = subject
         self._has_payload = "payload" in names
         self._has_flags = self._has_payload and "flags" in names
         self._fields = {
-            field.name: _value_of(field.type) for field in schema if field.name not in _NAMES
+            field.name: _value_of(field.type) for field in schema if field.name not in own
         }
         if self._has_payload and self._fields:
             raise BadOption(
@@ -87,10 +88,11 @@ class Rows:
         return message_frame(subject, payload, reply)
 
 
-def _check_kinds(schema: pa.Schema) -> None:
-    for name, wanted in (("subject", pa.types.is_string), ("reply", pa.types.is_string)):
-        if name in schema.names and not wanted(schema.field(name).type):
-            raise BadOption(f"column {name!r} is {schema.field(name).type}; it must be a string")
+def _check_kinds(schema: pa.Schema, own: tuple[str, ...]) -> None:
+    for name in {"subject", "reply"}.intersection(own, schema.names):
+        kind = schema.field(name).type
+        if not pa.types.is_string(kind):
+            raise BadOption(f"column {name!r} is {kind}; it must be a string")
     if "payload" in schema.names:
         kind = schema.field("payload").type
         if not pa.types.is_binary(kind) and not pa.types.is_string(kind):

@@ -64,7 +64,7 @@ class Source:
     def _reader(self, reader: Any) -> Any:
         options = {"service": self.service, "subscribe": self.subject}
         if self.path is not None:
-            options["path"] = str(self.path)
+            options["path"] = str(self.path.absolute())
         if self.gateways is not None:
             options["gateways"] = self.gateways
         if self.since is not None:

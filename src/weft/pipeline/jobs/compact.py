@@ -29,8 +29,8 @@ def compact(folders: DataFrame, *, target_bytes: int = 256 << 20) -> DataFrame:
     """Few large Parquet files in place of many small ones, which hold the same.
 
     Columns: service, date, node, file, merged (how many it was made of), messages, bytes, why: a
-    file that stays as it is has no numbers, but a reason. It works while the gateway runs. To do it
-    again finds nothing more to do.
+    file that stays as it is has no numbers, but a reason. It works while the gateway runs. The work
+    is done when the result is looked at; whoever looks again finds that nothing more was to do.
 
     Raises:
         BadOption: the target is not more than 0.

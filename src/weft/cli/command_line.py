@@ -12,10 +12,12 @@ from weft.cli import failures, output
 from weft.cli.bench import bench
 from weft.cli.completion import completion
 from weft.cli.journal import journal
+from weft.cli.pipeline import pipeline
 from weft.cli.pub import pub
 from weft.cli.reply import reply
 from weft.cli.req import req
 from weft.cli.serve import serve
+from weft.cli.sql import sql
 from weft.cli.status import status
 from weft.cli.sub import sub
 from weft.cli.top import top
@@ -62,7 +64,10 @@ def weft() -> None:
     """A messaging mesh for Python shops: publish, subscribe, request, reply."""
 
 
-for _command in (serve, pub, sub, req, reply, status, top, journal, bench, version, completion):
+for _command in (
+    *(serve, pub, sub, req, reply, status, top, journal, pipeline, sql, bench, version),
+    completion,
+):
     weft.add_command(_command)
 
 

@@ -1,0 +1,116 @@
+"""Work on Spark as a command does it: a session, how far it is, and its errors in a sentence."""
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from weft.cli import output
+from weft.cli.progress import Bar
+from weft.errors import WeftError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOOK_S = 0.2
+# What our own code said, where Spark has put a trace around it.
+_OURS = re.compile(r"^(?:pyspark\.\S+: )?weft\.[\w.]+: (?P<text>.+)$", re.MULTILINE)
+
+
+class JobFailed(WeftError):
+    """Spark could not do the work."""
+
+
+def session(title: str, master: str | None) -> "SparkSession":
+    """A session of Spark, quiet, on a master or on this machine.
+
+    Raises:
+        BadOption: there is no Java for it, or nobody answers there.
+    """
+    import weft.spark  # noqa: PLC0415  # slow to import
+
+    _hush_loggers()
+    settings = {"spark.log.level": "ERROR"}
+    if master is None or master.startswith("local"):
+        # A task costs more than the work of most of them: no more than can be done at once.
+        settings["spark.sql.shuffle.partitions"] = str(max(os.cpu_count() or 1, 2))
+    chosen = {} if master is None else {"master": master}
+    with Bar(title, None) as bar:
+        bar.reached(0, "Spark starts")
+        with _quiet():
+            return weft.spark.session(f"weft {title}", settings=settings, **chosen)
+
+
+def _hush_loggers() -> None:
+    """Let Spark not log the errors that it raises: they are told once, in a sentence."""
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415  # slow to import
+
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let what is started meanwhile say nothing on standard error, unless somebody looks for it.
+
+    Spark's Java says much when it starts, and only its exceptions are worth reading.
+    """
+    if os.environ.get("WEFT_DEBUG"):
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    os.close(nothing)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+@contextmanager
+def working(spark: "SparkSession", title: str) -> Iterator[None]:
+    """Show how far Spark is while the caller waits for it.
+
+    Raises:
+        JobFailed: Spark could not do it.
+    """
+    from pyspark.errors import PySparkException  # noqa: PLC0415  # slow to import
+
+    is_over = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(spark, title, is_over), daemon=True)
+    is_seen = output.is_terminal(sys.stderr) and hasattr(spark, "_jsc")
+    if is_seen:
+        watcher.start()
+    try:
+        yield
+    except PySparkException as error:
+        raise JobFailed(said_in(str(error))) from error
+    finally:
+        is_over.set()
+        if is_seen:
+            watcher.join()
+
+
+def said_in(text: str) -> str:
+    """What an error of Spark says: our own words if there are some, else its first line."""
+    from weft.pipeline.tables import without_codes  # noqa: PLC0415  # needs pyspark
+
+    ours = _OURS.findall(text)
+    return ours[-1].strip() if ours else without_codes(text)
+
+
+def _watch(spark: "SparkSession", title: str, is_over: threading.Event) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    with Bar(title, 1.0) as bar:
+        while not is_over.wait(_LOOK_S):
+            found = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+            stages = [each for each in found if each is not None]
+            done = sum(each.numCompletedTasks for each in stages)
+            tasks = sum(each.numTasks for each in stages)
+            bar.reached(done / tasks if tasks else 0.0, f"{done:,} of {tasks:,} tasks")

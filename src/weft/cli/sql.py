@@ -1,0 +1,48 @@
+"""`weft sql`: a query over what was said, each service a table."""
+
+import click
+
+from weft.cli.help_text import examples
+from weft.cli.services import services_at
+from weft.cli.spark_options import Asked, spark_options
+from weft.cli.spark_result import Result
+from weft.cli.spark_work import session, working
+from weft.errors import BadOption
+
+
+@click.command(
+    epilog=examples(
+        'weft sql "SELECT subject, count(*) FROM weather GROUP BY subject" --path /var/lib/weft',
+        "weft sql \"SELECT avg(value) FROM weather WHERE subject LIKE 'sensors.%'\" \\\\",
+        '    --fields "value double" --since 1h',
+        'weft sql "SELECT * FROM `order-desk`" --stream',
+    )
+)
+@click.argument("query")
+@spark_options
+@click.option(
+    "--fields",
+    metavar="COLUMNS",
+    default="",
+    help='Columns of fields: "value double, unit string".',
+)
+def sql(query: str, asked: Asked, fields: str) -> None:
+    """Run QUERY, in Spark's SQL, over what was said: each service is a table of its name.
+
+    Names with a hyphen stand in backticks. The columns are those of every message, and those of
+    --fields.
+    """
+    if not query.strip():
+        raise BadOption("the query is empty")
+    services = services_at(asked)
+    spark = session("sql", asked.master)
+    from weft.pipeline.tables import Tables  # noqa: PLC0415  # needs pyspark
+
+    tables = Tables(asked.source(), services, fields)
+    with working(spark, "sql"):
+        rows = tables.query(spark, query, is_stream=asked.is_stream)
+    result = Result("sql", rows, asked)
+    if asked.is_stream:
+        result.follow()
+    else:
+        result.deliver()

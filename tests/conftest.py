@@ -71,6 +71,9 @@ def spark() -> "Iterator[SparkSession]":
         "spark.log.level": "ERROR",
         # What a Python has to connect; on a machine that is busy with other things 15 s may not do.
         "spark.python.authenticate.socketTimeout": "120s",
+        # To compile a plan, or to think it over, takes longer than a few rows do.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.adaptive.enabled": "false",
     }
     before = dict(os.environ)
     made = weft.spark.session("tests", master="local[2]", settings=settings)

@@ -127,6 +127,9 @@ class _Run:
         with working(spark, job.name):
             is_stream = self._asked.is_stream
             table = source.for_job(spark, job, self._values, is_stream=is_stream)
+            if job.needs_all:
+                # It is looked at from several sides.
+                table = table.persist()
             rows = job.run(table, self._values)
             if job.reads_folders:
                 # What it does to them it does once, however often its result is looked at.

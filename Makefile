@@ -10,8 +10,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run test check format build bench bench-gateway bench-journal bench-peers bench-steady requirements \
-        fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
+.PHONY: always help run test check format build bench bench-gateway bench-journal bench-peers bench-spark bench-steady \
+        requirements fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ bench-journal: build $(VENV)/.peers ## messages that are kept, beside the durabl
 bench-peers: build $(VENV)/.peers ## Weft and its peers side by side, brokers and Python clients; ROUNDS=5, 12 and 5 minutes
 	@$(PY) -m benchmarks.peers --rounds $(or $(ROUNDS),5) --json build/peers.json --chart build/peers.svg
 	@$(PY) -m benchmarks.peers.clients --rounds $(or $(ROUNDS),5) --json build/clients.json --chart build/clients.svg
+
+bench-spark: build $(VENV)/.peer-packages ## the journal as Spark reads it, beside native Parquet and DuckDB; ROWS=1000000, ROUNDS=5, 5 minutes
+	@$(PY) -m benchmarks.pipeline --rows $(or $(ROWS),1000000) --rounds $(or $(ROUNDS),5) --json build/pipeline.json
 
 bench-steady: build ## what a delivery costs beside many others, and over time; STEADY_S=600, and 3 minutes
 	@$(PY) -m benchmarks steady
@@ -108,8 +111,11 @@ $(VENV)/.fuzz: $(VENV)/.installed requirements/fuzz.txt
 	    || { echo "weft: atheris, which fuzzing needs, cannot be installed for $$($(PY) --version)"; exit 1; }
 	@touch $@
 
-$(VENV)/.peers: $(VENV)/.installed requirements/peers.txt tools/peers.sh
+$(VENV)/.peers: $(VENV)/.peer-packages tools/peers.sh
 	@tools/peers.sh
+	@touch $@
+
+$(VENV)/.peer-packages: $(VENV)/.installed requirements/peers.txt
 	@echo "== installing the locked packages of the peers"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt
 	@touch $@

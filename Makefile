@@ -10,14 +10,17 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run test check format build bench bench-gateway bench-journal bench-peers bench-spark bench-steady \
-        requirements fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
+.PHONY: always help run demo test check format build bench bench-gateway bench-journal bench-peers bench-spark \
+        bench-steady requirements fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: build ## run a gateway on 127.0.0.1:7411 and say what to try with it; ^C ends it
 	@$(BIN)/weft serve
+
+demo: build ## sensors, a gateway with a journal, and a Spark job that publishes what it counts; ^C ends it
+	@$(PY) -m examples.demo
 
 test: check test-compiled test-interpreted ## every check and every test, compiled and interpreted
 

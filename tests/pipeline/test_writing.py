@@ -17,11 +17,13 @@ def test_rows_to_one_subject_have_their_columns_as_fields(spark: SparkSession) -
     hot = hot_routes(table_of(spark, SAID), messages_s=20.0)
     rows = as_messages(hot, "_WEFT.PIPELINE.hot_routes")
     assert rows.columns == [
-        *("subject", "start", "end", "service", "node", "of_subject", "origin", "publisher"),
+        *("start", "end", "service", "node", "subject", "origin", "publisher"),
         *("messages_s", "bytes_s", "ttl_s"),
     ]
     (row,) = rows.collect()
-    assert (row["subject"], row["of_subject"]) == ("_WEFT.PIPELINE.hot_routes", "sensors.a")
+    assert row["subject"] == "sensors.a"
+    bodies = as_messages(table_of(spark, SAID).select("subject", "reply", "payload"), "a.b")
+    assert bodies.columns == ["subject", "of_reply", "of_payload"]
 
 
 def test_messages_go_to_subjects_of_their_own(spark: SparkSession) -> None:

@@ -1,14 +1,14 @@
 """Where a result goes: to a folder of Parquet, or to a subject as messages.
 
-A row that is published to one subject is a message with its columns as fields. The columns that
-would say where it goes, or what its body is, are fields too: `subject` becomes `of_subject`.
+A row that is published to one subject is a message with its columns as fields. A column that would
+be the whole body, or say where answers go, is a field, too: `payload` becomes `of_payload`.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import col, lit
+from pyspark.sql.functions import col
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -16,7 +16,7 @@ from weft.core.subjects import checked_subject
 from weft.errors import BadOption
 from weft.pipeline.job import OutputMode
 
-_OF_A_MESSAGE = ("subject", "reply", "payload", "flags")
+_OF_A_MESSAGE = ("reply", "payload", "flags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,12 @@ class Subject:
         return started(rows.writeStream.format("weft").options(**self._options()), flow)
 
     def _options(self) -> dict[str, str]:
-        return {"gateways": self.gateway, "service": self.service}
+        options = {"gateways": self.gateway, "service": self.service}
+        return options if self.subject is None else {**options, "subject": self.subject}
 
 
 def as_messages(result: DataFrame, subject: str | None) -> DataFrame:
-    """The rows as they are published: to one subject, or each to its own.
+    """The rows as the sink takes them, which sends them to one subject, or each to its own.
 
     Raises:
         BadSubject: it is none.
@@ -86,7 +87,7 @@ def as_messages(result: DataFrame, subject: str | None) -> DataFrame:
         col(f"`{name}`").alias(f"of_{name}" if name in _OF_A_MESSAGE else name)
         for name in result.columns
     ]
-    return result.select(lit(subject).alias("subject"), *fields)
+    return result.select(*fields)
 
 
 def started(writer: DataStreamWriter, flow: Flow) -> StreamingQuery:

@@ -7,6 +7,7 @@ from weft.core.messages import Message
 from weft.journal.places import segments_of
 from weft.journal.ranges import Range, batches_in
 from weft.journal.sealing import Sealed, seal_all
+from weft.journal.shelves import FolderShelf
 
 
 @pytest.mark.parametrize("is_open", [False, True])
@@ -16,7 +17,7 @@ def test_what_is_written_is_a_journal_of_messages(tmp_path: Path, is_open: bool)
     assert told[-1] == 1200
     (segment,) = segments_of(tmp_path / "journal", book.SERVICE)
     assert segment.state == ("open" if is_open else "full")
-    wanted = Range(tmp_path / "journal", book.SERVICE, book.NODE, 0, 1200)
+    wanted = Range(FolderShelf(tmp_path / "journal", book.SERVICE), book.NODE, 0, 1200)
     rows = [
         row for batch in batches_in(wanted, (b">",), may_lack=False) for row in batch.to_pylist()
     ]

@@ -1,0 +1,1 @@
+"""Weft at work on one machine: `make demo`."""

@@ -1,0 +1,18 @@
+"""The demo, as `make demo` runs it: from sensors through a journal and Spark back to the mesh."""
+
+import subprocess
+import sys
+
+
+def test_the_demo_shows_what_spark_has_counted() -> None:
+    done = subprocess.run(  # noqa: S603  # ours
+        [sys.executable, "-m", "examples.demo", "--results", "1"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert "(running)" in last
+    assert "1 open" in last

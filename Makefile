@@ -57,8 +57,9 @@ bench-peers: build $(VENV)/.peers ## Weft and its peers side by side, brokers an
 	@$(PY) -m benchmarks.peers --rounds $(or $(ROUNDS),5) --json build/peers.json --chart build/peers.svg
 	@$(PY) -m benchmarks.peers.clients --rounds $(or $(ROUNDS),5) --json build/clients.json --chart build/clients.svg
 
-bench-spark: build $(VENV)/.peer-packages ## the journal as Spark reads it, beside native Parquet and DuckDB; ROWS=1000000, ROUNDS=5, 5 minutes
+bench-spark: build $(VENV)/.peer-packages ## the journal as Spark reads it, beside native Parquet and DuckDB; ROWS=1000000, ROUNDS=5, 9 minutes
 	@$(PY) -m benchmarks.pipeline --rows $(or $(ROWS),1000000) --rounds $(or $(ROUNDS),5) --json build/pipeline.json
+	@$(PY) -m benchmarks.pipeline.latency
 
 bench-steady: build ## what a delivery costs beside many others, and over time; STEADY_S=600, and 3 minutes
 	@$(PY) -m benchmarks steady

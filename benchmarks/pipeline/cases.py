@@ -1,7 +1,7 @@
 """What is asked of a journal, and how each engine answers.
 
 A way of answering prepares, takes the time, and returns the seconds. A case that is added to CASES
-is measured and shown like the others: jobs belong here, too.
+is measured and shown like the others.
 """
 
 import shutil
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from benchmarks.pipeline.book import NODE, SERVICE
+from benchmarks.pipeline.jobs import IN_DUCKDB, MEASURED, by_duckdb, by_weft
 from benchmarks.pipeline.stage import Stage
 from benchmarks.running import Failed
 from weft.journal.sealing import Sealed, seal_all
@@ -81,6 +82,13 @@ def _sealed(stage: Stage) -> float:
     return seconds
 
 
+def _job(name: str) -> Case:
+    ways: dict[str, Way] = {"weft": lambda stage: by_weft(stage, name)}
+    if name in IN_DUCKDB:
+        ways["duckdb"] = lambda stage: by_duckdb(stage, name)
+    return Case(name, f"the job {name}, over what is sealed", ways)
+
+
 def _check(stage: Stage, found: int) -> None:
     if found != stage.rows:
         raise Failed(f"{found:,} messages of {stage.rows:,} were found")
@@ -123,4 +131,5 @@ CASES = (
         {"weft": lambda stage: _through(stage.source(stage.open, _TYPED))},
     ),
     Case("sealing", "full segments sealed, read again and synced", {"weft": _sealed}),
+    *(_job(name) for name in MEASURED),
 )

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,6 +158,12 @@ def test_partitions_suit_the_cores_and_the_rows(
     parts = reader.partitions({"london": 0}, {"london": rows})
     places = [part.place for part in parts if isinstance(part, Part)]
     assert [(place.first, place.end) for place in places] == stretches
+
+
+def test_planning_a_query_does_not_wait_for_pandas() -> None:
+    # Spark imports the source anew for every query that it plans.
+    program = "import sys, weft.spark.source; sys.exit('pandas' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)  # noqa: S603  # our own
 
 
 def test_an_empty_folder_is_an_empty_table(read: Read) -> None:

@@ -20,7 +20,8 @@ ROWS = 65_536
 BYTES = 32 << 20
 ALL_COLUMNS = tuple(SCHEMA.names)
 
-_NOTHING = pa.RecordBatch.from_pylist([], schema=SCHEMA)
+# Not of Python's lists: for those pyarrow imports pandas, which takes longer than a short query.
+_NOTHING = pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in SCHEMA], schema=SCHEMA)
 
 
 class Range(NamedTuple):

@@ -1,4 +1,6 @@
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -6,11 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.gateway.test_journaling import Gate
 
 import weft
 from weft.client.content import message_frame
 from weft.errors import (
     BadOption,
+    JournalFailed,
     NotKnown,
     Reserved,
     TooMany,
@@ -18,9 +22,11 @@ from weft.errors import (
 )
 from weft.gateway.gateway import Gateway
 from weft.gateway.settings import JournalSettings, Settings
+from weft.journal import scribe
 from weft.journal.batches import Mark, Order, State
 from weft.journal.history import history
 from weft.journal.kept import Kept
+from weft.journal.segment import OpenSegment
 
 
 @asynccontextmanager
@@ -219,3 +225,71 @@ async def test_rows_that_cannot_be_are_refused(
         await stage(connection, "p", rows(0, 1))
         await release(connection, {"p": 1})
         assert kept(tmp_path) == [0]
+
+
+def refuse(_: object) -> None:
+    raise OSError(errno.EIO, "the disk refuses")
+
+
+async def test_rows_that_the_disk_refuses_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(tmp_path) as connection:
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "fdatasync", refuse)
+            with pytest.raises(JournalFailed, match="the disk refuses"):
+                await stage(connection, "p", rows(0, 3))
+        assert not list(tmp_path.rglob("*.rows"))
+        await stage(connection, "p", rows(0, 3))
+        await release(connection, {"p": 3})
+        assert kept(tmp_path) == [0, 1, 2]
+
+
+async def is_kept(connection: weft.AsyncConnection) -> bool:
+    try:
+        await connection.publish("a.x", {"n": -1}, acknowledge=True)
+    except JournalFailed:
+        return False
+    return True
+
+
+async def test_a_batch_waits_for_a_journal_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scribe, "RETRY_S", 0.01)
+    async with gateway(tmp_path) as connection:
+        for batch in range(2):
+            await stage(connection, "p", rows(3 * batch, 3), batch=batch)
+        with monkeypatch.context() as broken:
+            broken.setattr(OpenSegment, "sync", refuse)
+            first = asyncio.create_task(release(connection, {"p": 3}))
+            while await is_kept(connection):
+                pass
+            second = asyncio.create_task(release(connection, {"p": 3}, batch=1))
+        assert (await first)["again"] is False
+        assert (await second)["again"] is False
+        assert [number for number in kept(tmp_path) if number >= 0] == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_batch_faster_than_the_disk_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = bytes(100_000)
+    frames = [message_frame("a.b", body) for _ in range(150)]
+    async with gateway(tmp_path, segment_bytes=1 << 30) as connection:
+        await connection.publish("a.b", body, acknowledge=True)
+        for number in range(0, 150, 2):
+            piece = b"".join(frames[number : number + 2])
+            await stage(connection, "p", piece, first=number, last=number == 148)
+        gate = Gate(monkeypatch)
+        releasing = asyncio.create_task(release(connection, {"p": 150}))
+        # More than is taken at once: the rest waits, and others are served as ever.
+        status = connection.send_request
+        while (await status("_WEFT.ask.status", {}))["messages_in"] < 80:
+            await connection.publish("b", b"")
+        await connection.publish("b", b"", acknowledge=True)
+        assert not releasing.done()
+        gate.is_open.set()
+        await releasing
+    found = list(history(tmp_path / "journal", "default", "london", 0))
+    assert len([each for each in found if isinstance(each, Kept)]) == 151

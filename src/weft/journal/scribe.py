@@ -136,6 +136,9 @@ class Scribe:
                 if self._is_failing:
                     self._is_failing = False
                     self._report(Recovered())
+                    if self._unsynced == 0:
+                        # What a sync failed for can be made no safer; who waited was told.
+                        self._report(Safe(self._position))
                 return
 
     def _refused(self, error: OSError) -> None:

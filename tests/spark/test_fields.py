@@ -198,3 +198,27 @@ def test_a_value_that_does_not_fit_is_named(kind: pa.DataType) -> None:
 def test_what_is_no_message_is_named_by_its_position() -> None:
     with pytest.raises(BadColumn, match=r"the message at position 101 cannot be read: .* left"):
         read([Message(x=1).encode(), b"\1\0\0\0"], "x", pa.int64())
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (1.5, pa.int64()),
+        (2.0, pa.int64()),
+        (True, pa.int64()),
+        (1, pa.bool_()),
+        (5, pa.timestamp("us", "UTC")),
+        (5, pa.date32()),
+        (2**53 + 1, pa.float64()),
+        (1, pa.string()),
+        (b"x", pa.string()),
+        (1, pa.binary()),
+        ("2026-11-16", pa.date32()),
+    ],
+)
+def test_a_field_of_another_type_is_neither_cut_nor_read_as_something_else(
+    value: Any, kind: pa.DataType
+) -> None:
+    bodies = [Message().encode(), Message(x=value).encode()]
+    with pytest.raises(BadColumn, match=f"at position 101 is {value!r}, which is no"):
+        read(bodies, "x", kind)

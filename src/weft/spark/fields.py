@@ -4,6 +4,7 @@ Plain types are read from the bodies as they lie. What is nested, or of another 
 column, goes by way of messages: those say what can be done with it, and what is wrong.
 """
 
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +34,18 @@ _FORMS = {
     pa.timestamp("us", "UTC"): (Form.MOMENT, 1000, pa.timestamp("us", "UTC")),
     pa.timestamp("us"): (Form.MOMENT, 1000, pa.timestamp("us")),
     pa.date32(): (Form.MOMENT, _DAY_NS, pa.int64()),
+}
+
+
+# What a field must be for a column of each type: nothing is cut short, or read as something else.
+_KINDS: dict[pa.DataType, tuple[type, ...]] = {
+    **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.int64()), (int,)),
+    **dict.fromkeys((pa.float32(), pa.float64()), (int, float)),
+    **dict.fromkeys((pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.date32()), (datetime,)),
+    pa.bool_(): (bool,),
+    pa.string(): (str,),
+    # A text is bytes, too.
+    pa.binary(): (bytes, str),
 }
 
 
@@ -127,20 +140,35 @@ def _shown(value: Any) -> str:
 
 
 def _typed(field: pa.Field, values: list[Any], batch: pa.RecordBatch) -> pa.Array:
-    try:
-        return pa.array(values, field.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as error:
-        row = _first_wrong(field, values)
+    kinds = _KINDS.get(field.type)
+    array = None
+    if kinds is None or all(_is_one(value, kinds) for value in values):
+        array = _array_of(values, field.type)
+    if array is None:
+        row = _first_wrong(field, values, kinds)
         raise BadColumn(
             f"field {field.name!r} of the message at position {_position(batch, row)} is"
             f" {_shown(values[row])}, which is no {field.type}"
-        ) from error
+        )
+    return array
 
 
-def _first_wrong(field: pa.Field, values: list[Any]) -> int:
+def _array_of(values: list[Any], kind: pa.DataType) -> pa.Array | None:
+    """The values as an array; None if one of them is none of that type."""
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        return None
+
+
+def _is_one(value: Any, kinds: tuple[type, ...]) -> bool:
+    # A bool is an int to Python, and to nobody else.
+    return value is None or type(value) in kinds
+
+
+def _first_wrong(field: pa.Field, values: list[Any], kinds: tuple[type, ...] | None) -> int:
     for row, value in enumerate(values):
-        try:
-            pa.array([value], field.type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        is_one = kinds is None or _is_one(value, kinds)
+        if not is_one or _array_of([value], field.type) is None:
             return row
     raise WrongType(f"field {field.name!r} cannot be {field.type}")

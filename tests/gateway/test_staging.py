@@ -183,7 +183,7 @@ async def test_rows_that_are_discarded_are_gone(tmp_path: Path) -> None:
 
 
 async def test_no_more_is_staged_than_there_may_be(tmp_path: Path) -> None:
-    async with gateway(tmp_path, staged_bytes=1000) as connection:
+    async with gateway(tmp_path, staged_bytes=5000) as connection:
         await stage(connection, "p", rows(0, 5))
         with pytest.raises(TooMany, match="staged_bytes"):
             await stage(connection, "q", rows(5, 20))

@@ -14,7 +14,7 @@ MARK = Mark(7, 3, 0)
 
 
 def desk(folder: Path) -> tuple[Parts, Batches]:
-    parts = Parts(folder, 1000)
+    parts = Parts(folder, 100_000)
     return parts, Batches(folder, parts)
 
 

@@ -21,7 +21,7 @@ _PAUSE_S = 0.05
 
 
 class Source:
-    """A thread that publishes so many rows in about so many seconds."""
+    """A thread that publishes so many rows in about so many seconds, and on until it is enough."""
 
     def __init__(self, gateways: Sequence[Gateway], rows: int, seconds: float) -> None:
         silent = logging.getLogger("exactly_once")
@@ -33,6 +33,7 @@ class Source:
         self._rows = rows
         self._seconds = seconds
         self.published = 0
+        self._is_enough = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
@@ -40,7 +41,8 @@ class Source:
         self._thread.start()
 
     def join(self) -> None:
-        """Wait until everything is published."""
+        """Wait until all those rows are published, and publish no more."""
+        self._is_enough.set()
         self._thread.join()
 
     def end(self) -> None:
@@ -51,14 +53,14 @@ class Source:
 
     def _run(self) -> None:
         began = time.monotonic()
-        while self.published < self._rows:
+        while self.published < self._rows or not self._is_enough.is_set():
             connection = self._connections[self.published // _BURST % len(self._connections)]
             self._burst(connection)
             due = began + self._seconds * self.published / self._rows
             time.sleep(max(due - time.monotonic(), 0.0))
 
     def _burst(self, connection: weft.Connection) -> None:
-        for number in range(self.published, min(self.published + _BURST, self._rows)):
+        for number in range(self.published, self.published + _BURST):
             message = {"n": number, "at": FIRST + number * STEP}
             while True:
                 try:
@@ -67,4 +69,4 @@ class Source:
                 except weft.WeftError:
                     # The gateway was killed: it comes back.
                     time.sleep(_PAUSE_S)
-        self.published = min(self.published + _BURST, self._rows)
+        self.published += _BURST

@@ -8,6 +8,7 @@
 A part that is complete ends with a block that says so, and is on the disk.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ from weft.journal.segment import sync_folder
 FOLDER = "staged"
 # Rows whose writer never came back are removed after this long.
 ABANDONED_S = 86_400.0
+WRITERS_MAX = 10_000
+# What a part counts beside its bytes: it is a file, however small.
+PART_BYTES = 4096
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,79}")
 _FILE = re.compile(r"(?P<batch>\d{1,19})-[A-Za-z0-9-]{1,80}\.rows")
@@ -57,7 +61,9 @@ class Parts:
         self._folder = folder
         self._limit_bytes = limit_bytes
         folder.mkdir(parents=True, exist_ok=True)
-        self._size = sum(path.stat().st_size for path in folder.glob("*/*.rows"))
+        # What each part counts.
+        self._costs = {path: path.stat().st_size + PART_BYTES for path in folder.glob("*/*.rows")}
+        self._writers = sum(1 for _ in folder.iterdir())
         # How many rows there are of those that are not complete.
         self._growing: dict[Path, int] = {}
 
@@ -79,11 +85,7 @@ class Parts:
                 f"part {piece.part.name} has {before} rows here, not {piece.first}: begin another"
             )
         data = header_of(Kind.FRAMES, piece.frames, piece.rows, piece.first) + piece.frames
-        if self._size + len(data) > self._limit_bytes:
-            raise TooMany(
-                f"{self._size} bytes are staged, and {len(data)} more are over the limit of"
-                f" {self._limit_bytes} (journal.staged_bytes)"
-            )
+        self._check_room(path, len(data))
         rows = piece.first + piece.rows
         try:
             self._append(path, data + end_block(rows) if piece.is_last else data, piece)
@@ -159,18 +161,30 @@ class Parts:
                 end = block.end
                 if block.kind == Kind.END:
                     return rows, True
-        self._size -= path.stat().st_size - end
         os.truncate(path, end)
+        self._costs[path] = end + PART_BYTES
         return rows, False
 
+    def _check_room(self, path: Path, size: int) -> None:
+        staged = sum(self._costs.values())
+        if staged + size + PART_BYTES > self._limit_bytes:
+            raise TooMany(
+                f"{staged} bytes are staged, and {size} more are over the limit of"
+                f" {self._limit_bytes} (journal.staged_bytes)"
+            )
+        if self._writers >= WRITERS_MAX and not path.parent.exists():
+            raise TooMany(f"{WRITERS_MAX} writers are known, and no more can be")
+
     def _append(self, path: Path, data: bytes, piece: Piece) -> None:
-        path.parent.mkdir(exist_ok=True)
+        if not path.parent.exists():
+            path.parent.mkdir()
+            self._writers += 1
         with path.open("ab") as file:
             file.write(data)
             file.flush()
             if piece.is_last:
                 os.fdatasync(file.fileno())
-        self._size += len(data)
+        self._costs[path] = self._costs.get(path, PART_BYTES) + len(data)
         if piece.is_last:
             self._growing.pop(path, None)
             sync_folder(path.parent)
@@ -178,8 +192,9 @@ class Parts:
 
     def _remove(self, path: Path) -> None:
         self._growing.pop(path, None)
-        if path.exists():
-            self._size -= path.stat().st_size
+        self._costs.pop(path, None)
+        # If what is in its place is no folder, there is nothing to remove either.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             path.unlink()
 
 

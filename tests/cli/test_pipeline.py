@@ -157,7 +157,7 @@ def test_your_own_jobs_run_alike(run: RunHere, data: Path) -> None:
         (["rates", "--set", "windows=1"], 2, "rates has no parameter 'windows'"),
         (["rates", "--set", "window_s"], 2, "--set 'window_s' is not of the form name=value"),
         (["rates", "--set", "window_s=0"], 2, "window_s is 0.0; it must be more than 0"),
-        (["rates", "--service", "wether"], 1, "no journal of 'wether'"),
+        (["rates", "--service", "wether"], 1, "no service 'wether' at ., only weather"),
         (["rates", "--subject", "a..b"], 2, "bad subject"),
         (["rates", "--since", "soon"], 2, "since 'soon' is not"),
         (["rates", "--gateways", "a:1"], 2, "give --path or --gateways, not both"),

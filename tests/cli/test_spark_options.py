@@ -12,6 +12,7 @@ NOTHING: dict[str, Any] = {
     "path": None,
     "gateways": None,
     "gateway": "127.0.0.1:7411",
+    "tls_ca": None,
     "service": "default",
     "since": None,
     "is_stream": False,
@@ -33,6 +34,8 @@ def test_without_a_folder_a_gateway_is_read(tmp_path: Path) -> None:
     source = asked(path=tmp_path, service="weather").source("a.>")
     assert (source.path, source.gateways, source.service) == (tmp_path, None, "weather")
     assert source.subject == "a.>"
+    assert asked(tls_ca="ca.pem").source().tls_ca == "ca.pem"
+    assert asked(tls_ca="ca.pem", path=tmp_path).source().tls_ca is None
 
 
 def test_a_result_goes_to_a_folder_or_to_a_subject(

@@ -84,3 +84,5 @@ def test_a_query_may_go_on_as_a_stream(spark: SparkSession, tables: Tables) -> N
 def test_codes_are_left_out_of_an_error() -> None:
     text = "[SOME_CODE.AND_MORE] It is wrong. SQLSTATE: 42703; line 1 pos 7;\n'Project ['a]\n"
     assert without_codes(text) == "It is wrong. line 1 pos 7"
+    ended = "[A_B] Query [id = 1] terminated with exception: [C_D] it is full\n\tat java"
+    assert without_codes(ended) == "it is full"

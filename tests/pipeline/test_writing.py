@@ -1,39 +1,58 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.pipeline.desk import Said, rows_of, table_of, write_journals
+from tests.attacks.gateway_process import GatewayProcess
+from tests.pipeline.desk import Said, moment, table_of, write_journals
 
-from weft.errors import BadOption, BadSubject
+import weft
+from weft.errors import BadOption
 from weft.pipeline.jobs.hot_routes import hot_routes
-from weft.pipeline.jobs.replay import replay
+from weft.pipeline.jobs.replay import JOB as REPLAY
 from weft.pipeline.reading import Source
-from weft.pipeline.writing import Flow, Folder, as_messages, for_spark
+from weft.pipeline.writing import Flow, Folder, Subject, for_spark
 
 SAID = [Said(n, n, position=n) for n in range(20)]
 
 
-def test_rows_to_one_subject_have_their_columns_as_fields(spark: SparkSession) -> None:
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A gateway that keeps what is published to it."""
+    folder = tmp_path_factory.mktemp("gateway")
+    settings = {"name": "sink", "data": str(folder / "data"), "journal.patterns": [">"]}
+    with GatewayProcess(folder, settings) as running:
+        yield f"127.0.0.1:{running.port}"
+
+
+@pytest.mark.req("SPK-4")
+def test_what_is_hot_is_published_as_fields(spark: SparkSession, gateway: str) -> None:
     hot = hot_routes(table_of(spark, SAID), messages_s=20.0)
-    rows = as_messages(hot, "_WEFT.PIPELINE.hot_routes")
-    assert rows.columns == [
-        *("start", "end", "service", "node", "subject", "origin", "publisher"),
-        *("messages_s", "bytes_s", "ttl_s"),
+    with weft.Connection(gateway) as connection:
+        published = connection.subscribe("_WEFT.PIPELINE.hot_routes")
+        connection.flush()
+        Subject(gateway, "default", "_WEFT.PIPELINE.hot_routes").write(hot)
+        row = published.next(30).to_dict()
+    assert (row["subject"], row["node"], row["origin"]) == ("sensors.a", "london", 7)
+    assert (row["start"], row["messages_s"], row["ttl_s"]) == (moment(0), 20.0, 10.0)
+
+
+@pytest.mark.req("SPK-4")
+def test_what_was_said_is_said_again(spark: SparkSession, gateway: str, tmp_path: Path) -> None:
+    typed = Said(20, 20, "b", position=20, sent_us=5)
+    write_journals(tmp_path, [*SAID, typed])
+    source = Source(path=tmp_path, service="weather")
+    values = REPLAY.values({"prefix": "again"})
+    rows = REPLAY.run(source.for_job(spark, REPLAY, values, is_stream=False), values)
+    with weft.Connection(gateway) as connection:
+        again = connection.subscribe("again.>")
+        connection.flush()
+        Subject(gateway, "default", None).write(rows)
+        found = [again.next(30) for _ in range(21)]
+    assert [(each.subject, each.payload) for each in found[:20]] == [
+        ("again.sensors.a", b"four") for _ in SAID
     ]
-    (row,) = rows.collect()
-    assert row["subject"] == "sensors.a"
-    bodies = as_messages(table_of(spark, SAID).select("subject", "reply", "payload"), "a.b")
-    assert bodies.columns == ["subject", "of_reply", "of_payload"]
-
-
-def test_messages_go_to_subjects_of_their_own(spark: SparkSession) -> None:
-    rows = as_messages(replay(table_of(spark, SAID[:1]), prefix="again"), None)
-    assert rows_of(rows) == [("again.sensors.a", "", b"four", 8)]
-
-
-def test_rows_go_to_what_can_be_a_subject(spark: SparkSession) -> None:
-    with pytest.raises(BadSubject):
-        as_messages(table_of(spark, []), "a.>")
+    assert (found[20].subject, found[20].to_dict()) == ("again.b", {"sent": moment(5)})
 
 
 def test_places_are_those_of_our_own_folder_and_not_of_sparks(

@@ -9,7 +9,7 @@ import click
 
 from weft.cli import output
 from weft.cli.help_text import examples
-from weft.cli.services import check_kept, services_at
+from weft.cli.services import check_there, services_at
 from weft.cli.shown import to_json
 from weft.cli.spark_options import MOMENT, Asked, check_installed, spark_options
 from weft.cli.spark_result import Result
@@ -121,7 +121,7 @@ class _Run:
             self._check_plot(self._plot)
         if not isinstance(job, Job):
             return self._query(session(job.name, self._asked.master), job)
-        check_kept(self._asked)
+        check_there(self._asked)
         spark = session(job.name, self._asked.master)
         source = self._asked.source(self._subject, self._until)
         with working(spark, job.name):

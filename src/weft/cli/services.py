@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from weft.cli.asked import GatewayPage, fetch_status, read
-from weft.cli.target import Target
+from weft.cli.target import DEFAULT_SERVICE, Target
 from weft.errors import NotKnown
 from weft.journal.places import root_of, services_in
 
@@ -21,20 +21,22 @@ def services_at(asked: "Asked") -> list[str]:
         return services_in(root_of(asked.path))
     found: set[str] = set()
     for gateway in (asked.gateways or asked.gateway).split(","):
-        target = Target(gateway.strip(), asked.service, "", None, is_json=False)
+        target = Target(gateway.strip(), asked.service, "", asked.tls_ca, is_json=False)
         found |= read(fetch_status(target), GatewayPage).services.keys()
     return sorted(found)
 
 
-def check_kept(asked: "Asked") -> None:
-    """See that a folder has a journal of the service that is to be read.
+def check_there(asked: "Asked") -> None:
+    """See that the service that is to be read is there.
 
     Raises:
-        NotKnown: it has none.
+        NotKnown: it is not.
+        Unreachable: a gateway does not answer.
     """
-    if asked.path is None:
-        return
     services = services_at(asked)
-    if asked.service not in services:
-        known = ", ".join(services) or "none"
-        raise NotKnown(f"there is no journal of {asked.service!r} in {asked.path}, only of {known}")
+    # That of everybody a gateway always has.
+    if asked.service in services or (asked.path is None and asked.service == DEFAULT_SERVICE):
+        return
+    where = asked.path or asked.gateways or asked.gateway
+    known = ", ".join(services) or "none"
+    raise NotKnown(f"there is no service {asked.service!r} at {where}, only {known}")

@@ -32,6 +32,7 @@ class Asked:
     path: Path | None
     gateways: str | None
     gateway: str
+    tls_ca: str | None
     service: str
     since: datetime | None
     is_stream: bool
@@ -45,10 +46,11 @@ class Asked:
         """Where messages are, and which are wanted."""
         from weft.pipeline.reading import Source  # noqa: PLC0415  # needs pyspark
 
-        gateways = None if self.path is not None else self.gateways or self.gateway
+        is_remote = self.path is None
         return Source(
             path=self.path,
-            gateways=gateways,
+            gateways=(self.gateways or self.gateway) if is_remote else None,
+            tls_ca=self.tls_ca if is_remote else None,
             service=self.service,
             subject=subject,
             since=self.since,
@@ -68,7 +70,8 @@ class Asked:
         if "/" in self.out or self.out.endswith(".parquet") or Path(self.out).is_dir():
             return Folder(self.out)
         checked_subject(self.out)
-        return Subject(self.gateway, self.service, None if has_subjects else self.out)
+        subject = None if has_subjects else self.out
+        return Subject(self.gateway, self.service, subject, self.tls_ca)
 
     def flow(self, output_mode: "OutputMode") -> "Flow":
         """How a stream goes on.
@@ -160,6 +163,13 @@ _OPTIONS = (
         show_default=True,
         show_envvar=True,
         help="Where a result is published.",
+    ),
+    click.option(
+        "--tls-ca",
+        type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+        envvar="WEFT_TLS_CA",
+        show_envvar=True,
+        help="The certificates that a tls:// gateway is checked against.",
     ),
     click.option(
         "--service",

@@ -47,16 +47,17 @@ class Result:
     def follow(self, output_mode: "OutputMode | None" = None) -> None:
         """Show, write or publish it as it grows, until it ends or ^C.
 
-        Without an output mode, a row that changes comes again; but files are only added to.
+        Without an output mode, a row that changes is shown again; but what was written or
+        published stays as it is.
 
         Raises:
             JobFailed: Spark could not go on.
             BadOption: it cannot be written there.
         """
-        from weft.pipeline.writing import Folder, started  # noqa: PLC0415  # needs pyspark
+        from weft.pipeline.writing import started  # noqa: PLC0415  # needs pyspark
 
         to = self.asked.destination(has_subjects=self.has_subjects)
-        flow = self.asked.flow(output_mode or ("append" if isinstance(to, Folder) else "update"))
+        flow = self.asked.flow(output_mode or ("update" if to is None else "append"))
         with working(self.rows.sparkSession, self.title):
             if to is None:
                 query = started(self.rows.writeStream.foreachBatch(self._show), flow)

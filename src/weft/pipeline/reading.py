@@ -21,6 +21,7 @@ class Source:
 
     path: Path | None = None
     gateways: str | None = None
+    tls_ca: str | None = None
     service: str = "default"
     subject: str = ">"
     since: datetime | None = None
@@ -67,6 +68,8 @@ class Source:
             options["path"] = str(self.path.absolute())
         if self.gateways is not None:
             options["gateways"] = self.gateways
+        if self.tls_ca is not None:
+            options["tlsCa"] = self.tls_ca
         if self.since is not None:
             options["startingTimestamp"] = self.since.astimezone(UTC).isoformat()
         return reader.format("weft").options(**options)

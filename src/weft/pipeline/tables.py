@@ -16,7 +16,9 @@ from weft.spark.columns import STANDARD
 WATERMARK = "10 seconds"
 
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
-_CODES = re.compile(r"^\[[A-Z0-9_.]+\] | ?SQLSTATE: \w+;?|;\s*$")
+_CODES = re.compile(
+    r"^(?:.* terminated with exception: )?(?:\[[A-Z0-9_.]+\] )?| ?SQLSTATE: \w+;?|;\s*$"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,14 @@
-"""Where a result goes: to a folder of Parquet, or to a subject as messages.
-
-A row that is published to one subject is a message with its columns as fields. A column that would
-be the whole body, or say where answers go, is a field, too: `payload` becomes `of_payload`.
-"""
+"""Where a result goes: to a folder of Parquet, or to a subject as messages, a row each."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import col
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from weft.core.subjects import checked_subject
 from weft.errors import BadOption
 from weft.pipeline.job import OutputMode
-
-_OF_A_MESSAGE = ("reply", "payload", "flags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +50,24 @@ class Subject:
     gateway: str
     service: str
     subject: str | None
+    tls_ca: str | None = None
 
     def write(self, result: DataFrame) -> None:
         """Publish the rows of a result."""
-        rows = as_messages(result, self.subject)
-        rows.write.format("weft").mode("append").options(**self._options()).save()
+        result.write.format("weft").mode("append").options(**self._options()).save()
 
     def start(self, result: DataFrame, flow: Flow) -> StreamingQuery:
         """Publish the rows of a result as they come."""
-        rows = as_messages(result, self.subject)
-        return started(rows.writeStream.format("weft").options(**self._options()), flow)
+        return started(result.writeStream.format("weft").options(**self._options()), flow)
 
     def _options(self) -> dict[str, str]:
-        options = {"gateways": self.gateway, "service": self.service}
-        return options if self.subject is None else {**options, "subject": self.subject}
-
-
-def as_messages(result: DataFrame, subject: str | None) -> DataFrame:
-    """The rows as the sink takes them, which sends them to one subject, or each to its own.
-
-    Raises:
-        BadSubject: it is none.
-    """
-    if subject is None:
-        return result
-    checked_subject(subject)
-    fields = [
-        col(f"`{name}`").alias(f"of_{name}" if name in _OF_A_MESSAGE else name)
-        for name in result.columns
-    ]
-    return result.select(*fields)
+        options = {
+            "gateways": self.gateway,
+            "service": self.service,
+            "subject": self.subject,
+            "tlsCa": self.tls_ca,
+        }
+        return {name: value for name, value in options.items() if value is not None}
 
 
 def started(writer: DataStreamWriter, flow: Flow) -> StreamingQuery:

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from weft.cli import spark_rows
-from weft.cli.spark_rows import plain, print_json, show, show_rows
+from weft.cli.spark_rows import first_of, plain, print_json, show, show_rows
 
 
 def test_values_are_plain_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,9 +56,10 @@ def test_of_many_rows_the_first_are_shown(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spark_rows, "SHOWN_MAX", 3)
-    assert show("ids", spark.range(3)) == 3
+    kinds = [("id", "bigint")]
+    assert show("ids", kinds, first_of(spark.range(3))) == 3
     assert capsys.readouterr().err == ""
-    assert show("ids", spark.range(10)) == 4
+    assert show("ids", kinds, first_of(spark.range(10))) == 4
     shown = capsys.readouterr()
     assert len(shown.out.splitlines()) == 5
     assert "more than 3 rows: --json or --out gives all" in shown.err

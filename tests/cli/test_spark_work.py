@@ -1,5 +1,6 @@
 import io
 import os
+import signal
 import sys
 import threading
 
@@ -8,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, raise_error, when
 
 from weft.cli import spark_work
-from weft.cli.spark_work import JobFailed, said_in, session, working
+from weft.cli.spark_work import JobFailed, perform, said_in, session
 
 
 class Terminal(io.StringIO):
@@ -35,8 +36,8 @@ def test_an_error_of_spark_is_a_sentence(text: str, said: str) -> None:
 
 def test_what_fails_is_told_in_its_own_words(spark: SparkSession) -> None:
     rows = spark.range(1).select(when(col("id") == 0, raise_error("the cat is out")))
-    with pytest.raises(JobFailed, match="the cat is out"), working(spark, "test"):
-        rows.collect()
+    with pytest.raises(JobFailed, match="the cat is out"):
+        perform(spark, "test", rows.collect)
 
 
 def test_a_terminal_shows_how_far_spark_is(
@@ -54,8 +55,7 @@ def test_a_terminal_shows_how_far_spark_is(
         return real(self, text)
 
     monkeypatch.setattr(Terminal, "write", write)
-    with working(spark, "counting"):
-        assert is_seen.wait(30)
+    assert perform(spark, "counting", lambda: is_seen.wait(30))
     assert "counting" in terminal.getvalue()
 
 
@@ -65,4 +65,23 @@ def test_a_session_starts_without_a_word(
     assert session("test", None) is not None
     os.write(2, b"and afterwards it is heard")
     assert capfd.readouterr().err == "and afterwards it is heard"
+    assert spark.version
+
+
+def test_an_interrupt_cancels_the_work(spark: SparkSession) -> None:
+    is_cancelled = threading.Event()
+
+    def wait() -> bool:
+        signal.raise_signal(signal.SIGINT)
+        return is_cancelled.wait(30)
+
+    with pytest.raises(KeyboardInterrupt):
+        perform(spark, "waiting", wait, cancel=is_cancelled.set)
+    assert is_cancelled.is_set()
+
+
+def test_an_interrupt_means_what_it_did_before_spark(spark: SparkSession) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    session("test", None)
+    assert signal.getsignal(signal.SIGINT) is before
     assert spark.version

@@ -13,7 +13,7 @@ from weft.cli.services import check_there, services_at
 from weft.cli.shown import to_json
 from weft.cli.spark_options import MOMENT, Asked, check_installed, spark_options
 from weft.cli.spark_result import Result
-from weft.cli.spark_work import session, working
+from weft.cli.spark_work import perform, session
 from weft.core.subjects import checked_pattern
 from weft.errors import BadOption, NotKnown
 
@@ -124,16 +124,16 @@ class _Run:
         check_there(self._asked)
         spark = session(job.name, self._asked.master)
         source = self._asked.source(self._subject, self._until)
-        with working(spark, job.name):
-            is_stream = self._asked.is_stream
+        is_stream = self._asked.is_stream
+
+        def result() -> "DataFrame":
             table = source.for_job(spark, job, self._values, is_stream=is_stream)
-            if job.needs_all:
-                # It is looked at from several sides.
-                table = table.persist()
-            rows = job.run(table, self._values)
-            if job.reads_folders:
-                # What it does to them it does once, however often its result is looked at.
-                rows = rows.localCheckpoint()
+            # What is judged is looked at from several sides.
+            rows = job.run(table.persist() if job.needs_all else table, self._values)
+            # What is done to folders is done once, however often the result is looked at.
+            return rows.localCheckpoint() if job.reads_folders else rows
+
+        rows = perform(spark, job.name, result)
         if job.output_mode is not None and is_stream:
             Result(job.name, rows, self._asked, self._has_subjects).follow(job.output_mode)
             return 0
@@ -163,8 +163,11 @@ class _Run:
 
         is_stream = self._asked.is_stream
         tables = Tables(self._asked.source(self._subject, self._until), services_at(self._asked))
-        with working(spark, job.name):
-            rows = tables.query(spark, job.text, values=self._values, is_stream=is_stream)
+        rows = perform(
+            spark,
+            job.name,
+            lambda: tables.query(spark, job.text, values=self._values, is_stream=is_stream),
+        )
         if is_stream:
             Result(job.name, rows, self._asked).follow()
         else:
@@ -181,9 +184,8 @@ class _Run:
     def _draw(self, name: str, rows: "DataFrame", path: Path) -> None:
         from weft.pipeline import pictures  # noqa: PLC0415  # needs pyspark
 
-        with working(rows.sparkSession, name):
-            found = [row.asDict() for row in rows.collect()]
-        pictures.draw(name, found, path)
+        found = perform(rows.sparkSession, name, rows.collect)
+        pictures.draw(name, [row.asDict() for row in found], path)
         output.news(f"the picture is in {path}")
 
 

@@ -1,11 +1,12 @@
 """What becomes of a result: shown, written or published; at once, or as it grows."""
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.cli import output
-from weft.cli.spark_rows import print_json, show, show_rows
-from weft.cli.spark_work import JobFailed, said_in, working
+from weft.cli.spark_rows import first_of, print_json, show, show_rows
+from weft.cli.spark_work import perform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,15 +35,18 @@ class Result:
             BadOption: it cannot be written there.
         """
         to = self.asked.destination(has_subjects=self.has_subjects)
-        with working(self.rows.sparkSession, self.title):
-            if to is not None:
-                to.write(self.rows)
-            elif self.asked.is_json:
-                return print_json(self.rows.toLocalIterator())
-            else:
-                return show(self.title, self.rows)
-        output.news(f"the result is {_place(to)}")
-        return 0
+        rows, spark = self.rows, self.rows.sparkSession
+        if to is not None:
+            perform(spark, self.title, lambda: to.write(rows))
+            output.news(f"the result is {_place(to)}")
+            return 0
+        if self.asked.is_json:
+            # What is printed meanwhile shows well enough how far it is.
+            is_quiet = not output.is_terminal(sys.stdout)
+            return perform(
+                spark, self.title, lambda: print_json(rows.toLocalIterator()), is_shown=is_quiet
+            )
+        return show(self.title, rows.dtypes, perform(spark, self.title, lambda: first_of(rows)))
 
     def follow(self, output_mode: "OutputMode | None" = None) -> None:
         """Show, write or publish it as it grows, until it ends or ^C.
@@ -58,13 +62,16 @@ class Result:
 
         to = self.asked.destination(has_subjects=self.has_subjects)
         flow = self.asked.flow(output_mode or ("update" if to is None else "append"))
-        with working(self.rows.sparkSession, self.title):
+        spark = self.rows.sparkSession
+
+        def start() -> "StreamingQuery":
             if to is None:
-                query = started(self.rows.writeStream.foreachBatch(self._show), flow)
-            else:
-                query = to.start(self.rows, flow)
-            output.news(f"{self.title} goes on until ^C" if flow.trigger_s else "reading")
-            _wait(query)
+                return started(self.rows.writeStream.foreachBatch(self._show), flow)
+            return to.start(self.rows, flow)
+
+        query = perform(spark, self.title, start)
+        output.news(f"{self.title} goes on until ^C" if flow.trigger_s else "reading")
+        perform(spark, self.title, query.awaitTermination, cancel=query.stop, is_shown=False)
         if to is not None:
             output.news(f"the result is {_place(to)}")
 
@@ -74,17 +81,6 @@ class Result:
             print_json(found)
         elif found:
             show_rows(self.title, rows.dtypes, found)
-
-
-def _wait(query: "StreamingQuery") -> None:
-    from pyspark.errors import StreamingQueryException  # noqa: PLC0415  # slow to import
-
-    try:
-        query.awaitTermination()
-    except StreamingQueryException as error:
-        raise JobFailed(said_in(str(error))) from error
-    finally:
-        query.stop()
 
 
 def _place(to: "Folder | Subject") -> str:

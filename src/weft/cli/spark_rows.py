@@ -18,10 +18,14 @@ _TEXT_MAX = 100
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 
 
-def show(title: str, result: "DataFrame") -> int:
-    """Print a result as a table, the beginning of it if it is long; how many rows there were."""
-    rows = result.limit(SHOWN_MAX + 1).collect()
-    show_rows(title, result.dtypes, rows[:SHOWN_MAX])
+def first_of(result: "DataFrame") -> "list[Row]":
+    """As many rows as are shown, and one more if there are more."""
+    return result.limit(SHOWN_MAX + 1).collect()
+
+
+def show(title: str, kinds: Sequence[tuple[str, str]], rows: "Sequence[Row]") -> int:
+    """Print what first_of() gave as a table; how many rows there were."""
+    show_rows(title, kinds, rows[:SHOWN_MAX])
     if len(rows) > SHOWN_MAX:
         output.news(f"there are more than {SHOWN_MAX:,} rows: --json or --out gives all")
     return len(rows)

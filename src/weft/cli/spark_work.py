@@ -2,11 +2,13 @@
 
 import os
 import re
+import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, TypeVar
 
 from weft.cli import output
 from weft.cli.progress import Bar
@@ -14,6 +16,8 @@ from weft.errors import WeftError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 
 _LOOK_S = 0.2
 # What our own code said, where Spark has put a trace around it.
@@ -40,8 +44,17 @@ def session(title: str, master: str | None) -> "SparkSession":
     chosen = {} if master is None else {"master": master}
     with Bar(title, None) as bar:
         bar.reached(0, "Spark starts")
-        with _quiet():
+        with _quiet(), _same_signals():
             return weft.spark.session(f"weft {title}", settings=settings, **chosen)
+
+
+@contextmanager
+def _same_signals() -> Iterator[None]:
+    """Let ^C mean what it did before: Spark would cancel its jobs in the midst of a call."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _hush_loggers() -> None:
@@ -73,28 +86,54 @@ def _quiet() -> Iterator[None]:
         os.close(kept)
 
 
-@contextmanager
-def working(spark: "SparkSession", title: str) -> Iterator[None]:
-    """Show how far Spark is while the caller waits for it.
+def perform(
+    spark: "SparkSession",
+    title: str,
+    work: Callable[[], T],
+    *,
+    cancel: Callable[[], object] | None = None,
+    is_shown: bool = True,
+) -> T:
+    """Do what takes Spark a while, and show how far it is; ^C cancels it.
 
     Raises:
         JobFailed: Spark could not do it.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415  # slow to import
 
-    is_over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(spark, title, is_over), daemon=True)
-    is_seen = output.is_terminal(sys.stderr) and hasattr(spark, "_jsc")
-    if is_seen:
-        watcher.start()
+    # In a thread of its own: while Spark is waited for, ^C would break the line to it.
+    outcome: Future[T] = Future()
+    thread = threading.Thread(target=_settle, args=(outcome, work), daemon=True)
+    is_seen = is_shown and hasattr(spark, "_jsc")
+    with Bar(title, 1.0) if is_seen else nullcontext() as bar:
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(_LOOK_S)
+                if bar is not None and output.is_terminal(sys.stderr):
+                    bar.reached(*_reached(spark))
+        except KeyboardInterrupt:
+            (cancel or (lambda: _cancel_all(spark)))()
+            thread.join()
+            raise
     try:
-        yield
+        return outcome.result()
     except PySparkException as error:
         raise JobFailed(said_in(str(error))) from error
-    finally:
-        is_over.set()
-        if is_seen:
-            watcher.join()
+
+
+def _settle(outcome: "Future[T]", work: Callable[[], T]) -> None:
+    try:
+        outcome.set_result(work())
+    except BaseException as error:  # told to whoever waits
+        outcome.set_exception(error)
+
+
+def _cancel_all(spark: "SparkSession") -> None:
+    if hasattr(spark, "_jsc"):
+        spark.sparkContext.cancelAllJobs()
+    else:
+        spark.interruptAll()
 
 
 def said_in(text: str) -> str:
@@ -105,12 +144,11 @@ def said_in(text: str) -> str:
     return ours[-1].strip() if ours else without_codes(text)
 
 
-def _watch(spark: "SparkSession", title: str, is_over: threading.Event) -> None:
+def _reached(spark: "SparkSession") -> tuple[float, str]:
+    """How much of what is under way is done, and in words."""
     tracker = spark.sparkContext.statusTracker()
-    with Bar(title, 1.0) as bar:
-        while not is_over.wait(_LOOK_S):
-            found = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
-            stages = [each for each in found if each is not None]
-            done = sum(each.numCompletedTasks for each in stages)
-            tasks = sum(each.numTasks for each in stages)
-            bar.reached(done / tasks if tasks else 0.0, f"{done:,} of {tasks:,} tasks")
+    found = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+    stages = [each for each in found if each is not None]
+    done = sum(each.numCompletedTasks for each in stages)
+    tasks = sum(each.numTasks for each in stages)
+    return done / tasks if tasks else 0.0, f"{done:,} of {tasks:,} tasks"

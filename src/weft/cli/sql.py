@@ -6,7 +6,7 @@ from weft.cli.help_text import examples
 from weft.cli.services import services_at
 from weft.cli.spark_options import Asked, spark_options
 from weft.cli.spark_result import Result
-from weft.cli.spark_work import session, working
+from weft.cli.spark_work import perform, session
 from weft.errors import BadOption
 
 
@@ -39,8 +39,7 @@ def sql(query: str, asked: Asked, fields: str) -> None:
     from weft.pipeline.tables import Tables  # noqa: PLC0415  # needs pyspark
 
     tables = Tables(asked.source(), services, fields)
-    with working(spark, "sql"):
-        rows = tables.query(spark, query, is_stream=asked.is_stream)
+    rows = perform(spark, "sql", lambda: tables.query(spark, query, is_stream=asked.is_stream))
     result = Result("sql", rows, asked)
     if asked.is_stream:
         result.follow()

@@ -11,13 +11,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from examples.demo.processes import RESULTS, gateway, job
+from examples.demo.sensors import publish
+from examples.demo.view import View
 from rich.console import Console
 from rich.live import Live
 
 import weft
-from examples.demo.processes import RESULTS, gateway, job
-from examples.demo.sensors import publish
-from examples.demo.view import View
 
 _EVERY_S = 1.0
 # Spark has come up long before this, or never will.

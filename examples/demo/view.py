@@ -4,12 +4,12 @@ from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
+from examples.demo.processes import WINDOW_S
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 
 import weft
-from examples.demo.processes import WINDOW_S
 from weft.journal.places import FOLDER, segments_of
 
 _EVERY_S = 1.0

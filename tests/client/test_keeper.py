@@ -346,7 +346,8 @@ async def test_what_a_gateway_did_not_take_is_told_at_the_end(
         await publish_much(connection)
         await connection.close()
         detail = (await statuses.wait_for(What.CLOSED)).detail
-        assert int(detail.split()[2]) > 1_000_000
+        # The rest is with the system, which takes as much as it likes.
+        assert int(detail.split()[2]) > 0
         assert detail.endswith("bytes were not sent")
 
 

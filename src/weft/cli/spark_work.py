@@ -103,18 +103,19 @@ def perform(
 
     # In a thread of its own: while Spark is waited for, ^C would break the line to it.
     outcome: Future[T] = Future()
-    thread = threading.Thread(target=_settle, args=(outcome, work), daemon=True)
+    thread = threading.Thread(target=_settle, args=(spark, outcome, work), daemon=True)
     is_seen = is_shown and hasattr(spark, "_jsc")
     with Bar(title, 1.0) if is_seen else nullcontext() as bar:
-        thread.start()
         try:
+            thread.start()
             while thread.is_alive():
                 thread.join(_LOOK_S)
                 if bar is not None and output.is_terminal(sys.stderr):
                     bar.reached(*_reached(spark))
         except KeyboardInterrupt:
             (cancel or (lambda: _cancel_all(spark)))()
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
             raise
     try:
         return outcome.result()
@@ -122,11 +123,19 @@ def perform(
         raise JobFailed(said_in(str(error))) from error
 
 
-def _settle(outcome: "Future[T]", work: Callable[[], T]) -> None:
+def _settle(spark: "SparkSession", outcome: "Future[T]", work: Callable[[], T]) -> None:
     try:
+        _activate(spark)
         outcome.set_result(work())
     except BaseException as error:  # told to whoever waits
         outcome.set_exception(error)
+
+
+def _activate(spark: "SparkSession") -> None:
+    """Make a session the one of this thread: Spark looks there for the formats that it knows."""
+    if hasattr(spark, "_jsparkSession"):
+        of_java = spark._get_j_spark_session_class(spark._jvm)
+        of_java.setActiveSession(spark._jsparkSession)
 
 
 def _cancel_all(spark: "SparkSession") -> None:

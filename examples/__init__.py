@@ -1,1 +1,0 @@
-"""Small programs that show how Weft is used."""

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"how long ({SECONDS})")
     options = parser.parse_args(arguments)
     DISK.mkdir(exist_ok=True)
-    spark = weft.spark.session("latency", settings={"spark.log.level": "ERROR"})
+    spark = weft.spark.session("latency", settings={"spark.log.level": "OFF"})
     with tempfile.TemporaryDirectory(prefix="latency-", dir=DISK) as folder:
         data = str(Path(folder).absolute())
         journal = {"patterns": ["in.>", "out.>"]}

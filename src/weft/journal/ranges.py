@@ -1,6 +1,7 @@
 """Stretches of a journal as Arrow batches: the way in for whoever reads millions of messages."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -157,7 +158,9 @@ def _sealed_batches(
     read = {*columns, "position"}
     if b">" not in patterns:
         read.add("subject")
-    with pq.ParquetFile(wanted.shelf.sealed(segment), pre_buffer=True) as file:
+    source = wanted.shelf.sealed(segment)
+    # From elsewhere, few large reads; here, what is needed next.
+    with pq.ParquetFile(source, pre_buffer=not isinstance(source, Path)) as file:
         groups = groups_in(file, first, end - 1)
         for batch in file.iter_batches(ROWS, groups, sorted(read)):
             positions = batch.column("position")

@@ -167,3 +167,10 @@ def test_messages_cannot_be_overwritten(spark: SparkSession, gateway: GatewayPro
     writing = frame.write.format("weft").mode("overwrite").options(gateways=address(gateway))
     with pytest.raises(PySparkException, match="cannot be overwritten"):
         writing.save()
+
+
+def test_a_gateway_that_is_not_there_is_named_after_a_while(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("out.x", 1)], "subject string, n int")
+    options = {"gateways": "127.0.0.1:1", "waitSeconds": "1"}
+    with pytest.raises(PySparkException, match="no gateway answers at tcp:"):
+        frame.write.format("weft").mode("append").options(**options).save()

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from weft.client.received import Received
 from weft.client.sync import Connection
-from weft.errors import Unreachable
+from weft.errors import ConnectionLost
 from weft.spark.options import WriteOptions
 
 # Rows go in pieces of about this size.
@@ -30,7 +30,7 @@ class Gate:
     """A connection for one task, or for the driver.
 
     Raises:
-        Unreachable: no gateway answered for as long as one waits.
+        ConnectionLost: no gateway took it in for as long as one waits.
     """
 
     def __init__(self, options: WriteOptions) -> None:
@@ -101,7 +101,8 @@ def _connected(options: WriteOptions) -> Connection:
             return Connection(
                 options.gateway, service=options.service, name="spark", tls=options.tls()
             )
-        except Unreachable:
+        except ConnectionLost:
+            # It is not there, closing down or full: all of that may pass.
             if monotonic() > ends:
                 raise
             sleep(_PAUSE_S)

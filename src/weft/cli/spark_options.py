@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli.target import DEFAULT_GATEWAY, DEFAULT_SERVICE
+from weft.cli.target import TLS_CA, gateway_option, service_option
 from weft.client.options import beginning
 from weft.core.subjects import checked_subject
 from weft.errors import BadOption
@@ -155,31 +155,9 @@ _OPTIONS = (
         metavar="HOST:PORT,…",
         help="Read the journals of these gateways; without --path, --gateway is read.",
     ),
-    click.option(
-        "--gateway",
-        metavar="HOST:PORT",
-        envvar="WEFT_GATEWAY",
-        default=DEFAULT_GATEWAY,
-        show_default=True,
-        show_envvar=True,
-        help="Where a result is published.",
-    ),
-    click.option(
-        "--tls-ca",
-        type=click.Path(exists=True, dir_okay=False, resolve_path=True),
-        envvar="WEFT_TLS_CA",
-        show_envvar=True,
-        help="The certificates that a tls:// gateway is checked against.",
-    ),
-    click.option(
-        "--service",
-        metavar="NAME",
-        envvar="WEFT_SERVICE",
-        default=DEFAULT_SERVICE,
-        show_default=True,
-        show_envvar=True,
-        help="The service to read, and to publish a result to.",
-    ),
+    gateway_option("Where a result is published."),
+    TLS_CA,
+    service_option("The service to read, and to publish a result to."),
     click.option("--since", **MOMENT, help="Only from then on: '5m' ago, or 2026-11-16T09:30Z."),
     click.option("--stream", "is_stream", is_flag=True, help="Go on with what comes, until ^C."),
     click.option(

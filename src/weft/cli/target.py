@@ -18,6 +18,8 @@ from weft.errors import BadOption
 DEFAULT_GATEWAY = "127.0.0.1:7411"
 DEFAULT_SERVICE = "default"
 
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 # What the client would log is told by a Teller, in the words of the command line.
 _SILENT = logging.getLogger("weft.cli")
 _SILENT.addHandler(logging.NullHandler())
@@ -87,25 +89,43 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_target
 
 
-_OPTIONS = (
-    click.option(
+def gateway_option(text: str) -> Option:
+    """`--gateway`, and what it is good for."""
+    return click.option(
         "--gateway",
         metavar="HOST:PORT",
         envvar="WEFT_GATEWAY",
         default=DEFAULT_GATEWAY,
         show_default=True,
         show_envvar=True,
-        help="The gateway; tls://HOST:PORT for TLS.",
-    ),
-    click.option(
+        help=text,
+    )
+
+
+def service_option(text: str) -> Option:
+    """`--service`, and what it is good for."""
+    return click.option(
         "--service",
         metavar="NAME",
         envvar="WEFT_SERVICE",
         default=DEFAULT_SERVICE,
         show_default=True,
         show_envvar=True,
-        help="The service to join.",
-    ),
+        help=text,
+    )
+
+
+TLS_CA: Option = click.option(
+    "--tls-ca",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+    envvar="WEFT_TLS_CA",
+    show_envvar=True,
+    help="The certificates that a tls:// gateway is checked against.",
+)
+
+_OPTIONS = (
+    gateway_option("The gateway; tls://HOST:PORT for TLS."),
+    service_option("The service to join."),
     click.option(
         "--name",
         metavar="NAME",
@@ -114,12 +134,6 @@ _OPTIONS = (
         show_envvar=True,
         help="The name to announce, such as me.1; the gateway chooses one if there is none.",
     ),
-    click.option(
-        "--tls-ca",
-        type=click.Path(exists=True, dir_okay=False),
-        envvar="WEFT_TLS_CA",
-        show_envvar=True,
-        help="The certificates that a tls:// gateway is checked against.",
-    ),
+    TLS_CA,
     click.option("--json", "is_json", is_flag=True, help="Print JSON, one object a line."),
 )

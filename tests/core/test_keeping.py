@@ -145,6 +145,33 @@ def test_questions_about_it_go_to_whoever_reads_it() -> None:
     assert (peer, where, request_["position"]) == (guest.peer, reply, 7)
 
 
+class Clerk:
+    """Waits for the journal, and is no connection."""
+
+    def __init__(self) -> None:
+        self.told: list[bytes] = []
+
+    def owe(self, frames: bytes) -> None:
+        self.told.append(frames)
+
+
+def test_who_waits_without_a_connection_is_told_what_is_safe_and_forgotten_when_it_fails() -> None:
+    house = Library()
+    sender, clerk = house.guest(), Clerk()
+    sender.say(message(b"a.b", b"1"))
+    house.journal.ask(clerk)
+    sender.say(message(b"a.b", b"2", flags=ANSWER))
+    assert house.journal.safe == 0
+    house.write()
+    assert clerk.told == [b""]
+    assert house.journal.safe == 1
+    house.journal.ask(clerk)
+    journal_failed(house.service, "no disk")
+    house.flush()
+    assert errors(sender.heard()) == ["JournalFailed"]
+    assert clerk.told == [b""]
+
+
 def test_a_service_without_a_journal_says_so() -> None:
     assert "keeps no journal" in ask(House().guest(), "history", position=0)["text"]
 

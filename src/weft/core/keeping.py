@@ -38,6 +38,9 @@ def journal_failed(service: Service, problem: str) -> None:
     asked = journal.failed(problem)
     error = journal.failure()
     for each in asked:
+        if not isinstance(each.peer, Peer):
+            # No connection: whoever runs the journal tells it.
+            continue
         peer, oks = each.peer, each.oks.take()
         at = 0
         while at < len(oks):

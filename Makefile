@@ -76,7 +76,7 @@ soak: build ## attack a running gateway at random; SOAK_S=600 seconds
 crash-journal: build ## kill gateways and cut the power of their disks, and count what is lost; KILLS=100, CUTS=20
 	@$(PY) -m tools.crashes --kills $(or $(KILLS),100) --cuts $(or $(CUTS),20) $(if $(SEED),--seed $(SEED))
 
-exactly-once: build ## kill drivers and gateways under streaming queries, and count rows; ROWS=1000000, 30 minutes
+exactly-once: build ## kill drivers and gateways under streaming queries, and count rows; ROWS=1000000, 35 minutes
 	@$(PY) -m tools.exactly_once --rows $(or $(ROWS),1000000) $(if $(SEED),--seed $(SEED))
 
 lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in

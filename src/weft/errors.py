@@ -32,7 +32,9 @@
         ├── Reserved              a subject that belongs to the system
         ├── NotYours              the inbox or the request of another connection
         ├── NoSuchService         a service that this gateway does not run
-        └── TooMany               over what one connection may have
+        ├── TooMany               over what one connection may have
+        ├── BadKey                no key, or one that is not accepted (any more)
+        └── NotAllowed            a right that the key does not have
 
 On the wire an error is its number, its name and a sentence. The thousands tell a client what to do:
 1xxx fix the call, 2xxx end the connection and report a bug, 3xxx connect or try again, 4xxx do not.
@@ -239,6 +241,18 @@ class TooMany(Refused):
     """Over what one connection may have."""
 
     number = 4005
+
+
+class BadKey(Refused):
+    """No key was shown, or one that is unknown, expired or revoked; it ends the connection."""
+
+    number = 4006
+
+
+class NotAllowed(Refused):
+    """The key does not have this right."""
+
+    number = 4007
 
 
 def error_from_wire(number: int, text: str) -> WeftError:

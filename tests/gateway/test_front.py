@@ -12,6 +12,7 @@ from weft.core.messages import Message
 from weft.errors import NoSuchService
 from weft.gateway.descriptors import Room
 from weft.gateway.front import Encryption, Front
+from weft.gateway.handover import AS_FRAMES
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
 from weft.gateway.settings import Settings
@@ -28,6 +29,7 @@ class Taken:
         self.sockets: asyncio.Queue[tuple[str, socket.socket]] = asyncio.Queue()
         self.connections = 0
         self.not_up: list[str] = []
+        self.ways: list[int] = []
 
     async def start(self) -> None: ...
 
@@ -40,7 +42,8 @@ class Taken:
 
     async def close(self) -> None: ...
 
-    def give(self, service: str, fd: int) -> None:
+    def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:
+        self.ways.append(way)
         if service == "unknown":
             raise NoSuchService("there is none")
         self.connections += 1

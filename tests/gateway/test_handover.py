@@ -45,7 +45,7 @@ async def main():
             await asyncio.sleep(0.001)
             continue
         received += len(batch) + lost
-        for fd in batch:
+        for fd, _ in batch:
             os.close(fd)
     print(sent > 100, len(outgoing))
     outgoing.close()
@@ -65,7 +65,7 @@ async def received(sock: socket.socket, count: int) -> list[socket.socket]:
         loop.remove_reader(sock)
         batch, lost = receive(sock)
         assert lost == 0
-        found += [socket.socket(fileno=fd) for fd in batch]
+        found += [socket.socket(fileno=fd) for fd, _ in batch]
     return found
 
 
@@ -186,7 +186,7 @@ async def test_everything_that_waits_can_be_taken_out() -> None:
     waiting = outgoing.take_all()
     assert len(waiting) == WAITING_MAX
     assert len(outgoing) == 0
-    close_all([socket.socket(fileno=fd) for fd in waiting])
+    close_all([socket.socket(fileno=fd) for fd, _ in waiting])
     outgoing.close()
 
 

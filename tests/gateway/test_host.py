@@ -19,6 +19,7 @@ from tests.doors.loops import (
 from weft.core.frames import Frame, Kind, encode
 from weft.core.limits import Limits
 from weft.core.messages import Message
+from weft.gateway.handover import AS_FRAMES
 from weft.gateway.host import Host
 
 
@@ -37,7 +38,7 @@ def newcomer(host: Host, is_tcp: bool = False, is_small: bool = False) -> Client
     client, theirs = tcp_pair() if is_tcp else unix_pair()
     if is_small:
         small_buffers(client, theirs)
-    host.adopt([theirs.detach()])
+    host.adopt([(theirs.detach(), AS_FRAMES)])
     return client
 
 
@@ -72,7 +73,7 @@ async def test_nothing_that_was_sent_before_the_take_over_is_lost() -> None:
     async with hosting() as host:
         client, theirs = unix_pair()
         await client.say(CONNECT, subscribe(b"a"), message(b"a", b"early"))
-        host.adopt([theirs.detach()])
+        host.adopt([(theirs.detach(), AS_FRAMES)])
         kinds = [frame.kind for frame in await client.hear(3)]
         assert kinds == [Kind.WELCOME, Kind.OK, Kind.MESSAGE]
         client.close()
@@ -83,7 +84,7 @@ async def test_a_socket_that_is_gone_already_is_gone_at_once() -> None:
     async with hosting() as host:
         client, theirs = tcp_pair()
         client.reset()
-        host.adopt([theirs.detach()])
+        host.adopt([(theirs.detach(), AS_FRAMES)])
         await until(lambda: host.connections == 0)
         assert host.status().ended == {"left": 1}
 

@@ -31,8 +31,8 @@ class Place:
         self.refused: asyncio.Queue[str] = asyncio.Queue()
         self.keeper = Keeper(START, self._refuse)
 
-    def _refuse(self, fd: int, error: WeftError) -> None:
-        os.close(fd)
+    def _refuse(self, passed: tuple[int, int], error: WeftError) -> None:
+        os.close(passed[0])
         self.refused.put_nowait(type(error).__name__)
 
     async def pid(self) -> int:

@@ -18,7 +18,7 @@ async def pages(path: str) -> Page | None:
 class Place:
     def __init__(self) -> None:
         self.refusals = Refusals("london")
-        self.web = Web(pages, self.refusals, "127.0.0.1")
+        self.web = Web(pages, self.refusals, ("127.0.0.1",))
 
     def dial(self) -> tuple[socket.socket, socket.socket]:
         ours, theirs = socket.socketpair()
@@ -196,7 +196,7 @@ async def test_no_more_are_answered_at_once_than_the_limit() -> None:
         return Page(200, "at last\n")
 
     place = Place()
-    place.web = Web(slow_pages, place.refusals, "127.0.0.1")
+    place.web = Web(slow_pages, place.refusals, ("127.0.0.1",))
     loop = asyncio.get_running_loop()
     waiting = [place.dial() for _ in range(REQUESTS_MAX)]
     for ours, theirs in waiting:

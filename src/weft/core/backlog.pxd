@@ -57,6 +57,9 @@ cdef class Backlog:
 
     cpdef object sent(self, Py_ssize_t count)
 
+    @cython.locals(frames=bytes)
+    cpdef bytes draw(self, Py_ssize_t limit_bytes, int64_t now_ns)
+
     @cython.locals(oldest_ns=int64_t, kept=Kept)
     cpdef object expire(self, int64_t now_ns)
 
@@ -74,7 +77,7 @@ cdef class Backlog:
     @cython.locals(kept=Kept)
     cdef Kept _remove(self, Py_ssize_t number)
 
-    @cython.locals(length=Py_ssize_t, kept=Kept, parts=list)
+    @cython.locals(length=Py_ssize_t, kept=Kept, parts=list, news=bytes)
     cdef object _refill(self, Py_ssize_t limit_bytes)
 
 

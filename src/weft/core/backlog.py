@@ -127,6 +127,21 @@ class Backlog:
             self._front = b""
             self._front_at = 0
 
+    def draw(self, limit_bytes: int, now_ns: int) -> bytes:
+        """Take about so many bytes, whole frames, that are as good as sent.
+
+        Everyone who was owed the same stretch of a turn draws the same object.
+
+        Raises:
+            ValueError: part of what is next was sent already.
+        """
+        if self._front_at > 0:
+            raise ValueError(f"{self._front_at} bytes of what is next were sent already")
+        self.take(limit_bytes, now_ns)
+        frames = self._front
+        self.sent(len(frames))
+        return frames
+
     def expire(self, now_ns: int) -> None:
         """Apply the bound in age: drop what waited too long, cut who took nothing for so long."""
         oldest_ns = now_ns - self._bounds.limit_age_ns
@@ -193,8 +208,9 @@ class Backlog:
     def _refill(self, limit_bytes: int) -> None:
         # What is on its way can no longer give way: never let that be most of the bound.
         limit_bytes = max(1, min(limit_bytes, self._bounds.piece_bytes))
-        parts = [self.losses.take()]
-        length = len(parts[0])
+        news = self.losses.take()
+        parts = [news] if news else []
+        length = len(news)
         self.size += length
         self.cost += length
         while self._kept and length < limit_bytes:

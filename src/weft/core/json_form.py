@@ -29,25 +29,57 @@ def json_from_fields(fields: Fields) -> str:
     return json.dumps(_object(fields), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def data_from_fields(fields: Fields) -> Any:
+    """What JSON says of a message: one unnamed value is itself, anything else an object."""
+    if len(fields.names) == 1 and not fields.names[0] and fields.kinds[0] != FieldType.MESSAGE:
+        return _value(fields.kinds[0], fields.values[0])
+    return _escaped(_object(fields))
+
+
+def fields_from_data(value: Any) -> Fields:
+    """The fields of a message that JSON says as data_from_fields() does.
+
+    Raises:
+        BadField: a value that no field can hold, or more than a message may.
+    """
+    # An object is the message itself, anything else lies in it.
+    kind, raw = _kind_and_raw(value, 0 if isinstance(value, dict) else 1)
+    if kind == FieldType.MESSAGE:
+        fields: Fields = raw
+        return fields
+    fields = Fields(False)
+    fields.add("", kind, raw)
+    return fields
+
+
 def fields_from_json(text: str | bytes) -> Fields:
     """The fields of a JSON object.
 
     Raises:
         BadField: it is not a JSON object, names a key twice, or is over a limit.
     """
+    value = json_value(text)
+    if not isinstance(value, dict):
+        raise BadField(f"a message is a JSON object, not {_json_type(value)}")
+    return _fields(value, 1)
+
+
+def json_value(text: str | bytes) -> Any:
+    """What a JSON text says, taken strictly.
+
+    Raises:
+        BadField: it is not JSON, or names a key twice.
+    """
     try:
         # json.loads would take bytes for UTF-16 if they look like it.
         decoded = text if isinstance(text, str) else str(text, "utf-8")
-        value = json.loads(decoded, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        return json.loads(decoded, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise BadField(f"nesting is over the limit of {DEPTH_MAX}") from error
     except BadField:
         raise
     except (TypeError, ValueError) as error:
         raise BadField(f"not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise BadField(f"a message is a JSON object, not {_json_type(value)}")
-    return _fields(value, 1)
 
 
 def _object(fields: Fields) -> dict[str, Any]:

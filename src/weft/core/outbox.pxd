@@ -46,6 +46,9 @@ cdef class Outbox:
 
     cpdef object taken(self, Py_ssize_t count)
 
+    @cython.locals(frames=bytes)
+    cpdef bytes draw(self, Py_ssize_t limit_bytes, int64_t now_ns)
+
     cpdef object expire(self, int64_t now_ns)
 
     cpdef object close(self)

@@ -153,6 +153,17 @@ class Outbox:
         self._backlog.sent(count)
         self._forget_empty_backlog()
 
+    def draw(self, limit_bytes: int, now_ns: int) -> bytes:
+        """Take about so many bytes of the backlog, whole frames, for a door that keeps them itself.
+
+        Everyone who was owed the same stretch of a turn draws the same object.
+        """
+        if self._backlog is None:
+            return b""
+        frames = self._backlog.draw(limit_bytes, now_ns)
+        self._forget_empty_backlog()
+        return frames
+
     def expire(self, now_ns: int) -> None:
         """Apply the bound in age to a backlog that nothing is added to."""
         if self._backlog is not None:

@@ -23,6 +23,8 @@ cdef class Turn:
     @cython.locals(arena=Arena, start=Py_ssize_t, count=Py_ssize_t)
     cpdef Py_ssize_t read(self, Peer peer, int fd) except -3
 
+    cpdef object hear(self, Peer peer, bytes frames)
+
     cpdef object begin(self)
 
     cpdef object wake(self)

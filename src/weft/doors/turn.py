@@ -51,6 +51,14 @@ class Turn:
             self._deal(peer, start)
         return count
 
+    def hear(self, peer: Peer, frames: bytes) -> None:
+        """Deal with whole frames that a door has put together for a peer that speaks otherwise.
+
+        Never while a turn is being flushed.
+        """
+        if not peer.is_over and self._make_room(peer, len(frames)):
+            self._deal(peer, self.service.arena.put(frames))
+
     def begin(self) -> None:
         """Begin a turn that its caller will end with flush()."""
         self.is_scheduled = True

@@ -8,8 +8,9 @@ from typing import Generic, TypeVar
 import msgspec
 
 from weft.core.limits import Limits
+from weft.doors.origins import WebSettings
 from weft.errors import FrameTooBig, Overloaded
-from weft.gateway.settings import JournalSettings, Log, Settings
+from weft.gateway.settings import JournalSettings, Log, Settings, web_of
 from weft.gateway.status import ServiceStatus
 
 _SIZE = struct.Struct("<I")
@@ -25,11 +26,13 @@ class Rules(msgspec.Struct, frozen=True):
     log: Log = msgspec.field(default_factory=Log)
     drain_s: float = 10.0
     looks: bool = True
+    web: WebSettings = msgspec.field(default_factory=WebSettings)
 
     @classmethod
     def of(cls, settings: Settings) -> "Rules":
         """What of a gateway's settings is for its workers."""
-        return cls(settings.limits, settings.log, settings.drain_s, settings.look == "auto")
+        looks = settings.look == "auto"
+        return cls(settings.limits, settings.log, settings.drain_s, looks, web_of(settings))
 
 
 class Start(msgspec.Struct, frozen=True, tag=True):

@@ -7,6 +7,8 @@ from weft.gateway.peek cimport Verdict, look
 
 cdef int _NOT_NOW
 cdef int _MORE
+cdef int _MORE_HTTP
+cdef int _DOOR
 cdef int _GREETING
 cdef int _HANDSHAKE
 

@@ -21,15 +21,18 @@ from weft.errors import (
     WeftError,
 )
 from weft.gateway.descriptors import Room
+from weft.gateway.handover import AS_FRAMES, AS_HTTP
 from weft.gateway.listener import Accepted, Listener
 from weft.gateway.lobby import Lobby, Visitor
-from weft.gateway.peek import GREETING, HANDSHAKE, MORE, Verdict, look
+from weft.gateway.peek import DOOR, GREETING, HANDSHAKE, MORE, MORE_HTTP, Verdict, look
 from weft.gateway.refusals import Refusals
 from weft.gateway.services import Services
 from weft.gateway.settings import Address, Settings
 
 _NOT_NOW = NOT_NOW
 _MORE = MORE
+_MORE_HTTP = MORE_HTTP
+_DOOR = DOOR
 _GREETING = GREETING
 _HANDSHAKE = HANDSHAKE
 
@@ -146,15 +149,19 @@ class Front:
             verdict = look(self._first_bytes, length, self._greeting_bytes)
             if is_all and verdict.want == _MORE:
                 raise BadGreeting(f"the greeting ended after {length} of {verdict.needed} bytes")
+            visitor.speaks_http = verdict.want in (_MORE_HTTP, _DOOR)
         except ProtocolError as error:
             self._refuse(visitor, error)
         else:
-            self._follow(visitor, verdict)
+            if is_all and verdict.want == _MORE_HTTP:
+                self._web.take(self._released(visitor), visitor.peer)
+            else:
+                self._follow(visitor, verdict)
 
     def _follow(self, visitor: Visitor, verdict: Verdict) -> None:
         """Pass a visitor on to whoever it came for."""
         want = verdict.want
-        if want == _MORE:
+        if want in (_MORE, _MORE_HTTP):
             self._wait(visitor, verdict.needed)
         elif want == _HANDSHAKE:
             if visitor.is_encrypted and self._encryption is not None:
@@ -163,7 +170,7 @@ class Front:
                 self._refuse(visitor, BadGreeting("this port does not speak TLS"))
         elif visitor.is_encrypted:
             self._refuse(visitor, BadGreeting("this port speaks TLS only"))
-        elif want == _GREETING:
+        elif want in (_GREETING, _DOOR):
             self._hand_over(visitor, verdict.service)
         else:
             self._web.take(self._released(visitor), visitor.peer)
@@ -188,7 +195,7 @@ class Front:
                 self._places = self._room.connections - self._services.connections
             if self._places <= 0:
                 raise Overloaded(f"{self._room.connections} connections are the limit")
-            self._services.give(service, visitor.fd)
+            self._services.give(service, visitor.fd, AS_HTTP if visitor.speaks_http else AS_FRAMES)
             self._places -= 1
         except WeftError as error:
             self._refuse(visitor, error)
@@ -198,7 +205,8 @@ class Front:
             self._refuse(visitor, Overloaded(problem))
 
     def _refuse(self, visitor: Visitor, error: WeftError) -> None:
-        self._refusals.refuse(self._released(visitor), error, visitor.peer)
+        way = AS_HTTP if visitor.speaks_http else AS_FRAMES
+        self._refusals.refuse(self._released(visitor), error, visitor.peer, way)
 
     def _released(self, visitor: Visitor) -> socket.socket:
         """The socket of a visitor that is no longer ours, non-blocking."""
@@ -208,6 +216,9 @@ class Front:
         return sock
 
     def _give_up(self, visitor: Visitor) -> None:
-        """Turn away whoever took too long."""
+        """Turn away whoever took too long; HTTP has more time, and an answer of its own."""
+        if visitor.speaks_http and self.is_open:
+            self._web.take(self._released(visitor), visitor.peer)
+            return
         limit_s = self._limits.greeting_s
         self._refuse(visitor, TooSlow(f"the greeting was not complete after {limit_s} s"))

@@ -25,6 +25,13 @@ WAITING_MAX = 1024
 # Room for some dozens of batches: more would only hide a worker that does not keep up.
 _SEND_BUFFER_BYTES = 16 << 10
 _RETRY_S = 0.05
+# How a socket speaks, as far as the front has seen.
+AS_FRAMES = 0
+AS_HTTP = 1
+
+# A descriptor, and how it speaks.
+Passed = tuple[int, int]
+
 _ATTACHED_BYTES = socket.CMSG_SPACE(BATCH_MAX * array.array("i").itemsize)
 
 
@@ -37,7 +44,7 @@ class Outgoing:
         self._near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
         self._near.setblocking(False)
         self.far.setblocking(False)
-        self._waiting: deque[int] = deque()
+        self._waiting: deque[Passed] = deque()
         self._flush_at: asyncio.Handle | None = None
         self._is_full = False
         # How many were sent to the worker that is running, or about to.
@@ -46,7 +53,7 @@ class Outgoing:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, fd: int) -> None:
+    def put(self, fd: int, way: int = AS_FRAMES) -> None:
         """Send a socket, with whatever else comes in this turn of the loop; it is ours from now on.
 
         Raises:
@@ -54,13 +61,13 @@ class Outgoing:
         """
         if len(self._waiting) >= WAITING_MAX:
             raise Overloaded(f"{WAITING_MAX} connections wait for the service's worker already")
-        self._waiting.append(fd)
+        self._waiting.append((fd, way))
         if self._flush_at is None and not self._is_full:
             self._flush_at = self._loop.call_soon(self._flush)
 
     def take_back(self) -> None:
         """Put what the last worker did not receive back in front of what waits."""
-        unreceived: list[int] = []
+        unreceived: list[Passed] = []
         lost = 0
         try:
             while True:
@@ -75,7 +82,7 @@ class Outgoing:
         if self._waiting and self._flush_at is None and not self._is_full:
             self._flush_at = self._loop.call_soon(self._flush)
 
-    def take_all(self) -> list[int]:
+    def take_all(self) -> list[Passed]:
         """Everything that waits, no longer ours."""
         waiting = list(self._waiting)
         self._waiting.clear()
@@ -86,7 +93,7 @@ class Outgoing:
         if self._flush_at is not None:
             self._flush_at.cancel()
         self._stop_waiting()
-        for fd in self.take_all():
+        for fd, _ in self.take_all():
             os.close(fd)
         self._near.close()
         self.far.close()
@@ -98,7 +105,8 @@ class Outgoing:
         while self._waiting:
             batch = list(itertools.islice(self._waiting, BATCH_MAX))
             try:
-                socket.send_fds(self._near, [bytes(len(batch))], batch)
+                ways = bytes([way for _, way in batch])
+                socket.send_fds(self._near, [ways], [fd for fd, _ in batch])
             except BlockingIOError:
                 self._wait_for_room()
                 return
@@ -110,7 +118,7 @@ class Outgoing:
                 self._flush_at = self._loop.call_later(_RETRY_S, self._flush)
                 return
             self.sent += len(batch)
-            for fd in batch:
+            for fd, _ in batch:
                 self._waiting.popleft()
                 os.close(fd)
         self._stop_waiting()
@@ -126,8 +134,8 @@ class Outgoing:
             self._loop.add_writer(self._near, self._flush)
 
 
-def receive(sock: socket.socket) -> tuple[list[int], int]:
-    """One batch of descriptors of sockets, and how many were lost for want of descriptors.
+def receive(sock: socket.socket) -> tuple[list[Passed], int]:
+    """One batch of sockets, and how many were lost for want of descriptors.
 
     They are non-blocking if they were so where they came from.
 
@@ -136,8 +144,9 @@ def receive(sock: socket.socket) -> tuple[list[int], int]:
         EOFError: the other end is closed.
     """
     # Not socket.recv_fds: it takes no heed of its flags, and programs we start would inherit these.
-    marks, attached, _, _ = sock.recvmsg(BATCH_MAX, _ATTACHED_BYTES, socket.MSG_CMSG_CLOEXEC)
-    if not marks:
+    ways, attached, _, _ = sock.recvmsg(BATCH_MAX, _ATTACHED_BYTES, socket.MSG_CMSG_CLOEXEC)
+    if not ways:
         raise EOFError("no more sockets will come")
     batch = array.array("i", b"".join(data for _, _, data in attached)).tolist()
-    return batch, len(marks) - len(batch)
+    # Those that are lost are the last.
+    return list(zip(batch, ways, strict=False)), len(ways) - len(batch)

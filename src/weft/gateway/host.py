@@ -18,10 +18,14 @@ from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.core.service import Peer, Service
 from weft.core.watch import sweep
+from weft.doors.house import House
+from weft.doors.origins import WebSettings
 from weft.doors.poll import Poll
 from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
 from weft.errors import BadOption, Draining
+from weft.gateway.entrances import furnish
+from weft.gateway.handover import AS_HTTP, Passed
 from weft.gateway.settings import JournalSettings
 from weft.gateway.status import ServiceStatus
 
@@ -40,7 +44,9 @@ _TOKEN_BYTES = 8
 class Host:
     """A service, its journal if it has one, and the doors of its connections."""
 
-    def __init__(self, service: str, gateway: str, limits: Limits) -> None:
+    def __init__(
+        self, service: str, gateway: str, limits: Limits, web: WebSettings | None = None
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         # A number of its own each time it starts: sequences begin anew.
         origin = secrets.randbits(32) or 1
@@ -49,6 +55,8 @@ class Host:
         self._started_ns = monotonic_ns()
         self._turn = Turn(self._service, self._loop)
         self._poll = Poll(self._turn, self._loop)
+        self._house = House(self._turn, self._poll, web or WebSettings())
+        furnish(self._house)
         self._emptied = asyncio.Event()
         self._turn.on_empty = self._emptied.set
         self._is_closed = False
@@ -58,7 +66,7 @@ class Host:
     @property
     def connections(self) -> int:
         """How many connections there are, greeted or not."""
-        return len(self._service.peers)
+        return len(self._service.peers) + self._house.connections
 
     def keep(self, data: Path, settings: JournalSettings) -> None:
         """Keep a journal from now on; called before anybody comes.
@@ -75,14 +83,17 @@ class Host:
             ) from error
         self._journaling = Journaling(self._turn, self._poll, data, settings)
 
-    def adopt(self, batch: list[int]) -> None:
+    def adopt(self, batch: list[Passed]) -> None:
         """Take over connected, non-blocking sockets of which nothing was read."""
         self._tick()
         # One call for all of them: asking for each would cost as much as the rest of this.
         tokens = array("Q", os.urandom(_TOKEN_BYTES * len(batch)))
-        for fd, token in zip(batch, tokens, strict=True):
+        for (fd, way), token in zip(batch, tokens, strict=True):
             try:
-                TcpDoor(self._turn, self._poll, fd).open(token)
+                if way == AS_HTTP:
+                    self._house.adopt(fd)
+                else:
+                    TcpDoor(self._turn, self._poll, fd).open(token)
             except OSError as error:
                 os.close(fd)
                 _log.error("a connection was lost: it cannot be watched: %s", error.strerror)
@@ -117,6 +128,10 @@ class Host:
         """Go by other limits from now on, but for the largest body."""
         self._service.set_limits(limits)
 
+    def set_web(self, web: WebSettings) -> None:
+        """Go by other settings for pages and scripts from now on."""
+        self._house.rules = web
+
     async def drain(self, within_s: float) -> None:
         """Ask everyone to go elsewhere, and wait for it; bounded in time."""
         self._tick()
@@ -140,7 +155,9 @@ class Host:
         self._timer.cancel()
         self._turn.flush()
         for peer in self._peers():
+            peer.end(Draining("this gateway is closing down"))
             self._abort(peer)
+        self._house.close()
         if self._journaling is not None:
             await self._journaling.close(JOURNAL_END_S)
         self._poll.close()
@@ -154,6 +171,7 @@ class Host:
         self._tick()
         for peer in sweep(self._service):
             self._abort(peer)
+        self._house.sweep()
         self._turn.wake()
 
     def _abort(self, peer: Peer) -> None:

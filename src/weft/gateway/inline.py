@@ -4,10 +4,11 @@ import asyncio
 import os
 from pathlib import Path
 
+from weft.gateway.handover import AS_FRAMES
 from weft.gateway.host import Host
 from weft.gateway.report import ServiceReport
 from weft.gateway.services import admit
-from weft.gateway.settings import Settings
+from weft.gateway.settings import Settings, web_of
 
 
 class Inline:
@@ -34,13 +35,13 @@ class Inline:
         for service in self._settings.services:
             self._host(service)
 
-    def give(self, service: str, fd: int) -> None:
+    def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:
         """Pass a connection of which nothing was read to its service, which owns it from now on.
 
         Raises:
             NoSuchService: this gateway does not run it.
         """
-        self._host(service).adopt([fd])
+        self._host(service).adopt([(fd, way)])
         self._handed_over[service] += 1
 
     def change(self, settings: Settings) -> None:
@@ -48,6 +49,7 @@ class Inline:
         self._settings = settings
         for host in self._hosts.values():
             host.set_limits(settings.limits)
+            host.set_web(web_of(settings))
         for service in settings.services:
             self._host(service)
 
@@ -77,7 +79,7 @@ class Inline:
         admit(service, self._hosts, self._settings)
         if service not in self._hosts:
             settings = self._settings
-            host = Host(service, settings.name, settings.limits)
+            host = Host(service, settings.name, settings.limits, web_of(settings))
             if settings.journal.patterns:
                 host.keep(Path(settings.data), settings.journal)
             self._hosts[service] = host

@@ -28,7 +28,7 @@ from weft.gateway.control import (
     Start,
     channel_to_worker,
 )
-from weft.gateway.handover import Outgoing
+from weft.gateway.handover import AS_FRAMES, Outgoing, Passed
 from weft.gateway.report import ServiceReport, State
 from weft.gateway.status import ServiceStatus
 
@@ -47,7 +47,7 @@ _GRACE_S = 1.0
 class Keeper:
     """One service's worker, as its front sees it."""
 
-    def __init__(self, start: Start, refuse: Callable[[int, WeftError], None]) -> None:
+    def __init__(self, start: Start, refuse: Callable[[Passed, WeftError], None]) -> None:
         self._start = start
         self._refuse = refuse
         self._outgoing = Outgoing()
@@ -72,13 +72,13 @@ class Keeper:
         on_their_way = len(outgoing) + outgoing.sent - self._count.received
         return on_their_way + self._count.connections
 
-    def give(self, fd: int) -> None:
+    def give(self, fd: int, way: int = AS_FRAMES) -> None:
         """Pass a connection to the worker, or to the next one.
 
         Raises:
             Overloaded: too many are on their way already.
         """
-        self._outgoing.put(fd)
+        self._outgoing.put(fd, way)
         self.handed_over += 1
 
     def change(self, change: Change) -> None:
@@ -253,8 +253,8 @@ class Keeper:
 
     def _turn_away(self, error: WeftError) -> None:
         """Refuse everyone who waits."""
-        for fd in self._outgoing.take_all():
-            self._refuse(fd, error)
+        for passed in self._outgoing.take_all():
+            self._refuse(passed, error)
 
     def _say_up(self) -> None:
         self.up.set()

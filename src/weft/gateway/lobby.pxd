@@ -12,6 +12,7 @@ cdef class Visitor:
     cdef public double deadline
     cdef readonly bint is_encrypted
     cdef public int low_water
+    cdef public bint speaks_http
 
 
 @cython.final

@@ -29,6 +29,7 @@ class Visitor:
         # Its bytes are those of TLS: what is in them shows only after the handshake.
         self.is_encrypted = is_encrypted
         self.low_water = 1
+        self.speaks_http = False
 
 
 class Lobby:

@@ -17,7 +17,7 @@ from weft.gateway.pool import Pool
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import FrontReport, GatewayReport
 from weft.gateway.services import Services
-from weft.gateway.settings import Address, Settings
+from weft.gateway.settings import Address, Settings, web_of
 from weft.gateway.tls import Encryption
 from weft.gateway.web import Web
 
@@ -50,7 +50,7 @@ class Node:
             self._encryption.change(limits.greeting_s, self._room.pending)
         self._services: Services = Inline(settings) if is_inline else Pool(settings, self._refusals)
         self._lending = _lending(settings)
-        self._web = Web(Pages(self).page, self._refusals, settings.address.host, self._lending)
+        self._web = Web(Pages(self).page, self._refusals, web_of(settings).hosts, self._lending)
         self._web.change(limits.greeting_bytes, limits.greeting_s)
         self._front = Front(self._services, self._refusals, self._web, self._encryption)
         self._front.open(settings, self._room)

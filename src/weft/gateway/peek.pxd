@@ -23,5 +23,7 @@ cdef class Verdict:
 @cython.locals(size=uint32_t)
 cpdef Verdict look(bytearray data, Py_ssize_t length, Py_ssize_t limit_bytes)
 
+cdef Verdict _request(bytearray data, Py_ssize_t length, Py_ssize_t limit_bytes)
+
 @cython.locals(names=int, name=bytes)
 cdef str _service_in(bytearray data, Py_ssize_t size)

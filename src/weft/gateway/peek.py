@@ -5,16 +5,21 @@ and TLS cannot be mistaken for each other: the third and fourth byte of a greeti
 those of a method's name or of a TLS record are not.
 """
 
+import re
+
 from weft.core.frames import HEADER_BYTES, Kind
 from weft.core.greeting import SERVICE_NAME
 from weft.core.words import cut, u32_at
 from weft.errors import BadFrame, BadGreeting, FrameTooBig
 
-# What a verdict can be: nothing yet, a whole CONNECT, the beginning of HTTP or of TLS.
+# What a verdict can be: nothing yet, a whole CONNECT, the beginning of HTTP or of TLS; HTTP that
+# does not say yet what it asks for, and HTTP that a service answers.
 MORE = 0
 GREETING = 1
 REQUEST = 2
 HANDSHAKE = 3
+MORE_HTTP = 4
+DOOR = 5
 
 # Enough to tell the ways to speak apart.
 FIRST_BYTES = 4
@@ -32,6 +37,13 @@ _METHODS = {
     )
 }
 _TLS_HANDSHAKE = 0x0316
+# The doors that a service has, and how far a request must have come to tell that it is for one.
+DOORS = ("ws",)
+_DOOR = re.compile(
+    rb"[A-Z]+ /([A-Za-z0-9-][A-Za-z0-9_-]{0,62})/(%s)[/? ]"
+    % b"|".join(door.encode() for door in DOORS)
+)
+_MAY_BECOME_ONE = re.compile(rb"[A-Z]+(?: (?:/(?:[A-Za-z0-9_-]{1,63}(?:/[a-z]*)?)?)?)?")
 
 
 class Verdict:
@@ -59,7 +71,7 @@ def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
     if length < _FIRST:
         return Verdict(_MORE, _FIRST, "")
     if cut(data, 0, _FIRST) in _METHODS:
-        return _IS_REQUEST
+        return _request(data, length, limit_bytes)
     size = u32_at(data, 0)
     # A greeting of 790 bytes begins like a handshake, too, but for its third byte and the fourth.
     if size & 0xFFFF == _TLS_HANDSHAKE and size > 0xFFFF:
@@ -71,6 +83,16 @@ def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
     if length < size:
         return Verdict(_MORE, size, "")
     return Verdict(_GREETING, size, _service_in(data, size))
+
+
+def _request(data: bytearray, length: int, limit_bytes: int) -> Verdict:
+    """Who answers a request: a service, the front, or nobody knows yet."""
+    found = _DOOR.match(data, 0, length)
+    if found is not None:
+        return Verdict(DOOR, 0, found[1].decode())
+    if length < limit_bytes and _MAY_BECOME_ONE.fullmatch(data, 0, length):
+        return Verdict(MORE_HTTP, length + 1, "")
+    return _IS_REQUEST
 
 
 def _service_in(data: bytearray, size: int) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from weft.errors import WeftError
 from weft.gateway.control import Change, Rules, Start
+from weft.gateway.handover import AS_FRAMES, Passed
 from weft.gateway.keeper import START_S, Keeper
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
@@ -41,14 +42,14 @@ class Pool:
                 for keeper in keepers:
                     await keeper.up.wait()
 
-    def give(self, service: str, fd: int) -> None:
+    def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:
         """Pass a connection of which nothing was read to its service, which owns it from now on.
 
         Raises:
             NoSuchService: this gateway does not run it.
             Overloaded: it does not keep up with newcomers.
         """
-        self._keeper(service).give(fd)
+        self._keeper(service).give(fd, way)
 
     def change(self, settings: Settings) -> None:
         """Go by these settings from now on."""
@@ -83,5 +84,6 @@ class Pool:
             keeper = self._keepers[service] = Keeper(start, self._turn_away)
         return keeper
 
-    def _turn_away(self, fd: int, error: WeftError) -> None:
-        self._refusals.refuse(socket.socket(fileno=fd), error, "")
+    def _turn_away(self, passed: Passed, error: WeftError) -> None:
+        fd, way = passed
+        self._refusals.refuse(socket.socket(fileno=fd), error, "", way)

@@ -4,10 +4,13 @@ import logging
 import socket
 import time
 from collections import Counter
+from http import HTTPStatus
 
 from weft.core.frames import Kind, encode
 from weft.core.messages import Message
+from weft.doors.exchange import TEXT, status_of
 from weft.errors import WeftError
+from weft.gateway.handover import AS_FRAMES, AS_HTTP
 
 _log = logging.getLogger(__name__)
 
@@ -27,10 +30,12 @@ class Refusals:
         self._quiet_until: dict[str, float] = {}
         self._unsaid: Counter[str] = Counter()
 
-    def refuse(self, sock: socket.socket, error: WeftError, peer: str) -> None:
-        """Count, tell the peer if that needs no waiting, and close."""
+    def refuse(
+        self, sock: socket.socket, error: WeftError, peer: str, way: int = AS_FRAMES
+    ) -> None:
+        """Count, tell the peer in its way if that needs no waiting, and close."""
         self.count(error, peer)
-        answer = error_frame(error)
+        answer = error_page(error) if way == AS_HTTP else error_frame(error)
         try:
             _discard(sock)
             sock.send(answer, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
@@ -68,6 +73,17 @@ def error_frame(error: WeftError) -> bytes:
         number=error.number, name=type(error).__name__, text=str(error), kind=int(Kind.CONNECT)
     )
     return encode(Kind.ERROR, body=body.encode())
+
+
+def error_page(error: WeftError) -> bytes:
+    """The answer that tells a peer why its request was refused."""
+    status = status_of(error)
+    body = f"{error}\n".encode()
+    head = (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {TEXT}\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body
 
 
 def _discard(sock: socket.socket) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from weft.errors import NoSuchService
+from weft.gateway.handover import AS_FRAMES
 from weft.gateway.report import ServiceReport
 from weft.gateway.settings import Settings
 
@@ -22,7 +23,7 @@ class Services(Protocol):
     async def start(self) -> None:
         """Start the services that the settings name."""
 
-    def give(self, service: str, fd: int) -> None:
+    def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:
         """Pass a connection of which nothing was read to its service, which owns it from now on.
 
         Raises:

@@ -16,6 +16,7 @@ from weft.core.greeting import SERVICE_NAME
 from weft.core.limits import Limits
 from weft.core.service import BODY_MAX_BYTES
 from weft.core.subjects import checked_pattern
+from weft.doors.origins import WebSettings
 from weft.errors import BadOption, BadSubject, shortened
 
 LISTEN = "127.0.0.1:7411"
@@ -112,6 +113,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log: Log = msgspec.field(default_factory=Log)
     limits: Limits = msgspec.field(default_factory=Limits)
     journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
+    web: WebSettings = msgspec.field(default_factory=WebSettings)
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
@@ -138,6 +140,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def address(self) -> Address:
         """Where to listen."""
         return parse_address(self.listen)
+
+
+def web_of(settings: Settings) -> WebSettings:
+    """The settings for pages and scripts, with the address among the names that it goes by."""
+    web = settings.web
+    return msgspec.structs.replace(web, hosts=(*web.hosts, settings.address.host))
 
 
 def is_service(name: str) -> bool:

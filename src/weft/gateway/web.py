@@ -5,7 +5,6 @@ answered at once. What a page says comes from elsewhere.
 """
 
 import asyncio
-import ipaddress
 import logging
 import socket
 from collections.abc import Awaitable, Callable
@@ -15,6 +14,7 @@ from typing import Protocol
 
 import h11
 
+from weft.doors.origins import is_here
 from weft.errors import Overloaded, TooSlow
 from weft.gateway.lending import Request
 from weft.gateway.refusals import Refusals
@@ -56,12 +56,16 @@ class Web:
     """The HTTP requests of one gateway; a task each."""
 
     def __init__(
-        self, pages: Pages, refusals: Refusals, host: str, lending: Lends | None = None
+        self,
+        pages: Pages,
+        refusals: Refusals,
+        hosts: tuple[str, ...],
+        lending: Lends | None = None,
     ) -> None:
         self._pages = pages
         self._lending = lending
         self._refusals = refusals
-        self._host = host
+        self._hosts = hosts
         self._loop = asyncio.get_running_loop()
         # With the socket of each: a task that is cancelled before its first step closes nothing.
         self._tasks: dict[asyncio.Task[None], socket.socket] = {}
@@ -157,7 +161,7 @@ class Web:
             return Page(414, f"a target has at most {TARGET_MAX_BYTES} bytes\n")
         hosts = [value.decode("latin-1") for name, value in request.headers if name == b"host"]
         # Browsers always name the host; what does not is no browser that was lured here.
-        if hosts and not _is_here(hosts[0], self._host):
+        if hosts and not is_here(hosts[0], self._hosts):
             return Page(421, "this gateway does not go by that name\n")
         if not request.target.startswith(b"/"):
             return Page(400, "a target starts with '/'\n")
@@ -258,14 +262,3 @@ class Exchange:
 def _header(request: h11.Request, name: bytes) -> str:
     found = [value.decode("latin-1") for each, value in request.headers if each == name]
     return found[0] if found else ""
-
-
-def _is_here(host: str, listen_host: str) -> bool:
-    """Say if a Host header names this gateway, and not a name that a stranger gave it."""
-    name = host.partition("]")[0][1:] if host.startswith("[") else host.partition(":")[0]
-    if name.lower() == "localhost" or name == listen_host:
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False

@@ -54,7 +54,7 @@ class Worker:
         self._channel = channel
         self._sockets = sockets
         self._loop = asyncio.get_running_loop()
-        self._host = Host(start.service, start.gateway, start.rules.limits)
+        self._host = Host(start.service, start.gateway, start.rules.limits, start.rules.web)
         self._received = 0
         self._told = Count(received=0, connections=0)
         self._held: list[tuple[float, Announce]] = []
@@ -107,6 +107,7 @@ class Worker:
                     self._channel.send(Answer(number, self._host.status()))
                 case Change(rules):
                     self._host.set_limits(rules.limits)
+                    self._host.set_web(rules.web)
                     self._host.look(looks=rules.looks)
                     self._drain_s = rules.drain_s
                     self._log_by(rules.log)

@@ -1,0 +1,64 @@
+"""Datagrams over a WebSocket: `weft.json`, the door that browsers come in by."""
+
+from weft.core.frames import Kind
+from weft.dialects.datagrams import Datagram, Datagrams, datagrams_in, error_datagram, text_of
+from weft.dialects.spoken import each_frame
+from weft.doors.exchange import Request
+from weft.doors.house import House
+from weft.doors.peer_socket import PeerSocket
+from weft.doors.websocket import PING, TEXT, framed
+from weft.errors import UsageError
+
+SUBPROTOCOL = "weft.json"
+
+_MESSAGE = int(Kind.MESSAGE)
+_PING = int(Kind.PING)
+
+
+class DatagramSocket(PeerSocket):
+    """One peer that speaks datagrams."""
+
+    def __init__(self, house: House, request: Request) -> None:
+        """Greet a newcomer.
+
+        Raises:
+            WeftError: it is not let in.
+        """
+        super().__init__(house)
+        self._datagrams = Datagrams()
+        house.greet(self.seat, request, f"websocket {SUBPROTOCOL}")
+
+    def message(self, data: bytes, is_text: bool) -> None:
+        """Say what datagrams say; what is wrong with one is told, and the others count."""
+        if not is_text:
+            self.close(1003, f"{SUBPROTOCOL} is text")
+            return
+        try:
+            datagrams = datagrams_in(data)
+        except UsageError as error:
+            self._refuse(error, None)
+            return
+        for datagram in datagrams:
+            try:
+                self.seat.say(self._datagrams.frame(datagram))
+            except UsageError as error:
+                self._refuse(error, datagram)
+
+    def tell(self, frames: bytes) -> None:
+        """Tell of frames: what goes to many is put into words once."""
+        said = self.house.shared.get(SUBPROTOCOL, frames)
+        if said is None:
+            parts = each_frame(frames)
+            said = b"".join([self._said(frame) for frame in parts])
+            if all(frame[4] == _MESSAGE for frame in parts):
+                self.house.shared.keep(SUBPROTOCOL, frames, said)
+        self.send(said)
+
+    def _said(self, frame: bytes) -> bytes:
+        if frame[4] == _PING:
+            return PING
+        return framed(TEXT, text_of(self._datagrams.told(frame)))
+
+    def _refuse(self, error: UsageError, datagram: Datagram | None) -> None:
+        self.house.charge(self.peer, error)
+        self.send(framed(TEXT, text_of(error_datagram(error, datagram))))

@@ -1,0 +1,191 @@
+"""What all doors for HTTP of one service share: who is there, what is allowed, who answers what."""
+
+import secrets
+from collections.abc import Callable
+from http import HTTPStatus
+
+from weft.core.answers import end_with
+from weft.core.credit import spend
+from weft.core.limits import Limits
+from weft.core.service import Peer, Service
+from weft.dialects.spoken import greeting
+from weft.doors.exchange import Exchange, Request
+from weft.doors.http import HttpDoor
+from weft.doors.origins import WebSettings, is_here, is_welcome
+from weft.doors.poll import Poll
+from weft.doors.seat import Seat, Speaker
+from weft.doors.shared import Shared
+from weft.doors.stream import Stream
+from weft.doors.turn import Turn
+from weft.errors import BadKey, BadOption, ControlFlood, WeftError
+
+_TOKEN_BITS = 64
+_BEARER = "bearer "
+_PREFLIGHT = (
+    ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
+    ("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID"),
+    ("Access-Control-Max-Age", "600"),
+)
+# What people call a key: none of them belongs where it is logged and kept.
+_KEYS_IN_URLS = {"key", "api_key", "apikey", "access_token", "token", "password"}
+
+# Answers a request, now or later; the connection is for those who speak on otherwise.
+Answer = Callable[[Exchange, HttpDoor], None]
+
+
+class House:
+    """The doors of one service, and the connections that came in by them."""
+
+    def __init__(self, turn: Turn, poll: Poll, rules: WebSettings) -> None:
+        self.turn = turn
+        self.poll = poll
+        self.rules = rules
+        self.doors: dict[str, Answer] = {}
+        self.shared = Shared()
+        # Called about once a second with the time.
+        self.sweepers: list[Callable[[int], None]] = []
+        self._streams: set[Stream] = set()
+        self._requesting: set[HttpDoor] = set()
+
+    @property
+    def service(self) -> Service:
+        """The service that they lead to."""
+        return self.turn.service
+
+    @property
+    def limits(self) -> Limits:
+        """What a request may take."""
+        limits: Limits = self.service.limits
+        return limits
+
+    @property
+    def now_ns(self) -> int:
+        """The time on the clock that only goes forward."""
+        return self.service.now_ns
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are that are no peers by themselves."""
+        return len(self._requesting)
+
+    def adopt(self, fd: int) -> None:
+        """Take over a connected, non-blocking socket that speaks HTTP, of which nothing was read.
+
+        Raises:
+            OSError: the socket cannot be watched; it is still the caller's.
+        """
+        door = HttpDoor(self, self.poll, fd)
+        self._requesting.add(door)
+        self.watch(door.stream)
+
+    def watch(self, stream: Stream) -> None:
+        """Mind the deadline of a stream until forget()."""
+        self._streams.add(stream)
+
+    def forget(self, stream: Stream) -> None:
+        """A stream is closed."""
+        self._streams.discard(stream)
+
+    def left(self, door: HttpDoor) -> None:
+        """A connection is closed, or speaks on otherwise: then whoever does watches it again."""
+        self._requesting.discard(door)
+        self.forget(door.stream)
+
+    def refused(self, error_name: str) -> None:
+        """Count what was refused."""
+        self.service.count_refused(error_name)
+
+    def deal(self, exchange: Exchange, door: HttpDoor) -> None:
+        """Answer a request, now or later."""
+        request = exchange.request
+        problem = self._problem(request)
+        if problem is not None:
+            status, text = problem
+            self.refused("BadRequest")
+            exchange.answer(status, f"{text}\n".encode())
+            return
+        origin = request.headers.get("origin", "")
+        if origin in self.rules.origins and origin:
+            exchange.extra = [("Access-Control-Allow-Origin", origin), ("Vary", "Origin")]
+        if request.method == "OPTIONS":
+            exchange.answer(HTTPStatus.NO_CONTENT, headers=_PREFLIGHT)
+            return
+        try:
+            self.doors[request.door](exchange, door)
+        except WeftError as error:
+            self.refused(type(error).__name__)
+            exchange.refuse(error)
+
+    def seat(self, speaker: Speaker) -> Seat:
+        """A place for a newcomer, not greeted yet."""
+        return Seat(self.turn, speaker, secrets.randbits(_TOKEN_BITS))
+
+    def greet(self, seat: Seat, request: Request, client: str) -> None:
+        """Let a newcomer in by the key or the ticket that its request shows.
+
+        Raises:
+            WeftError: it is not let in, and its seat is gone.
+        """
+        name = request.query.get("name", "")
+        key, ticket = bearer(request), request.query.get("ticket", "")
+        seat.say(greeting(self.service.name, client, name=name, key=key, ticket=ticket))
+        if not seat.peer.is_greeted:
+            error = seat.peer.error or BadKey("the greeting was refused")
+            seat.end(error)
+            raise error
+
+    def charge(self, peer: Peer, error: WeftError) -> None:
+        """Count what was refused before it was a frame, and let it cost as much as one."""
+        self.refused(type(error).__name__)
+        self.pinged(peer)
+
+    def pinged(self, peer: Peer) -> None:
+        """Let a ping cost as much as a frame."""
+        try:
+            spend(peer, 1)
+        except ControlFlood as flood:
+            end_with(peer, flood)
+
+    def sweep(self) -> None:
+        """Do what is due; called about once a second."""
+        now_ns = self.now_ns
+        for stream in [each for each in self._streams if 0 < each.deadline_ns < now_ns]:
+            stream.talk.late()
+        for sweeper in self.sweepers:
+            sweeper(now_ns)
+
+    def close(self) -> None:
+        """End every connection, at once."""
+        for stream in list(self._streams):
+            stream.close()
+
+    def _problem(self, request: Request) -> tuple[int, str] | None:
+        """What is wrong with a request, whatever it asks for."""
+        host = request.headers.get("host", "")
+        if host and not is_here(host, self.rules.hosts):
+            return 421, "this gateway does not go by that name; see web.hosts"
+        if request.service != self.service.name:
+            return 421, f"this connection leads to service {self.service.name!r}"
+        if request.door not in self.doors:
+            return 404, f"a service has {', '.join(sorted(self.doors))}"
+        if not is_welcome(request.headers, self.rules.origins):
+            return 403, "pages from there are not trusted; see web.origins"
+        if _KEYS_IN_URLS & set(request.query):
+            return 400, "a key in a URL is kept in logs: send it as Authorization: Bearer"
+        return None
+
+
+def bearer(request: Request) -> str:
+    """The key that a request shows; empty if it shows none."""
+    shown = request.headers.get("authorization", "")
+    return shown[len(_BEARER) :].strip() if shown.lower().startswith(_BEARER) else ""
+
+
+def one_of(request: Request, methods: tuple[str, ...]) -> None:
+    """Refuse other methods.
+
+    Raises:
+        BadOption: it is another.
+    """
+    if request.method not in methods:
+        raise BadOption(f"{request.method} is none of {', '.join(methods)}")

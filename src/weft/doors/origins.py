@@ -1,0 +1,44 @@
+"""Which pages may talk to a gateway: the names it goes by, and the origins it trusts.
+
+A browser can be led to any address by any page. It tells the page's origin with what it sends, so
+a page from elsewhere is turned away; and it tells the name it was given, so a stranger's name that
+leads here is, too.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+
+import msgspec
+
+# Said by browsers alone: where the page came from that makes them ask.
+_ELSEWHERE = {"cross-site", "same-site"}
+
+
+class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is allowed to pages and scripts; see docs/operations.md."""
+
+    # Names that it goes by beside its address, and origins like `https://pages.example`.
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    deflate: bool = False
+
+
+def is_here(host: str, hosts: tuple[str, ...]) -> bool:
+    """Say if a Host header names this gateway, and not a name that a stranger gave it."""
+    name = host.partition("]")[0][1:] if host.startswith("[") else host.partition(":")[0]
+    if name.lower() == "localhost" or name.lower() in hosts:
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def is_welcome(headers: Mapping[str, str], origins: tuple[str, ...]) -> bool:
+    """Say if a request comes from no page, from a page of this gateway, or from one it trusts."""
+    origin = headers.get("origin", "")
+    if origin in origins and origin:
+        return True
+    if origin:
+        return origin.partition("://")[2] == headers.get("host", "")
+    return headers.get("sec-fetch-site", "") not in _ELSEWHERE

@@ -1,0 +1,118 @@
+"""The place in a service of a peer that speaks something else than frames.
+
+What it says is put into frames by its dialect and dealt with like those of anybody else, so rights,
+limits and counts are the same whichever door was taken. What it is owed is handed to its speaker
+as whole frames, whenever that has room; until then it waits in the outbox, within its bounds.
+"""
+
+from typing import Protocol
+
+from weft.core.departure import leave
+from weft.core.service import Peer
+from weft.doors.turn import Turn
+from weft.errors import SlowReader, WeftError
+
+# So much is handed over at once, about.
+PIECE_BYTES = 64 << 10
+
+
+class Speaker(Protocol):
+    """Whoever tells a peer, in its dialect, what frames say."""
+
+    @property
+    def has_room(self) -> bool:
+        """Say if more can be told now; if not, it calls pour() when it can."""
+
+    def tell(self, frames: bytes) -> None:
+        """Tell the peer of whole frames; nothing may be said for it meanwhile."""
+
+    def rest(self) -> None:
+        """Take nothing in: the journal must be written first."""
+
+    def go_on(self) -> None:
+        """Take in again."""
+
+    def over(self, error: WeftError | None) -> None:
+        """The peer has left the service, and was told everything unless it did not listen."""
+
+
+class Seat:
+    """One peer, as its speaker uses it."""
+
+    __slots__ = ("_is_gone", "_is_resting", "_speaker", "_turn", "peer")
+
+    def __init__(self, turn: Turn, speaker: Speaker, token: int) -> None:
+        self._turn = turn
+        self._speaker = speaker
+        self._is_gone = False
+        self._is_resting = False
+        self.peer: Peer = turn.service.join(token, self)
+
+    def say(self, frames: bytes) -> None:
+        """Say whole frames for the peer."""
+        peer = self.peer
+        if self._is_gone:
+            return
+        self._turn.hear(peer, frames)
+        journal = self._turn.service.router.journal
+        if peer.is_held and journal is not None and not self._is_resting:
+            self._is_resting = True
+            self._speaker.rest()
+            journal.hold(self)
+
+    def heard(self) -> None:
+        """The peer gave a sign of life."""
+        self.peer.heard_ns = self._turn.service.now_ns
+
+    def pour(self) -> None:
+        """Hand over what the peer is owed, as far as there is room."""
+        outbox = self.peer.outbox
+        while not self._is_gone and outbox.is_behind() and self._speaker.has_room:
+            self._speaker.tell(outbox.draw(PIECE_BYTES, self._turn.service.now_ns))
+        if self.peer.is_over and not outbox.owed():
+            self.finish()
+
+    def end(self, error: WeftError | None = None) -> None:
+        """The peer leaves: its conversation is over, or was lost."""
+        if not self._is_gone:
+            self.peer.end(error)
+            self.abort()
+
+    # What is asked of a door.
+
+    def fall_behind(self) -> None:
+        """Hand over what there is; give up on a reader that is cut."""
+        if self.peer.outbox.is_cut:
+            self.end(SlowReader(f"{self.peer.name} did not read what it was sent"))
+        else:
+            self.pour()
+
+    def press(self) -> None:
+        """Hand over more if there is room."""
+        self.pour()
+
+    def finish(self) -> None:
+        """The peer is over: leave once it was told everything."""
+        if not self.peer.outbox.owed():
+            self.abort()
+
+    def abort(self) -> None:
+        """Leave at once."""
+        if self._is_gone:
+            return
+        self._is_gone = True
+        leave(self.peer)
+        self._turn.left()
+        self._speaker.over(self.peer.error)
+
+    def give_up(self, error: WeftError) -> None:
+        """Leave at once because of an error of ours."""
+        self.end(error)
+
+    def resume(self) -> None:
+        """The journal was written: the peer may go on."""
+        self.peer.is_held = False
+        self._is_resting = False
+        self.heard()
+        if not self._is_gone:
+            self._speaker.go_on()

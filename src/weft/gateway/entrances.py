@@ -1,0 +1,35 @@
+"""The doors for HTTP of a service, by the name that each has in a path: `/{service}/{door}`."""
+
+from weft.doors import datagram_socket, frame_socket
+from weft.doors.datagram_socket import DatagramSocket
+from weft.doors.exchange import Exchange
+from weft.doors.frame_socket import FrameSocket
+from weft.doors.house import House
+from weft.doors.http import HttpDoor
+from weft.doors.peer_socket import PeerSocket
+from weft.doors.websocket import handshake
+
+
+def furnish(house: House) -> None:
+    """Give a house all its doors."""
+    house.doors["ws"] = WebSockets(house).answer
+
+
+class WebSockets:
+    """`/{service}/ws`: datagrams, or frames for those who ask for them."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    def answer(self, exchange: Exchange, door: HttpDoor) -> None:
+        """Open a WebSocket."""
+        known = (datagram_socket.SUBPROTOCOL, frame_socket.SUBPROTOCOL)
+        checked = handshake(self._house, exchange, known)
+        if checked is None:
+            return
+        speaker: PeerSocket
+        if checked.subprotocol == frame_socket.SUBPROTOCOL:
+            speaker = FrameSocket(self._house)
+        else:
+            speaker = DatagramSocket(self._house, exchange.request)
+        speaker.open(door, checked)

@@ -38,7 +38,10 @@ _METHODS = {
 }
 _TLS_HANDSHAKE = 0x0316
 # The doors that a service has, and how far a request must have come to tell that it is for one.
-DOORS = ("ws",)
+DOORS = (
+    *("ws", "middleman", "tunnel", "events", "bayeux"),
+    *("publish", "request", "stream", "ticket"),
+)
 _DOOR = re.compile(
     rb"[A-Z]+ /([A-Za-z0-9-][A-Za-z0-9_-]{0,62})/(%s)[/? ]"
     % b"|".join(door.encode() for door in DOORS)

@@ -1,9 +1,10 @@
 """What every dialect needs: frames out of a stretch of them, and a greeting to begin with."""
 
-from weft.core.frames import Kind, encode
+from weft.core.frames import Frame, Kind, encode
 from weft.core.greeting import VERSION
 from weft.core.messages import Message
 from weft.core.words import u32_at
+from weft.errors import WeftError, error_from_wire
 
 
 def each_frame(frames: bytes) -> list[bytes]:
@@ -18,6 +19,12 @@ def each_frame(frames: bytes) -> list[bytes]:
         found.append(frames[at:end])
         at = end
     return found
+
+
+def error_in(frame: Frame) -> WeftError:
+    """What an ERROR says."""
+    facts = Message.from_body(frame.body)
+    return error_from_wire(facts.get_int64("number"), facts.get_string("text"))
 
 
 def greeting(service: str, client: str, *, name: str = "", **proof: str) -> bytes:

@@ -181,11 +181,22 @@ def bearer(request: Request) -> str:
     return shown[len(_BEARER) :].strip() if shown.lower().startswith(_BEARER) else ""
 
 
-def one_of(request: Request, methods: tuple[str, ...]) -> None:
-    """Refuse other methods.
+def is_on(request: Request, name: str) -> bool:
+    """Say if a parameter is on.
 
     Raises:
-        BadOption: it is another.
+        BadOption: it is neither on nor off.
     """
-    if request.method not in methods:
-        raise BadOption(f"{request.method} is none of {', '.join(methods)}")
+    value = request.query.get(name, "0")
+    if value not in ("0", "1", "false", "true"):
+        raise BadOption(f"{name} is 0 or 1")
+    return value in ("1", "true")
+
+
+def is_one_of(exchange: Exchange, *methods: str) -> bool:
+    """Say if a request has one of these methods; if not, that is answered."""
+    if exchange.request.method in methods:
+        return True
+    allowed = ", ".join(methods)
+    exchange.answer(405, f"only {allowed}\n".encode(), headers=(("Allow", allowed),))
+    return False

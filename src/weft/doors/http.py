@@ -72,6 +72,13 @@ class Reception(Protocol):
         """Count what was refused before anybody dealt with it."""
 
 
+class Companion(Protocol):
+    """What goes along with a connection from one request to the next."""
+
+    def end(self) -> None:
+        """The connection is gone."""
+
+
 class BadRequest(Exception):  # answered, never raised to a caller
     """A request that is answered with this status."""
 
@@ -99,6 +106,7 @@ class HttpDoor:
         self._body_wire = 0
         self._exchange: Exchange | None = None
         self._is_last = False
+        self.companion: Companion | None = None
         self._set_deadline(reception.limits.greeting_s)
 
     # What the stream says.
@@ -141,6 +149,8 @@ class HttpDoor:
             exchange.is_over = True
             if exchange.on_lost is not None:
                 exchange.on_lost()
+        if self.companion is not None:
+            self.companion.end()
         self._reception.left(self)
 
     # What an exchange says.

@@ -1,18 +1,24 @@
 """The doors for HTTP of a service, by the name that each has in a path: `/{service}/{door}`."""
 
 from weft.doors import datagram_socket, frame_socket
+from weft.doors.caller import Callers
 from weft.doors.datagram_socket import DatagramSocket
 from weft.doors.exchange import Exchange
 from weft.doors.frame_socket import FrameSocket
 from weft.doors.house import House
 from weft.doors.http import HttpDoor
+from weft.doors.live import Streams
 from weft.doors.peer_socket import PeerSocket
 from weft.doors.websocket import handshake
 
 
 def furnish(house: House) -> None:
     """Give a house all its doors."""
+    callers = Callers(house)
     house.doors["ws"] = WebSockets(house).answer
+    house.doors["publish"] = callers.publish
+    house.doors["request"] = callers.request
+    house.doors["stream"] = Streams(house).answer
 
 
 class WebSockets:

@@ -1,0 +1,141 @@
+"""`/{service}/stream/…`: what is published, as server-sent events, for as long as one listens."""
+
+from weft.core.frames import Flag, Kind, encode, parse
+from weft.core.messages import Message
+from weft.dialects.datagrams import Datagrams, text_of
+from weft.dialects.paths import patterns_of
+from weft.dialects.spoken import each_frame, error_in
+from weft.doors.exchange import Exchange
+from weft.doors.house import House, is_on, is_one_of
+from weft.doors.http import HttpDoor
+from weft.errors import WeftError
+
+CONTENT_TYPE = "text/event-stream; charset=utf-8"
+KEEPALIVE = b":\n\n"
+KEEPALIVE_S = 15
+
+_DIALECT = "stream"
+_HEADERS = (("X-Accel-Buffering", "no"),)
+_MESSAGE = int(Kind.MESSAGE)
+_S = 1_000_000_000
+
+
+class Live:
+    """One listener: it subscribes once, and is told until it hangs up."""
+
+    def __init__(self, house: House, exchange: Exchange) -> None:
+        """Greet and subscribe; the answer begins when the gateway has agreed.
+
+        Raises:
+            WeftError: the listener is not let in, or its path cannot be.
+        """
+        request = exchange.request
+        with_subpaths = is_on(request, "subpaths")
+        patterns = patterns_of("/" + "/".join(request.path), with_subpaths=with_subpaths)
+        self._house = house
+        self._exchange = exchange
+        self._datagrams = Datagrams()
+        self._is_subscribed = False
+        self._is_leaving = False
+        self._spoke_ns = house.now_ns
+        self._seat = house.seat(self)
+        house.greet(self._seat, request, "http stream")
+        exchange.on_lost = self._lost
+        exchange.on_room = self._seat.pour
+        more = Message(patterns=[pattern.decode() for pattern in patterns[1:]], listen_only=True)
+        body = more.encode()
+        self._seat.say(encode(Kind.SUBSCRIBE, patterns[0], body, flags=Flag.ANSWER))
+
+    @property
+    def is_over(self) -> bool:
+        """Say if nobody listens any more."""
+        return self._exchange.is_over
+
+    def keep_alive(self, now_ns: int) -> None:
+        """Say something after a long silence: proxies in between hang up otherwise."""
+        self._seat.heard()
+        if self._is_subscribed and now_ns - self._spoke_ns > KEEPALIVE_S * _S:
+            self._send(KEEPALIVE)
+
+    # What the seat says.
+
+    @property
+    def has_room(self) -> bool:
+        """Say if more can be told now."""
+        return self._exchange.has_room
+
+    def tell(self, frames: bytes) -> None:
+        """Tell of frames: what goes to many is put into words once."""
+        said = self._house.shared.get(_DIALECT, frames)
+        if said is None:
+            parts = each_frame(frames)
+            said = b"".join([self._said(frame) for frame in parts])
+            if all(frame[4] == _MESSAGE for frame in parts):
+                self._house.shared.keep(_DIALECT, frames, said)
+        self._send(said)
+        if self._is_leaving:
+            self._exchange.end()
+            self._seat.end()
+
+    def rest(self) -> None:
+        """Take nothing in: it says nothing."""
+
+    def go_on(self) -> None:
+        """Take in again."""
+
+    def over(self, error: WeftError | None) -> None:
+        """The peer has left."""
+        if self._is_subscribed:
+            self._exchange.end()
+        elif error is not None:
+            self._exchange.refuse(error)
+
+    def _said(self, data: bytes) -> bytes:
+        """What one frame is as an event, or nothing."""
+        kind = data[4]
+        if kind == Kind.MESSAGE:
+            told = self._datagrams.told(data)
+            return b"id: %s\ndata: %s\n\n" % (told["id"].encode(), text_of(told))
+        if kind == Kind.OK:
+            self._is_subscribed = True
+            self._exchange.begin(CONTENT_TYPE, _HEADERS)
+            return b"retry: 2000\n\n"
+        if kind == Kind.ERROR and not self._is_subscribed:
+            self._exchange.refuse(error_in(parse(data)))
+            self._is_leaving = True
+            return b""
+        if kind == Kind.GOODBYE:
+            # Whoever listens comes back by itself when this ends.
+            self._is_leaving = True
+        if kind in (Kind.GAP, Kind.ERROR, Kind.GOODBYE):
+            name = Kind(kind).name.lower().encode()
+            return b"event: %s\ndata: %s\n\n" % (name, text_of(self._datagrams.told(data)))
+        return b""
+
+    def _send(self, said: bytes) -> None:
+        self._spoke_ns = self._house.now_ns
+        self._exchange.send(said)
+
+    def _lost(self) -> None:
+        self._seat.end()
+
+
+class Streams:
+    """Everyone who listens this way."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._listening: set[Live] = set()
+        house.sweepers.append(self._sweep)
+
+    def answer(self, exchange: Exchange, _door: HttpDoor) -> None:
+        """Let one more listen."""
+        if is_one_of(exchange, "GET"):
+            self._listening.add(Live(self._house, exchange))
+
+    def _sweep(self, now_ns: int) -> None:
+        for live in list(self._listening):
+            if live.is_over:
+                self._listening.discard(live)
+            else:
+                live.keep_alive(now_ns)

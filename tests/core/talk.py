@@ -12,6 +12,7 @@ from weft.core.intake import READ_BYTES, drop_large, feed, took_large
 from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.core.outbox import Outbox
+from weft.core.review import review
 from weft.core.service import Peer, Service
 
 SECOND_NS = 1_000_000_000
@@ -80,6 +81,8 @@ class House:
         """End the turn: everyone who reads gets what is owed, doors learn who is over."""
         service = self.service
         ended = withdraw_ended(service)
+        if service.is_review_due:
+            review(service)
         if service.router.journal is not None:
             service.router.journal.keep()
         position = 0

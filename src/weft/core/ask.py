@@ -1,7 +1,8 @@
-"""What a gateway answers about itself: requests to `_WEFT.ask.` subjects.
+"""What a gateway answers about itself, and does when asked: requests to `_WEFT.ask.` subjects.
 
-The registry can be looked up both ways, and so can what each connection sends to each subject.
-Lists are bounded by `limit`; what is left out is counted in `more`.
+Facts are for services and admins, not for clients. The registry can be looked up both ways, and so
+can what each connection sends to each subject. Lists are bounded by `limit`; what is left out is
+counted in `more`.
 """
 
 from collections.abc import Callable
@@ -11,14 +12,24 @@ from typing import Any
 from weft.core.answers import told
 from weft.core.bounds import Reason
 from weft.core.credit import spend
+from weft.core.enabling import disable, enable
 from weft.core.frames import Kind, stamp_frame
 from weft.core.messages import Message
 from weft.core.meter import Flow
 from weft.core.outbox import Outbox
 from weft.core.router import Subscription
-from weft.core.service import Desk, Peer, Service
+from weft.core.service import Desk, Peer, Service, is_insider
 from weft.core.words import cut, u32_at
-from weft.errors import BadOption, NotKnown, Overloaded, UsageError, WeftError, shortened
+from weft.errors import (
+    BadOption,
+    NotAllowed,
+    NotKnown,
+    Overloaded,
+    Refused,
+    UsageError,
+    WeftError,
+    shortened,
+)
 
 LIMIT = 100
 LIMIT_MAX = 1000
@@ -27,6 +38,7 @@ LIMIT_MAX = 1000
 UNREAD_MAX_BYTES = 1 << 20
 
 _LOOKS_PER_CREDIT = 16
+_LOOKS_PER_CHANGE = 256
 # An entry that is listed costs about as much as so many frames.
 _CREDIT_PER_ENTRY = 4
 _CREDIT_PER_PAGE = 16
@@ -50,17 +62,23 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
             return NotKnown(f"service {service.name!r} keeps no journal")
         known = ", ".join([*_ANSWERS, *_OF_JOURNALS])
         return NotKnown(f"{shortened(name)} is none of {known}")
+    if name in _FACTS and not is_insider(peer):
+        return NotAllowed(f"a client may not ask for {name}")
     unread = peer.outbox.owed()
     if peer.outbox.is_cut or unread > UNREAD_MAX_BYTES:
         return Overloaded(f"{unread} bytes were not read yet, over {UNREAD_MAX_BYTES}")
     if answer is None:
         return _ask_desk(peer, service.desks[name], reply, at)
     request = Message.from_frame(cut(data, at, at + u32_at(data, at)))
-    # Most answers take a look at every connection, and some at every flow.
-    spend(peer, (len(service.peers) + service.flow_count) // _LOOKS_PER_CREDIT + 1)
+    if name in _FACTS:
+        # Most answers take a look at every connection, and some at every flow.
+        spend(peer, (len(service.peers) + service.flow_count) // _LOOKS_PER_CREDIT + 1)
+    else:
+        # All that change in a turn make for one look at every connection.
+        spend(peer, len(service.peers) // _LOOKS_PER_CHANGE + 1)
     try:
-        facts = answer(service, request)
-    except UsageError as error:
+        facts = answer(peer, request)
+    except (UsageError, Refused) as error:
         return error
     entries = sum(len(value) for value in facts.values() if isinstance(value, list))
     spend(peer, _CREDIT_PER_ENTRY * entries)
@@ -83,7 +101,7 @@ def _ask_desk(peer: Peer, desk: Desk, reply: bytes, at: int) -> WeftError | None
     spend(peer, _CREDIT_PER_PAGE)
     try:
         problem = desk(peer, reply, request)
-    except UsageError as error:
+    except (UsageError, Refused) as error:
         return error
     if problem is None:
         stamp_frame(data, at, service.stamp)
@@ -116,36 +134,39 @@ def _dropped(service: Service) -> dict[str, int]:
     return {reason.name.lower(): service.dropped[reason] for reason in Reason}
 
 
-def _status(service: Service, _request: Message) -> Facts:
-    return status_facts(service)
+def _status(peer: Peer, _request: Message) -> Facts:
+    return status_facts(peer.service)
 
 
-def _connections(service: Service, request: Message) -> Facts:
+def _connections(peer: Peer, request: Message) -> Facts:
+    service = peer.service
     peers = _peers(service, request)
     busiest = nlargest(_limit(request), peers, key=_prominence)
     return {
-        "connections": [_connection_facts(peer) for peer in busiest],
+        "connections": [_connection_facts(each) for each in busiest],
         "more": len(peers) - len(busiest),
     }
 
 
-def _subscriptions(service: Service, request: Message) -> Facts:
+def _subscriptions(peer: Peer, request: Message) -> Facts:
+    service = peer.service
     limit = _limit(request)
     router = service.router
     listed: list[Facts] = []
     more = 0
-    for peer in _peers(service, request):
-        count = router.count(peer.outbox)
+    for each in _peers(service, request):
+        count = router.count(each.outbox)
         room = limit - len(listed)
         # There may be a million: no more are looked at than are listed.
         if count and room:
-            found = router.subscriptions(peer.outbox, room)
-            listed += [_subscription_facts(peer, subscription) for subscription in found]
+            found = router.subscriptions(each.outbox, room)
+            listed += [_subscription_facts(each, subscription) for subscription in found]
         more += max(0, count - room)
     return {"subscriptions": listed, "more": more}
 
 
-def _subscribers(service: Service, request: Message) -> Facts:
+def _subscribers(peer: Peer, request: Message) -> Facts:
+    service = peer.service
     subject = request.get_string("subject")
     limit = _limit(request)
     route = service.router.route(subject.encode())
@@ -161,13 +182,14 @@ def _subscribers(service: Service, request: Message) -> Facts:
     }
 
 
-def _flows(service: Service, request: Message) -> Facts:
+def _flows(peer: Peer, request: Message) -> Facts:
+    service = peer.service
     wanted = request.get_string("subject").encode() if "subject" in request else None
     found = [
-        (flow.byte_rate(service.now_ns), peer.number, subject, flow)
-        for peer in _peers(service, request)
-        if peer.meter is not None
-        for subject, flow in peer.meter.flows().items()
+        (flow.byte_rate(service.now_ns), each.number, subject, flow)
+        for each in _peers(service, request)
+        if each.meter is not None
+        for subject, flow in each.meter.flows().items()
         if wanted is None or subject == wanted
     ]
     busiest = nlargest(_limit(request), found, key=_first)
@@ -180,13 +202,27 @@ def _flows(service: Service, request: Message) -> Facts:
     }
 
 
-_ANSWERS: dict[str, Callable[[Service, Message], Facts]] = {
+def _enable(peer: Peer, request: Message) -> Facts:
+    enable(peer, request)
+    return {}
+
+
+def _disable(peer: Peer, request: Message) -> Facts:
+    disable(peer, request)
+    return {}
+
+
+# Who asks, and what: the answer.
+Answer = Callable[[Peer, Message], Facts]
+
+_FACTS: dict[str, Answer] = {
     "status": _status,
     "connections": _connections,
     "subscriptions": _subscriptions,
     "subscribers": _subscribers,
     "flows": _flows,
 }
+_ANSWERS: dict[str, Answer] = {**_FACTS, "enable": _enable, "disable": _disable}
 
 
 def _peers(service: Service, request: Message) -> list[Peer]:
@@ -228,6 +264,8 @@ def _connection_facts(peer: Peer) -> Facts:
         "name": peer.name,
         "address": peer.address,
         "client": peer.client,
+        "key": "" if peer.key is None else peer.key.name,
+        "role": "" if peer.key is None else peer.key.role,
         "connected_ns": peer.joined_ns,
         "subscriptions": service.router.count(peer.outbox),
         "messages": total.messages,

@@ -1,5 +1,6 @@
 """The end of a connection: whatever led to it or waited for it is withdrawn."""
 
+from weft.core.enabling import disable_all
 from weft.core.events import announce_peer
 from weft.core.intake import drop_large
 from weft.core.requests import forget_requests
@@ -21,6 +22,7 @@ def withdraw(peer: Peer) -> None:
     if service.inboxes.pop(peer.inbox, None) is None:
         return
     service.router.leave(peer.outbox)
+    disable_all(peer)
     forget_requests(peer)
     drop_large(peer)
 

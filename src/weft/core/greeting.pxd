@@ -14,8 +14,12 @@ cpdef object greet(Peer peer, frame)
 
 cpdef bint is_name(bytes name) except -1
 
+cpdef object admit(Peer peer, key)
+
 @cython.locals(options=Message)
-cdef tuple _options(bytes body)
+cdef object _introduction(bytes body)
+
+cdef object _key(Service service, said)
 
 @cython.locals(service=Service, welcome=Message)
 cdef bytes _welcome(Peer peer, bytes subject)

@@ -1,22 +1,36 @@
 """The first word of a connection: CONNECT in, WELCOME or a refusal out."""
 
 import re
+from typing import NamedTuple
 
 from weft.core.answers import told
 from weft.core.events import announce_peer
 from weft.core.frames import Frame, Kind
+from weft.core.keys import Key
 from weft.core.messages import Message
-from weft.core.service import INBOX_BYTES, Peer
+from weft.core.rights import Rights
+from weft.core.service import INBOX_BYTES, Peer, Service
 from weft.core.subjects import is_reserved, is_subject
-from weft.errors import BadGreeting, NoSuchService, UsageError
+from weft.errors import BadGreeting, BadKey, NoSuchService, UsageError
 
 VERSION = 1
 SERVICE_NAME = re.compile(rb"[A-Za-z0-9-][A-Za-z0-9_-]{0,62}")
 NAME_MAX_BYTES = 127
 ABOUT_MAX = 128
 
+_TEXTS = ("address", "client", "key", "ticket")
 _CONNECT = int(Kind.CONNECT)
 _WELCOME = int(Kind.WELCOME)
+
+
+class Introduction(NamedTuple):
+    """What a CONNECT says of the client: where and what it is, and what lets it in."""
+
+    version: int = VERSION
+    address: str = ""
+    client: str = ""
+    key: str = ""
+    ticket: str = ""
 
 
 def greet(peer: Peer, frame: Frame) -> None:
@@ -25,16 +39,25 @@ def greet(peer: Peer, frame: Frame) -> None:
     Raises:
         BadGreeting: the frame is not a proper CONNECT.
         NoSuchService: it names another service than this.
+        BadKey: there is no key in it, or one that is not accepted.
     """
     if frame.kind != _CONNECT or peer.is_greeted:
         raise BadGreeting("the first frame, and no other, must be CONNECT")
     service = peer.service
     if frame.subject != service.name.encode():
         raise NoSuchService(f"this is service {service.name!r}")
+    said = _introduction(frame.body) if frame.body else Introduction()
+    # Before all else: a stranger learns nothing, not even what else is wrong.
+    key = _key(service, said)
+    if said.version != VERSION:
+        version = said.version
+        raise BadGreeting(f"version {version} of the protocol is not spoken here, {VERSION} is")
     if frame.reply and not is_name(frame.reply):
         raise BadGreeting(f"a name of {len(frame.reply)} bytes is not a subject of at most 127")
-    if frame.body:
-        peer.address, peer.client = _options(frame.body)
+    if key is not None:
+        admit(peer, key)
+    peer.address = said.address[:ABOUT_MAX]
+    peer.client = said.client[:ABOUT_MAX]
     peer.name = frame.reply.decode() or f"c.{peer.number}"
     peer.is_greeted = True
     peer.owe(_welcome(peer, frame.subject))
@@ -46,18 +69,51 @@ def is_name(name: bytes) -> bool:
     return len(name) <= NAME_MAX_BYTES and is_subject(name) and not is_reserved(name)
 
 
-def _options(body: bytes) -> tuple[str, str]:
-    """What a CONNECT says of the client: its address, and what it is."""
+def admit(peer: Peer, key: Key) -> None:
+    """Let a peer do what a key allows, and nothing else."""
+    peer.key = key
+    peer.rights = Rights(key.rules, peer.service.enabled if key.is_client else None)
+
+
+def not_accepted() -> BadKey:
+    """What is said of every key that does not let in: why would help whoever guesses."""
+    return BadKey("the key is not accepted")
+
+
+def no_key() -> BadKey:
+    """What is said to whoever shows none."""
+    return BadKey("a key is needed")
+
+
+def _introduction(body: bytes) -> Introduction:
     options = Message.from_body(body)
     try:
-        version = options.get_int64("version") if "version" in options else VERSION
-        address = options.get_string("address") if "address" in options else ""
-        client = options.get_string("client") if "client" in options else ""
+        said = Introduction(
+            options.get_int64("version") if "version" in options else VERSION,
+            *(options.get_string(name) if name in options else "" for name in _TEXTS),
+        )
     except UsageError as error:
         raise BadGreeting(str(error)) from error
-    if version != VERSION:
-        raise BadGreeting(f"version {version} of the protocol is not spoken here, {VERSION} is")
-    return address[:ABOUT_MAX], client[:ABOUT_MAX]
+    if said.key and said.ticket:
+        raise BadGreeting("a key and a ticket exclude each other")
+    return said
+
+
+def _key(service: Service, said: Introduction) -> Key | None:
+    """The key that lets whoever said this in; None if everyone is trusted."""
+    keyring = service.keyring
+    if keyring is None:
+        return None
+    if said.ticket:
+        key_id = service.tickets.take(said.ticket, service.now_ns)
+        key = None if key_id is None else keyring.usable(key_id, service.wall_ns)
+    elif said.key:
+        key = keyring.match(said.key, service.wall_ns)
+    else:
+        raise no_key()
+    if key is None:
+        raise not_accepted()
+    return key
 
 
 def _welcome(peer: Peer, subject: bytes) -> bytes:

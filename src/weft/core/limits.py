@@ -17,6 +17,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     outbox_age_s: float = 10.0
     # Per connection; a pattern with wildcards counts as often as it has elements.
     subscriptions: int = 65_536
+    # Per connection: rights that a service enables for clients.
+    enabled: int = 1024
     # Per connection: requests that wait for an answer, and how long they may.
     requests: int = 65_536
     request_s: float = 300.0

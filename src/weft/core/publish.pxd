@@ -5,6 +5,7 @@ from weft.core.frames cimport Run, stamp_frame
 from weft.core.keeping cimport acknowledge_when_safe, keep, why_not_kept
 from weft.core.meter cimport Meter
 from weft.core.requests cimport give_request, is_own_inbox, take_reply
+from weft.core.rights cimport Rights
 from weft.core.routes cimport Route
 from weft.core.service cimport Peer, Service
 from weft.core.subjects cimport is_reserved, is_subject
@@ -14,6 +15,8 @@ cdef Py_ssize_t _HEADER
 cdef int _ANSWER
 cdef int _REQUEST
 cdef int _NOT_BACK
+cdef int _MAY_PUBLISH
+cdef int _MAY_REQUEST
 cdef Route _NOWHERE
 
 
@@ -28,8 +31,20 @@ cdef Route _NOWHERE
 )
 cpdef object publish(Peer peer, Run run)
 
-@cython.locals(service=Service, metered=bytes, route=Route, meter=Meter, before=Py_ssize_t)
-cdef object _resolve(Peer peer, bytes subject)
+@cython.locals(
+    service=Service,
+    metered=bytes,
+    rights=Rights,
+    route=Route,
+    meter=Meter,
+    before=Py_ssize_t,
+)
+cdef object _resolve(Peer peer, bytes subject, int flags)
+
+@cython.locals(subject=bytes)
+cdef object _find_rights(Peer peer, Rights rights, int flags)
+
+cdef object _not_allowed(Peer peer, int flags)
 
 @cython.locals(data=bytearray, at=Py_ssize_t)
 cdef object _refuse_run(Peer peer, Run run, problem)

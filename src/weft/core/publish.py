@@ -10,6 +10,7 @@ from weft.core.frames import HEADER_BYTES, Flag, Run, stamp_frame
 from weft.core.keeping import acknowledge_when_safe, keep, why_not_kept
 from weft.core.meter import Meter
 from weft.core.requests import give_request, is_own_inbox, take_reply
+from weft.core.rights import PUBLISH, REQUEST, Rights, may_not
 from weft.core.service import NOWHERE, Peer
 from weft.core.subjects import is_reserved, is_subject
 from weft.core.words import cut, same_bytes, u32_at
@@ -19,6 +20,8 @@ _HEADER = HEADER_BYTES
 _ANSWER = int(Flag.ANSWER)
 _REQUEST = int(Flag.REQUEST)
 _NOT_BACK = int(Flag.NOT_BACK)
+_MAY_PUBLISH = PUBLISH
+_MAY_REQUEST = REQUEST
 _NOWHERE = NOWHERE
 _INBOX = b"_INBOX."
 _LOCAL = b"_LOCAL."
@@ -36,7 +39,7 @@ def publish(peer: Peer, run: Run) -> None:
         or length != len(peer.subject)
         or not same_bytes(data, run.start + _HEADER, peer.subject, 0, length)
     ):
-        problem = _resolve(peer, run.subject(data))
+        problem = _resolve(peer, run.subject(data), run.flags)
         if problem is not None:
             _refuse_run(peer, run, problem)
             return
@@ -45,7 +48,7 @@ def publish(peer: Peer, run: Run) -> None:
     service.stamp.time_ns = service.wall_ns
     peer.flow.record(run.count, size, service.now_ns)
     service.total.record(run.count, size, service.now_ns)
-    if peer.is_system_subject or run.has_reply or run.flags & (_ANSWER | _REQUEST):
+    if peer.is_one_by_one or run.has_reply or run.flags & (_ANSWER | _REQUEST):
         _publish_each(peer, run)
         return
     run.stamp(data, service.stamp)
@@ -59,24 +62,34 @@ def publish(peer: Peer, run: Run) -> None:
         service.deliveries += route.deliver_in_turn(run.start, run.end, peer.outbox, is_not_back)
 
 
-def _resolve(peer: Peer, subject: bytes) -> WeftError | None:
-    """Find where a subject leads; what is wrong with it, or None.
+def _resolve(peer: Peer, subject: bytes, flags: int) -> WeftError | None:
+    """Find where a subject leads, and what may be done with it; what is wrong with it, or None.
 
     A subject of the system keeps no route: who gets it depends on more than the subject.
     """
     service = peer.service
     peer.subject = subject
     peer.route = _NOWHERE
+    peer.may_publish = True
+    peer.may_request = True
     if is_reserved(subject) and not subject.startswith(_LOCAL):
         if not is_subject(subject):
             return BadSubject(f"a subject of {len(subject)} bytes is not legal")
         peer.is_system_subject = True
+        peer.is_one_by_one = True
         metered = b"_INBOX" if subject.startswith(_INBOX) else b"_WEFT"
     else:
+        rights = peer.rights
+        if rights is not None:
+            # Before the route: whoever may not use a subject makes nobody work it out.
+            problem = _find_rights(peer, rights, flags)
+            if problem is not None:
+                return problem
         route = service.router.route(subject)
         if route is None:
             return BadSubject(f"a subject of {len(subject)} bytes is not legal")
         peer.is_system_subject = False
+        peer.is_one_by_one = not peer.may_publish
         peer.route = route
         metered = subject
     meter = peer.meter
@@ -90,6 +103,23 @@ def _resolve(peer: Peer, subject: bytes) -> WeftError | None:
         peer.flow = meter.others
     service.flow_count += len(meter) - before
     return None
+
+
+def _find_rights(peer: Peer, rights: Rights, flags: int) -> WeftError | None:
+    """Look up what a peer may do with its subject; what keeps it from doing this, or None."""
+    subject = peer.subject
+    if not is_subject(subject):
+        return BadSubject(f"a subject of {len(subject)} bytes is not legal")
+    peer.may_publish = rights.allows(_MAY_PUBLISH, subject)
+    peer.may_request = rights.allows(_MAY_REQUEST, subject)
+    return _not_allowed(peer, flags)
+
+
+def _not_allowed(peer: Peer, flags: int) -> WeftError | None:
+    """What keeps a peer from sending a message with these flags to its subject, or None."""
+    if flags & _REQUEST:
+        return None if peer.may_request else may_not("request", peer.subject)
+    return None if peer.may_publish else may_not("publish to", peer.subject)
 
 
 def _refuse_run(peer: Peer, run: Run, problem: WeftError) -> None:
@@ -140,6 +170,9 @@ def _publish_one(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | N
         if flags & _REQUEST and peer.subject.startswith(_ASK):
             return answer_ask(peer, peer.subject[len(_ASK) :], reply, at)
         return Reserved(f"subject {peer.subject.decode()!r} belongs to the system")
+    problem = _not_allowed(peer, flags)
+    if problem is not None:
+        return problem
     if flags & _REQUEST:
         return give_request(peer, at, reply)
     is_journaled = peer.route.is_journaled
@@ -161,6 +194,10 @@ def _wrong_reply(peer: Peer, reply: bytes) -> WeftError | None:
     """What is wrong with a reply subject: it must be one that its sender could use itself."""
     if not is_subject(reply):
         return BadSubject(f"a reply subject of {len(reply)} bytes is not legal")
-    if not is_reserved(reply) or reply.startswith(_LOCAL) or is_own_inbox(peer, reply):
+    if is_own_inbox(peer, reply):
         return None
+    if not is_reserved(reply) or reply.startswith(_LOCAL):
+        if peer.rights is None or peer.rights.allows(_MAY_PUBLISH, reply):
+            return None
+        return may_not("have answers sent to", reply)
     return NotYours("a reply subject must lie in the inbox of whoever sends it")

@@ -6,6 +6,7 @@ from weft.core.bounds cimport Bounds
 from weft.core.frames cimport Run, Stamp
 from weft.core.meter cimport Flow, Meter
 from weft.core.outbox cimport Outbox
+from weft.core.rights cimport Enabled, Rights
 from weft.core.router cimport Router
 from weft.core.routes cimport Route
 from weft.core.writer cimport Writer
@@ -31,6 +32,9 @@ cdef class Peer:
     cdef public str name
     cdef public str address
     cdef public str client
+    cdef public object key
+    cdef public Rights rights
+    cdef public object enabling
     cdef public bint is_greeted
     cdef readonly bint is_over
     cdef readonly object error
@@ -50,6 +54,9 @@ cdef class Peer:
     cdef public Meter meter
     cdef public bytes subject
     cdef public bint is_system_subject
+    cdef public bint may_publish
+    cdef public bint may_request
+    cdef public bint is_one_by_one
     cdef public Route route
     cdef public Flow flow
     cdef public dict asking
@@ -82,6 +89,11 @@ cdef class Service:
     cdef readonly dict peers
     cdef readonly dict inboxes
     cdef readonly dict desks
+    cdef readonly object keyring
+    cdef readonly object tickets
+    cdef readonly Enabled enabled
+    cdef public bint is_review_due
+    cdef public bint is_right_lost
     cdef readonly list ending
     cdef public Py_ssize_t flow_count
     cdef public Py_ssize_t unfinished_bytes
@@ -95,6 +107,8 @@ cdef class Service:
 
     cpdef object set_limits(self, limits)
 
+    cpdef object set_keys(self, keyring)
+
     @cython.locals(number=uint64_t, secret=uint64_t, peer=Peer)
     cpdef Peer join(self, object token, door)
 
@@ -103,3 +117,6 @@ cdef class Service:
     cpdef object count_refused(self, str name)
 
     cpdef object count_ended(self, str name)
+
+
+cpdef bint is_insider(Peer peer) except -1

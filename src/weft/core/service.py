@@ -13,12 +13,15 @@ import msgspec
 from weft.core.arena import ARENA_BYTES, ARENA_MAX_BYTES, Arena
 from weft.core.bounds import Bounds, Policy, Reason
 from weft.core.frames import HEADER_BYTES, NAME_MAX_BYTES, Run, Stamp
+from weft.core.keys import Key, Keyring
 from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.core.meter import Flow, Meter
 from weft.core.outbox import Outbox
+from weft.core.rights import Enabled, Rights
 from weft.core.router import Router
 from weft.core.routes import Route
+from weft.core.tickets import Tickets
 from weft.core.writer import Writer
 from weft.errors import WeftError
 
@@ -33,6 +36,7 @@ NOWHERE = Route(b"", [])
 NOWHERE.is_stale = True
 # What most peers have at any moment, shared by all of them and never added to.
 NO_REQUESTS: dict[bytes, "Awaited"] = {}
+NOTHING_ENABLED: frozenset[tuple[int, bytes]] = frozenset()
 _NO_FLOW = Flow(0)
 Flow(0).fold(_NO_FLOW)
 _S = 1_000_000_000
@@ -88,6 +92,11 @@ class Peer:
         self.name = ""
         self.address = ""
         self.client = ""
+        # Who it has shown to be, and what that allows; None: it is trusted.
+        self.key: Key | None = None
+        self.rights: Rights | None = None
+        # What it has enabled for clients: rights and patterns.
+        self.enabling: set[tuple[int, bytes]] | frozenset[tuple[int, bytes]] = NOTHING_ENABLED
         self.is_greeted = False
         self.is_over = False
         self.error: WeftError | None = None
@@ -110,6 +119,9 @@ class Peer:
         # Where its last message went: most publishers keep to a few subjects.
         self.subject = b""
         self.is_system_subject = False
+        # What it may do with that subject; what it may not only publish to goes one by one.
+        self.may_publish = self.may_request = True
+        self.is_one_by_one = False
         self.route = NOWHERE
         self.flow = _NO_FLOW
         # Unanswered requests by reply subject: those it made, and those it was given.
@@ -163,6 +175,13 @@ class Service:
         self.inboxes: dict[bytes, Peer] = {}
         # Who answers which questions later, because the answer is not to be had in a turn.
         self.desks: dict[str, Desk] = {}
+        # Who may come in, and what services enabled for clients. None: everyone is trusted.
+        self.keyring: Keyring | None = None
+        self.tickets = Tickets()
+        self.enabled = Enabled()
+        # Rights have changed since they were last reviewed; and some of them were lost.
+        self.is_review_due = False
+        self.is_right_lost = False
         # Those whose doors have yet to be told that they are over.
         self.ending: list[Peer] = []
         self.flow_count = 0
@@ -182,6 +201,15 @@ class Service:
         age_ns = int(limits.outbox_age_s * _S)
         self.bounds = Bounds(limits.outbox_bytes, age_ns, self.dropped)
         self.greeting_run = Run(max(0, limits.greeting_bytes - _NAMES_BYTES))
+
+    def set_keys(self, keyring: Keyring | None) -> None:
+        """Let in whoever has one of these keys, and nobody else; None trusts everyone.
+
+        What it means for those who are here already is reviewed at the end of the turn.
+        """
+        self.keyring = keyring
+        self.is_review_due = True
+        self.is_right_lost = True
 
     def join(self, token: int, door: "Door") -> Peer:
         """Make the peer for a connection; the token is what nobody can guess of its inbox."""
@@ -205,3 +233,8 @@ class Service:
     def count_ended(self, name: str) -> None:
         """Count the end of a connection by the name of its error, or `left`."""
         self.ended[name] = self.ended.get(name, 0) + 1
+
+
+def is_insider(peer: Peer) -> bool:
+    """Say if a peer belongs to the service: it is no client, or everyone is trusted."""
+    return peer.key is None or not peer.key.is_client

@@ -7,14 +7,16 @@ from weft.core.credit import spend
 from weft.core.frames import Frame
 from weft.core.messages import Message
 from weft.core.requests import is_own_inbox
-from weft.core.service import Peer
+from weft.core.rights import SERVE, SUBSCRIBE, may_not
+from weft.core.service import Peer, is_insider
 from weft.core.subjects import elements, is_literal, is_pattern, is_reserved, is_subject
 from weft.errors import BadOption, BadSubject, NotYours, Reserved, TooMany, shortened
 
 GROUP_MAX_BYTES = 127
 
 _POLICIES = {policy.name.lower(): policy for policy in Policy}
-_OPEN_TO_ALL = (b"_LOCAL.", b"_WEFT.")
+_WEFT = b"_WEFT."
+_OPEN_TO_ALL = (b"_LOCAL.", _WEFT)
 
 
 class Wish(NamedTuple):
@@ -31,20 +33,21 @@ def subscribe(peer: Peer, frame: Frame) -> None:
 
     Raises:
         UsageError: a pattern, group or option is not legal.
-        Refused: a pattern is reserved or another's, or there would be too many.
+        Refused: a pattern is reserved, another's or not allowed, or there would be too many.
     """
     wish = _read(peer, frame)
     router = peer.service.router
     weight = peer.weight
     for pattern in wish.patterns:
-        _check_allowed(pattern)
+        _check_allowed(peer, pattern)
         if not router.has(peer.outbox, pattern, wish.group):
             weight += weight_of(pattern)
     limit = peer.service.limits.subscriptions
     if weight > limit and weight > peer.weight:
         raise TooMany(f"subscriptions of weight {weight} are over the limit of {limit}")
     for pattern in wish.patterns:
-        router.subscribe(peer.outbox, pattern, wish.group, wish.policy, wish.is_listener)
+        is_listener = wish.is_listener or not may_serve(peer, pattern)
+        router.subscribe(peer.outbox, pattern, wish.group, wish.policy, is_listener)
     peer.weight = weight
 
 
@@ -58,6 +61,21 @@ def unsubscribe(peer: Peer, frame: Frame) -> None:
     for pattern in wish.patterns:
         if peer.service.router.unsubscribe(peer.outbox, pattern, wish.group):
             peer.weight -= weight_of(pattern)
+
+
+def may_subscribe(peer: Peer, pattern: bytes) -> bool:
+    """Say if a peer may hear a legal pattern; what the gateway says is not for clients."""
+    rights = peer.rights
+    if rights is None:
+        return True
+    if pattern.startswith(_WEFT):
+        return is_insider(peer) and not rights.denies(SUBSCRIBE, pattern)
+    return rights.allows(SUBSCRIBE, pattern)
+
+
+def may_serve(peer: Peer, pattern: bytes) -> bool:
+    """Say if a peer may be given the requests to a legal pattern."""
+    return peer.rights is None or peer.rights.allows(SERVE, pattern)
 
 
 def weight_of(pattern: bytes) -> int:
@@ -98,9 +116,11 @@ def _patterns(first: bytes, more: list[object]) -> list[bytes]:
     return list(patterns)
 
 
-def _check_allowed(pattern: bytes) -> None:
+def _check_allowed(peer: Peer, pattern: bytes) -> None:
     if not is_reserved(pattern) or pattern.startswith(_OPEN_TO_ALL):
-        return
+        if may_subscribe(peer, pattern):
+            return
+        raise may_not("subscribe to", pattern)
     if pattern.startswith(b"_INBOX."):
         raise NotYours("an inbox is heard by its owner alone")
     raise Reserved(f"{_shown(pattern)} belongs to the system")

@@ -1,4 +1,4 @@
-"""What time brings: deadlines, pings, and news of those who read too slowly.
+"""What time brings: deadlines, pings, keys that expire, and news of those who read too slowly.
 
 Called about once a second. Everything that is too late is ended here, so nothing else in the core
 has to keep a timer.
@@ -8,6 +8,7 @@ from weft.core.answers import end_with
 from weft.core.events import announce_peer
 from weft.core.frames import Kind, encode
 from weft.core.requests import expire_requests
+from weft.core.review import review_key
 from weft.core.service import Peer, Service
 from weft.errors import Silent, SlowReader, TooSlow
 
@@ -34,6 +35,8 @@ def sweep(service: Service) -> list[Peer]:
         if peer.outbox.is_cut:
             peer.end(SlowReader(f"{peer.name} did not read what it was sent"))
             lost.append(peer)
+            continue
+        if peer.key is not None and not review_key(peer):
             continue
         _check_lateness(peer)
         _check_pace(peer)

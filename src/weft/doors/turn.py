@@ -11,6 +11,7 @@ from time import monotonic_ns, time_ns
 from weft.core.departure import withdraw_ended
 from weft.core.intake import READ_BYTES, drop_large, feed, took_large
 from weft.core.outbox import Outbox
+from weft.core.review import review
 from weft.core.service import Peer, Service
 from weft.doors.kernel import NOT_NOW, receive, send
 
@@ -82,6 +83,8 @@ class Turn:
         arena = service.arena
         self.is_scheduled = False
         ended = withdraw_ended(service) if service.ending else []
+        if service.is_review_due:
+            review(service)
         # A door that is told may give rise to more: the list can grow while it is gone through.
         if service.router.journal is not None:
             service.router.journal.keep()

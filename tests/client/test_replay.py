@@ -14,8 +14,9 @@ from tests.attacks.gateway_process import GatewayProcess
 import weft
 from weft.client import replay as module
 from weft.client.content import message_frame
-from weft.client.options import Wish, beginning
+from weft.client.options import Wish
 from weft.core.frames import Stamp, stamp_frame
+from weft.core.since import beginning
 from weft.core.values import moment
 from weft.errors import BadOption, NotKnown
 from weft.gateway.gateway import Gateway

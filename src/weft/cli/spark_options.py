@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.target import TLS_CA, gateway_option, service_option
-from weft.client.options import beginning
+from weft.core.since import beginning
 from weft.core.subjects import checked_subject
 from weft.errors import BadOption
 

@@ -11,7 +11,8 @@ from weft.cli import output
 from weft.cli.help_text import examples
 from weft.cli.shown import body_text, clock, message_json, printable
 from weft.cli.target import Target, target_options
-from weft.client.options import Policy, Since
+from weft.client.options import Policy
+from weft.core.since import Since
 
 
 @dataclass(frozen=True, slots=True)

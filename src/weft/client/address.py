@@ -1,4 +1,4 @@
-"""Where gateways are: `host:port`, `tcp://host:port` or `tls://host:port`, one or several."""
+"""Where gateways are: `host:port` or `tcp://`, `tls://`, `ws://`, `wss://host:port`; several."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,20 +8,22 @@ from weft.errors import BadOption, shortened
 DEFAULT_ADDRESS = "127.0.0.1:7411"
 DEFAULT_PORT = 7411
 
-_SCHEMES = ("tcp", "tls")
+_SCHEMES = ("tcp", "tls", "ws", "wss")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One gateway, and whether it is spoken to through TLS."""
+    """One gateway, and whether it is spoken to through TLS, and through WebSocket."""
 
     host: str
     port: int
     is_tls: bool
+    is_web: bool = False
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'tls' if self.is_tls else 'tcp'}://{host}:{self.port}"
+        plain, encrypted = ("ws", "wss") if self.is_web else ("tcp", "tls")
+        return f"{encrypted if self.is_tls else plain}://{host}:{self.port}"
 
 
 def addresses_from(given: str | Iterable[str]) -> tuple[Address, ...]:
@@ -42,7 +44,7 @@ def _address(text: str) -> Address:
     if not separator:
         scheme, rest = "tcp", text
     if scheme not in _SCHEMES:
-        raise BadOption(f"address {shortened(text)} is neither tcp:// nor tls://")
+        raise BadOption(f"address {shortened(text)} is none of tcp://, tls://, ws:// and wss://")
     host, port = _host_and_port(rest)
     if not host or "/" in rest or "@" in rest:
         raise BadOption(f"address {shortened(text)} is not host:port")
@@ -50,7 +52,7 @@ def _address(text: str) -> Address:
         raise BadOption(f"address {shortened(text)} has a host that cannot be a name")
     if not port.isascii() or not port.isdecimal() or not 0 < int(port) < 65536:
         raise BadOption(f"address {shortened(text)} has no port in 1 … 65535")
-    return Address(host, int(port), scheme == "tls")
+    return Address(host, int(port), scheme in ("tls", "wss"), scheme in ("ws", "wss"))
 
 
 def _host_and_port(text: str) -> tuple[str, str]:

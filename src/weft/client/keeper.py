@@ -14,6 +14,7 @@ from weft.client.backoff import Backoff
 from weft.client.engine import Engine
 from weft.client.line import Line, dial
 from weft.client.status import Status, What
+from weft.client.web_line import dial_web
 from weft.errors import ConnectionLost, InternalError, NotOpen, Unreachable, WeftError
 
 # How long a gateway may take to let us go, or to take more of what it is sent.
@@ -153,7 +154,7 @@ class Keeper:
         deadline = self._engine.loop.time() + limit_s
         try:
             async with asyncio.timeout_at(deadline):
-                line = await dial(address, self._options.tls, self._engine)
+                line = await self._dial(address)
             await self._greet(line, deadline)
         except WeftError as error:
             self._report_failure(error, is_raised)
@@ -164,6 +165,12 @@ class Keeper:
             raise late from error
         self._attempts = 0
         return line
+
+    async def _dial(self, address: Address) -> Line:
+        tls = self._options.tls
+        if address.is_web:
+            return await dial_web(address, tls, self._engine, self._options.service)
+        return await dial(address, tls, self._engine)
 
     async def _greet(self, line: Line, deadline: float) -> None:
         """Greet over a line and await the welcome; without one the line is ended."""

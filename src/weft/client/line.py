@@ -126,12 +126,22 @@ async def dial(address: Address, tls: ssl.SSLContext | None, owner: Owner) -> Li
     Raises:
         Unreachable: nobody answers there, or not by the name that its certificate has.
     """
+    line = Line(address, owner)
+    await reach(line, tls)
+    return line
+
+
+async def reach(line: Line, tls: ssl.SSLContext | None) -> None:
+    """Connect a line to its address.
+
+    Raises:
+        Unreachable: as dial() says.
+    """
+    address = line.address
     context = (tls or ssl.create_default_context()) if address.is_tls else None
     loop = asyncio.get_running_loop()
     try:
-        _, line = await loop.create_connection(
-            lambda: Line(address, owner), address.host, address.port, ssl=context
-        )
+        await loop.create_connection(lambda: line, address.host, address.port, ssl=context)
     except ssl.SSLCertVerificationError as error:
         why = f"the certificate of {address} cannot be trusted: {error.verify_message}"
         raise Unreachable(why) from error
@@ -140,7 +150,6 @@ async def dial(address: Address, tls: ssl.SSLContext | None, owner: Owner) -> Li
     except (OSError, ValueError) as error:
         # A ValueError is a name that cannot even be looked up.
         raise Unreachable(f"no gateway answers at {address}: {_reason(error)}") from error
-    return line
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -7,10 +7,10 @@ import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from weft.client.status import Gap, Logger, StatusCallback
+from weft.core.since import Since, beginning
 from weft.core.subjects import checked_subject
 from weft.errors import BadOption, shortened
 
@@ -20,12 +20,6 @@ Policy = Literal["cut", "drop_new", "drop_old", "latest"]
 _SERVICE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,62}")
 
 _Value = TypeVar("_Value")
-
-
-Since = int | str | datetime
-
-_AGO = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)")
-_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class ConnectOptions(TypedDict, total=False):
@@ -183,28 +177,6 @@ def made(kind: type[_Value], given: Mapping[str, Any]) -> _Value:
             hint = f"; did you mean {nearest[0]!r}?" if nearest else f", only {', '.join(known)}"
             raise BadOption(f"there is no option {name!r}{hint}")
     return kind(**given)
-
-
-def beginning(since: Since) -> dict[str, Any]:
-    """Where history begins, as the gateway is asked for it.
-
-    Raises:
-        BadOption: it says nothing of the kind.
-    """
-    if isinstance(since, datetime):
-        if since.tzinfo is None:
-            raise BadOption(f"since {since} has no time zone")
-        return {"time": since}
-    if isinstance(since, int) and not isinstance(since, bool):
-        if since < 0:
-            raise BadOption(f"since {since} is no position: those begin at 0")
-        return {"position": since}
-    found = _AGO.fullmatch(since) if isinstance(since, str) else None
-    if found is None:
-        raise BadOption(
-            f"since {since!r} is not a position, a datetime, or a time such as '90s', '5m' or '2h'"
-        )
-    return {"ago": float(found["count"]) * _UNIT_S[found["unit"]]}
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -12,10 +12,10 @@ from weft.client.calls import Calls, Draft
 from weft.client.engine import Engine
 from weft.client.intake import Intake
 from weft.client.interests import Listening, Sink
-from weft.client.options import Since, beginning
 from weft.client.status import Gap
 from weft.core.frames import Decoder
 from weft.core.messages import Message
+from weft.core.since import Since, beginning
 from weft.core.values import moment
 from weft.core.words import i64_at, u32_at, u64_at
 from weft.errors import ConnectionLost, WeftError

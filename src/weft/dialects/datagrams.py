@@ -15,6 +15,7 @@ from weft.core.codec import encode_fields
 from weft.core.frames import Flag, Frame, Kind, encode, parse
 from weft.core.json_form import data_from_fields, fields_from_data, json_value
 from weft.core.messages import Message
+from weft.core.since import Since, since_from
 from weft.dialects.paths import path_of, patterns_of, subject_of
 from weft.errors import BadOption, WeftError, shortened
 
@@ -24,7 +25,7 @@ ACK_MAX = 128
 
 _KEYS = {
     "path": ("path", "data", "reply", "request", "not_back", "ack"),
-    "interest": ("interest", "subpaths", "group", "policy", "listen_only", "ack"),
+    "interest": ("interest", "subpaths", "group", "policy", "listen_only", "since", "ack"),
     "forget": ("forget", "subpaths", "group", "ack"),
     "ping": ("ping",),
 }
@@ -122,6 +123,20 @@ def datagrams_in(text: str | bytes) -> list[Datagram]:
         if not isinstance(each, dict):
             raise BadOption("a datagram is a JSON object")
     return objects
+
+
+def since_of(datagram: Datagram) -> Since | None:
+    """Where the history of an interest begins; None if it has none.
+
+    Raises:
+        BadOption: it is neither a text nor a position.
+    """
+    since = datagram.get("since") if "interest" in datagram else None
+    if since is None or (isinstance(since, int) and not isinstance(since, bool)):
+        return since
+    if isinstance(since, str):
+        return since_from(since)
+    raise BadOption("since is a position, or a text such as '5m' or '2026-01-31T12:00:00Z'")
 
 
 def error_datagram(error: WeftError, datagram: Datagram | None = None) -> Datagram:

@@ -1,7 +1,14 @@
 """Datagrams over a WebSocket: `weft.json`, the door that browsers come in by."""
 
 from weft.core.frames import Kind
-from weft.dialects.datagrams import Datagram, Datagrams, datagrams_in, error_datagram, text_of
+from weft.dialects.datagrams import (
+    Datagram,
+    Datagrams,
+    datagrams_in,
+    error_datagram,
+    since_of,
+    text_of,
+)
 from weft.dialects.spoken import each_frame
 from weft.doors.exchange import Request
 from weft.doors.house import House
@@ -40,9 +47,17 @@ class DatagramSocket(PeerSocket):
             return
         for datagram in datagrams:
             try:
-                self.seat.say(self._datagrams.frame(datagram))
+                self._say(datagram)
             except UsageError as error:
                 self._refuse(error, datagram)
+
+    def _say(self, datagram: Datagram) -> None:
+        since = since_of(datagram)
+        frame = self._datagrams.frame(datagram)
+        if since is None:
+            self.seat.say(frame)
+        else:
+            self.seat.recall(frame, since)
 
     def tell(self, frames: bytes) -> None:
         """Tell of frames: what goes to many is put into words once."""

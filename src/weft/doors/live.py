@@ -2,6 +2,7 @@
 
 from weft.core.frames import Flag, Kind, encode, parse
 from weft.core.messages import Message
+from weft.core.since import since_from
 from weft.dialects.datagrams import Datagrams, text_of
 from weft.dialects.paths import patterns_of
 from weft.dialects.spoken import each_frame, error_in
@@ -11,10 +12,11 @@ from weft.doors.http import HttpDoor
 from weft.errors import WeftError
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-KEEPALIVE = b":\n\n"
 KEEPALIVE_S = 15
 
 _DIALECT = "stream"
+_KEEPALIVE = b":\n\n"
+_RETRY = b"retry: 2000\n\n"
 _HEADERS = (("X-Accel-Buffering", "no"),)
 _MESSAGE = int(Kind.MESSAGE)
 _S = 1_000_000_000
@@ -31,11 +33,11 @@ class Live:
         """
         request = exchange.request
         with_subpaths = is_on(request, "subpaths")
+        since = since_from(request.query["since"]) if "since" in request.query else None
         patterns = patterns_of("/" + "/".join(request.path), with_subpaths=with_subpaths)
         self._house = house
         self._exchange = exchange
         self._datagrams = Datagrams()
-        self._is_subscribed = False
         self._is_leaving = False
         self._spoke_ns = house.now_ns
         self._seat = house.seat(self)
@@ -43,8 +45,12 @@ class Live:
         exchange.on_lost = self._lost
         exchange.on_room = self._seat.pour
         more = Message(patterns=[pattern.decode() for pattern in patterns[1:]], listen_only=True)
-        body = more.encode()
-        self._seat.say(encode(Kind.SUBSCRIBE, patterns[0], body, flags=Flag.ANSWER))
+        wish = encode(Kind.SUBSCRIBE, patterns[0], more.encode(), flags=Flag.ANSWER)
+        if since is None:
+            self._seat.say(wish)
+        else:
+            # What is refused of history is refused before the answer begins, too.
+            self._seat.recall(wish, since)
 
     @property
     def is_over(self) -> bool:
@@ -54,8 +60,8 @@ class Live:
     def keep_alive(self, now_ns: int) -> None:
         """Say something after a long silence: proxies in between hang up otherwise."""
         self._seat.heard()
-        if self._is_subscribed and now_ns - self._spoke_ns > KEEPALIVE_S * _S:
-            self._send(KEEPALIVE)
+        if self._exchange.is_begun and now_ns - self._spoke_ns > KEEPALIVE_S * _S:
+            self._send(_KEEPALIVE)
 
     # What the seat says.
 
@@ -85,7 +91,7 @@ class Live:
 
     def over(self, error: WeftError | None) -> None:
         """The peer has left."""
-        if self._is_subscribed:
+        if self._exchange.is_begun:
             self._exchange.end()
         elif error is not None:
             self._exchange.refuse(error)
@@ -97,10 +103,8 @@ class Live:
             told = self._datagrams.told(data)
             return b"id: %s\ndata: %s\n\n" % (told["id"].encode(), text_of(told))
         if kind == Kind.OK:
-            self._is_subscribed = True
-            self._exchange.begin(CONTENT_TYPE, _HEADERS)
-            return b"retry: 2000\n\n"
-        if kind == Kind.ERROR and not self._is_subscribed:
+            return _KEEPALIVE
+        if kind == Kind.ERROR and not self._exchange.is_begun:
             self._exchange.refuse(error_in(parse(data)))
             self._is_leaving = True
             return b""
@@ -114,6 +118,9 @@ class Live:
 
     def _send(self, said: bytes) -> None:
         self._spoke_ns = self._house.now_ns
+        if said and not self._exchange.is_begun:
+            self._exchange.begin(CONTENT_TYPE, _HEADERS)
+            self._exchange.send(_RETRY)
         self._exchange.send(said)
 
     def _lost(self) -> None:

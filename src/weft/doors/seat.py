@@ -5,10 +5,13 @@ limits and counts are the same whichever door was taken. What it is owed is hand
 as whole frames, whenever that has room; until then it waits in the outbox, within its bounds.
 """
 
+import asyncio
 from typing import Protocol
 
 from weft.core.departure import leave
 from weft.core.service import Peer
+from weft.core.since import Since
+from weft.dialects.recall import Recalls
 from weft.doors.turn import Turn
 from weft.errors import SlowReader, WeftError
 
@@ -39,13 +42,14 @@ class Speaker(Protocol):
 class Seat:
     """One peer, as its speaker uses it."""
 
-    __slots__ = ("_is_gone", "_is_resting", "_speaker", "_turn", "peer")
+    __slots__ = ("_is_gone", "_is_resting", "_recalls", "_speaker", "_turn", "peer")
 
     def __init__(self, turn: Turn, speaker: Speaker, token: int) -> None:
         self._turn = turn
         self._speaker = speaker
         self._is_gone = False
         self._is_resting = False
+        self._recalls: Recalls | None = None
         self.peer: Peer = turn.service.join(token, self)
 
     def say(self, frames: bytes) -> None:
@@ -60,6 +64,18 @@ class Seat:
             self._speaker.rest()
             journal.hold(self)
 
+    def recall(self, wish: bytes, since: Since) -> None:
+        """Say a SUBSCRIBE whose messages begin in the past, as soon as that was told.
+
+        Raises:
+            BadOption: the beginning is none.
+            TooMany: of this peer are in the past already.
+        """
+        if self._recalls is None:
+            self._recalls = Recalls(self.peer.inbox)
+        self._recalls.begin(wish, since)
+        self._say_words()
+
     def heard(self) -> None:
         """The peer gave a sign of life."""
         self.peer.heard_ns = self._turn.service.now_ns
@@ -68,7 +84,14 @@ class Seat:
         """Hand over what the peer is owed, as far as there is room."""
         outbox = self.peer.outbox
         while not self._is_gone and outbox.is_behind() and self._speaker.has_room:
-            self._speaker.tell(outbox.draw(PIECE_BYTES, self._turn.service.now_ns))
+            frames = outbox.draw(PIECE_BYTES, self._turn.service.now_ns)
+            if self._recalls is not None:
+                frames = self._recalls.pass_on(frames)
+                # Not now: this may be a flush. Once it was told, so that the reader sets the pace.
+                if self._recalls.words:
+                    asyncio.get_running_loop().call_soon(self._say_words)
+            if frames:
+                self._speaker.tell(frames)
         if self.peer.is_over and not outbox.owed():
             self.finish()
 
@@ -77,6 +100,14 @@ class Seat:
         if not self._is_gone:
             self.peer.end(error)
             self.abort()
+
+    def _say_words(self) -> None:
+        """Ask for more of the past."""
+        recalls = self._recalls
+        if recalls is not None:
+            words, recalls.words = recalls.words, []
+            for frames in words:
+                self.say(frames)
 
     # What is asked of a door.
 

@@ -9,6 +9,7 @@ from weft.doors.house import House
 from weft.doors.http import HttpDoor
 from weft.doors.live import Streams
 from weft.doors.peer_socket import PeerSocket
+from weft.doors.tickets import TicketOffice
 from weft.doors.websocket import handshake
 
 
@@ -18,6 +19,7 @@ def furnish(house: House) -> None:
     house.doors["ws"] = WebSockets(house).answer
     house.doors["publish"] = callers.publish
     house.doors["request"] = callers.request
+    house.doors["ticket"] = TicketOffice(house).answer
     house.doors["stream"] = Streams(house).answer
 
 

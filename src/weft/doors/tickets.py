@@ -1,0 +1,45 @@
+"""`POST /{service}/ticket`: a one-time stand-in for a key, for where a key does not belong.
+
+A browser cannot send headers with a WebSocket or an EventSource, and what is in a URL is logged and
+kept; a ticket in a URL is worth nothing once it was used.
+"""
+
+import json
+import secrets
+
+from weft.core.greeting import no_key, not_accepted
+from weft.core.tickets import TICKET_LIFE_NS
+from weft.doors.exchange import JSON, Exchange
+from weft.doors.house import House, bearer, is_one_of
+from weft.doors.http import HttpDoor
+
+_TICKET_BYTES = 24
+_S = 1_000_000_000
+
+
+class TicketOffice:
+    """The tickets of one service."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    def answer(self, exchange: Exchange, _door: HttpDoor) -> None:
+        """Give a ticket for the key that a request shows.
+
+        Raises:
+            BadKey: it shows none that is accepted.
+        """
+        if not is_one_of(exchange, "POST"):
+            return
+        service = self._house.service
+        text = secrets.token_urlsafe(_TICKET_BYTES)
+        if service.keyring is not None:
+            shown = bearer(exchange.request)
+            if not shown:
+                raise no_key()
+            key = service.keyring.match(shown, service.wall_ns)
+            if key is None:
+                raise not_accepted()
+            service.tickets.add(text, key.id, service.now_ns)
+        body = json.dumps({"ticket": text, "expires_s": TICKET_LIFE_NS // _S}).encode()
+        exchange.answer(200, body + b"\n", JSON)

@@ -47,13 +47,15 @@ async def test_a_message_may_be_larger_than_what_is_written_at_once() -> None:
 
 
 async def test_many_small_messages_keep_their_order() -> None:
-    async with weft.Gateway(listen="127.0.0.1:0", workers="inline") as gateway:
-        async with weft.connect(f"ws://{gateway.address}") as web:
-            subscription = web.subscribe("a")
-            await web.flush()
-            for number in range(2000):
-                await web.publish("a", weft.Message(n=number))
-            assert [(await anext(subscription))["n"] for _ in range(2000)] == list(range(2000))
+    async with (
+        weft.Gateway(listen="127.0.0.1:0", workers="inline") as gateway,
+        weft.connect(f"ws://{gateway.address}") as web,
+    ):
+        subscription = web.subscribe("a")
+        await web.flush()
+        for number in range(2000):
+            await web.publish("a", weft.Message(n=number))
+        assert [(await anext(subscription))["n"] for _ in range(2000)] == list(range(2000))
 
 
 async def test_a_blocking_connection_speaks_websocket_as_well() -> None:

@@ -17,7 +17,7 @@ COUNT = 400
 
 
 @asynccontextmanager
-async def keeping(folder: Path) -> AsyncIterator[tuple[str, asyncio.Task[None]]]:
+async def keeping(folder: Path) -> AsyncIterator[str]:
     """A gateway whose journal has half of the messages, and gets the others meanwhile."""
     journal = JournalSettings(patterns=(">",))
     settings = Settings(listen="127.0.0.1:0", data=str(folder), journal=journal)
@@ -35,25 +35,24 @@ async def keeping(folder: Path) -> AsyncIterator[tuple[str, asyncio.Task[None]]]
                 await asyncio.sleep(0)
 
         rest = asyncio.create_task(publish_rest())
-        yield str(gateway.address), rest
+        yield str(gateway.address)
         await rest
 
 
 async def test_datagrams_have_their_past_and_then_come_live(tmp_path: Path) -> None:
-    async with keeping(tmp_path) as (address, _):
-        async with connect(f"ws://{address}/default/ws") as socket:
-            interest = {"interest": "/a", "subpaths": True, "since": "1h", "ack": 1}
-            await socket.send(json.dumps(interest))
-            heard: list[int] = []
-            while len(heard) < COUNT:
-                told = json.loads(await socket.recv())
-                if "data" in told:
-                    heard.append(told["data"]["n"])
-            assert heard == list(range(COUNT))
+    async with keeping(tmp_path) as address, connect(f"ws://{address}/default/ws") as socket:
+        interest = {"interest": "/a", "subpaths": True, "since": "1h", "ack": 1}
+        await socket.send(json.dumps(interest))
+        heard: list[int] = []
+        while len(heard) < COUNT:
+            told = json.loads(await socket.recv())
+            if "data" in told:
+                heard.append(told["data"]["n"])
+        assert heard == list(range(COUNT))
 
 
 async def test_a_stream_has_its_past_and_then_comes_live(tmp_path: Path) -> None:
-    async with keeping(tmp_path) as (address, _):
+    async with keeping(tmp_path) as address:
         browser = Browser(address)
         response = await browser.listen("/default/stream/a/b?since=0")
         heard = [json.loads((await event(response))["data"])["data"]["n"] for _ in range(COUNT)]

@@ -78,7 +78,9 @@ async def test_a_client_comes_back_after_its_websocket_was_cut() -> None:
             await web.flush()
             connections = await web.send_request("_WEFT.ask.connections", weft.Message())
             assert [each["name"] for each in connections["connections"]]
-            web._engine.line.abort()  # as a network does it
+            line = web._engine.line  # as a network does it
+            assert line is not None
+            line.abort()
             async with asyncio.timeout(WAIT_S), weft.connect(address) as plain:
                 while True:
                     await plain.publish("a", "back")

@@ -30,6 +30,7 @@ class Taken:
         self.connections = 0
         self.not_up: list[str] = []
         self.ways: list[int] = []
+        self.on_return: Callable[[int], None] | None = None
 
     async def start(self) -> None: ...
 

@@ -1,5 +1,6 @@
 """What all doors for HTTP of one service share: who is there, what is allowed, who answers what."""
 
+import re
 import secrets
 from collections.abc import Callable
 from http import HTTPStatus
@@ -20,6 +21,8 @@ from weft.doors.turn import Turn
 from weft.errors import BadKey, BadOption, ControlFlood, WeftError
 
 _TOKEN_BITS = 64
+# The beginning of a request, as far as it tells who answers it.
+_TARGET = re.compile(rb"[A-Z]+ /([^/? ]*)(?:/([^/? ]*))?[/? ]")
 _BEARER = "bearer "
 _PREFLIGHT = (
     ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
@@ -42,6 +45,8 @@ class House:
         self.rules = rules
         self.doors: dict[str, Answer] = {}
         self.shared = Shared()
+        # Takes a connection whose next request is for another service, if there is anybody.
+        self.on_stranger: Callable[[int], None] | None = None
         # Called about once a second with the time.
         self.sweepers: list[Callable[[int], None]] = []
         self._streams: set[Stream] = set()
@@ -90,6 +95,19 @@ class House:
         """A connection is closed, or speaks on otherwise: then whoever does watches it again."""
         self._requesting.discard(door)
         self.forget(door.stream)
+
+    def is_ours(self, data: bytes) -> bool:
+        """Say if a request that begins like this is for this service, as far as it tells."""
+        target = _TARGET.match(data)
+        if target is None or self.on_stranger is None:
+            return True
+        service, door = target[1].decode("latin-1"), (target[2] or b"").decode("latin-1")
+        return service == self.service.name and door in self.doors
+
+    def pass_on(self, fd: int) -> None:
+        """Give a connection to whoever takes strangers."""
+        if self.on_stranger is not None:
+            self.on_stranger(fd)
 
     def refused(self, error_name: str) -> None:
         """Count what was refused."""

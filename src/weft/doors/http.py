@@ -65,6 +65,12 @@ class Reception(Protocol):
     def deal(self, exchange: Exchange, door: "HttpDoor") -> None:
         """Answer a request, now or later."""
 
+    def is_ours(self, data: bytes) -> bool:
+        """Say if a request that begins like this is for this service."""
+
+    def pass_on(self, fd: int) -> None:
+        """Own a connection whose next request, of which nothing was read, is for another."""
+
     def left(self, door: "HttpDoor") -> None:
         """A connection is closed."""
 
@@ -142,6 +148,17 @@ class HttpDoor:
             self._reception.refused("TooSlow")
             self._refuse(BadRequest(HTTPStatus.REQUEST_TIMEOUT, "the request took too long"))
 
+    def is_ours(self, data: bytes) -> bool:
+        """Say if the next request is for this service; if not, the connection is passed on."""
+        if self._reception.is_ours(data):
+            return True
+        fd = self.stream.release()
+        if self.companion is not None:
+            self.companion.end()
+        self._reception.left(self)
+        self._reception.pass_on(fd)
+        return False
+
     def lost(self) -> None:
         """Tell whoever was about to answer."""
         exchange, self._exchange = self._exchange, None
@@ -201,6 +218,9 @@ class HttpDoor:
         self.stream.resume()
         if self._unread:
             self._go_on()
+        else:
+            # A browser has one connection for all services of a gateway.
+            self.stream.look_first()
 
     def close(self) -> None:
         """Close at once."""

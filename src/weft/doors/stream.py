@@ -8,6 +8,7 @@ import os
 import socket
 from typing import Protocol
 
+from weft.doors.kernel import peek
 from weft.doors.poll import READING, WRITING, Poll
 from weft.errors import WeftError
 
@@ -15,6 +16,8 @@ from weft.errors import WeftError
 ROOM_BYTES = 64 << 10
 
 _READ_BYTES = 64 << 10
+# Where the beginning of what comes next is looked at; enough for the first line of a request.
+_FIRST = bytearray(256)
 
 
 class Talk(Protocol):
@@ -35,6 +38,9 @@ class Talk(Protocol):
     def late(self) -> None:
         """The deadline is over."""
 
+    def is_ours(self, data: bytes) -> bool:
+        """Say if what comes next is for this one to read; if not, it has released the stream."""
+
 
 class Stream:
     """One socket, and what it has yet to take."""
@@ -42,6 +48,7 @@ class Stream:
     __slots__ = (
         "_fd",
         "_is_ending",
+        "_is_looking",
         "_pending",
         "_poll",
         "_reads",
@@ -65,6 +72,7 @@ class Stream:
         # Of the clock that only goes forward; 0 if there is none.
         self.deadline_ns = 0
         self._reads = True
+        self._is_looking = False
         self._watch()
 
     @property
@@ -91,6 +99,19 @@ class Stream:
             return
         self._pending = data
         self._send()
+
+    def look_first(self) -> None:
+        """Before anything more is read, ask if it is for us to read."""
+        self._is_looking = True
+
+    def release(self) -> int:
+        """Give the socket away as it is; the stream is closed, and nobody is told."""
+        fd = self._fd
+        self._pending = b""
+        self._reads = False
+        self._watch()
+        self._fd = -1
+        return fd
 
     def pause(self) -> None:
         """Read nothing for now."""
@@ -138,6 +159,11 @@ class Stream:
         self.close()
 
     def _read(self) -> None:
+        if self._is_looking:
+            length = peek(self._fd, _FIRST, len(_FIRST))
+            if length > 0 and not self.talk.is_ours(bytes(_FIRST[:length])):
+                return
+            self._is_looking = False
         try:
             data = os.read(self._fd, _READ_BYTES)
         except (BlockingIOError, InterruptedError):

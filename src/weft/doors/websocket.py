@@ -128,6 +128,10 @@ class WebSocket:
         """It was closed, and the other side does not follow."""
         self.stream.close()
 
+    def is_ours(self, _data: bytes) -> bool:
+        """Say that it is: a WebSocket is for one service."""
+        return True
+
     def lost(self) -> None:
         """It is closed."""
         self._house.forget(self.stream)

@@ -65,6 +65,7 @@ class Front:
         self._encryption = encryption
         self._loop = asyncio.get_running_loop()
         self._lobby = Lobby(self._look, self._give_up)
+        services.on_return = self._take_back
 
     def open(self, settings: Settings, room: Room) -> None:
         """Begin to listen.
@@ -132,6 +133,11 @@ class Front:
         is_encrypted = self._encryption is not None
         for fd, peer in accepted:
             self._look(Visitor(fd, peer, deadline, is_encrypted=is_encrypted), False)
+
+    def _take_back(self, fd: int) -> None:
+        """See anew what a connection wants: its last request was for a service, the next is not."""
+        deadline = self._loop.time() + self._limits.greeting_s
+        self._look(Visitor(fd, "", deadline, is_encrypted=False), False)
 
     def _look(self, visitor: Visitor, is_all: bool) -> None:
         """See what a visitor has sent; `is_all` says that nothing further will come."""

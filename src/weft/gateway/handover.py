@@ -12,6 +12,7 @@ import logging
 import os
 import socket
 from collections import deque
+from collections.abc import Callable
 
 from weft.errors import Overloaded
 
@@ -38,7 +39,7 @@ _ATTACHED_BYTES = socket.CMSG_SPACE(BATCH_MAX * array.array("i").itemsize)
 class Outgoing:
     """The front's side: what is to go to one worker."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_return: Callable[[int], None] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
@@ -49,6 +50,9 @@ class Outgoing:
         self._is_full = False
         # How many were sent to the worker that is running, or about to.
         self.sent = 0
+        self._on_return = on_return
+        if on_return is not None:
+            self._loop.add_reader(self._near, self._take_returned)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -95,8 +99,22 @@ class Outgoing:
         self._stop_waiting()
         for fd, _ in self.take_all():
             os.close(fd)
+        if self._on_return is not None:
+            self._loop.remove_reader(self._near)
         self._near.close()
         self.far.close()
+
+    def _take_returned(self) -> None:
+        """Take what the worker has sent back: its next request is for somebody else."""
+        try:
+            batch, lost = receive(self._near)
+        except BlockingIOError:
+            return
+        if lost:
+            _log.error("%s connections were lost: no descriptors are left", lost)
+        for fd, _ in batch:
+            if self._on_return is not None:
+                self._on_return(fd)
 
     def _flush(self) -> None:
         if self._flush_at is not None:
@@ -132,6 +150,15 @@ class Outgoing:
         if not self._is_full:
             self._is_full = True
             self._loop.add_writer(self._near, self._flush)
+
+
+def give_back(sock: socket.socket, fd: int) -> None:
+    """Send a socket back to the front; where that does not keep up, it is closed instead."""
+    try:
+        socket.send_fds(sock, [bytes([AS_HTTP])], [fd])
+    except OSError as error:
+        _log.warning("a connection for another service is closed: %s", error.strerror)
+    os.close(fd)
 
 
 def receive(sock: socket.socket) -> tuple[list[Passed], int]:

@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic_ns, time_ns
 from typing import TYPE_CHECKING
@@ -97,6 +98,10 @@ class Host:
             except OSError as error:
                 os.close(fd)
                 _log.error("a connection was lost: it cannot be watched: %s", error.strerror)
+
+    def on_stranger(self, take: Callable[[int], None]) -> None:
+        """Say who takes a connection whose next request is for another service."""
+        self._house.on_stranger = take
 
     def stay(self, guest: int, *, looks: bool) -> None:
         """Let turns follow one another without the loop, which has little to read but this."""

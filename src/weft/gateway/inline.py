@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from weft.gateway.handover import AS_FRAMES
@@ -19,6 +20,7 @@ class Inline:
         self._hosts: dict[str, Host] = {}
         self._handed_over: dict[str, int] = {}
         self._is_ending = False
+        self.on_return: Callable[[int], None] | None = None
 
     @property
     def connections(self) -> int:
@@ -82,6 +84,8 @@ class Inline:
             host = Host(service, settings.name, settings.limits, web_of(settings))
             if settings.journal.patterns:
                 host.keep(Path(settings.data), settings.journal)
+            if self.on_return is not None:
+                host.on_stranger(self.on_return)
             self._hosts[service] = host
             self._handed_over[service] = 0
         return self._hosts[service]

@@ -47,10 +47,15 @@ _GRACE_S = 1.0
 class Keeper:
     """One service's worker, as its front sees it."""
 
-    def __init__(self, start: Start, refuse: Callable[[Passed, WeftError], None]) -> None:
+    def __init__(
+        self,
+        start: Start,
+        refuse: Callable[[Passed, WeftError], None],
+        on_return: Callable[[int], None] | None = None,
+    ) -> None:
         self._start = start
         self._refuse = refuse
-        self._outgoing = Outgoing()
+        self._outgoing = Outgoing(on_return)
         self._channel: Channel[Order, News] | None = None
         self._answers: dict[int, asyncio.Future[ServiceStatus | None]] = {}
         self._asked = 0

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 from weft.errors import WeftError
@@ -22,6 +24,7 @@ class Pool:
         self._settings = settings
         self._refusals = refusals
         self._keepers: dict[str, Keeper] = {}
+        self.on_return: Callable[[int], None] | None = None
 
     @property
     def connections(self) -> int:
@@ -81,8 +84,14 @@ class Pool:
         if keeper is None:
             data = str(Path(settings.data).absolute()) if settings.data else ""
             start = Start(service, settings.name, Rules.of(settings), data, settings.journal)
-            keeper = self._keepers[service] = Keeper(start, self._turn_away)
+            keeper = self._keepers[service] = Keeper(start, self._turn_away, self._returned)
         return keeper
+
+    def _returned(self, fd: int) -> None:
+        if self.on_return is None:
+            os.close(fd)
+        else:
+            self.on_return(fd)
 
     def _turn_away(self, passed: Passed, error: WeftError) -> None:
         fd, way = passed

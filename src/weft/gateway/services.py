@@ -1,6 +1,6 @@
 """What a front needs of whoever runs the services, in processes of their own or inline."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from weft.errors import NoSuchService
@@ -10,7 +10,13 @@ from weft.gateway.settings import Settings
 
 
 class Services(Protocol):
-    """The services of one gateway."""
+    """The services of one gateway.
+
+    `on_return` takes a connection back whose next request is not for the service it was given to;
+    it is set before the first is given.
+    """
+
+    on_return: Callable[[int], None] | None
 
     @property
     def connections(self) -> int:

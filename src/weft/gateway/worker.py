@@ -10,6 +10,7 @@ import logging
 import signal
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -31,7 +32,7 @@ from weft.gateway.control import (
     channel_to_front,
 )
 from weft.gateway.descriptors import raise_limit
-from weft.gateway.handover import receive
+from weft.gateway.handover import give_back, receive
 from weft.gateway.host import Host
 from weft.gateway.settings import Log
 
@@ -67,6 +68,7 @@ class Worker:
         """Serve until it is time to end."""
         self._loop.add_reader(self._sockets, self._adopt)
         self._host.stay(self._sockets.fileno(), looks=self._start.rules.looks)
+        self._host.on_stranger(partial(give_back, self._sockets))
         self._loop.add_signal_handler(signal.SIGTERM, self._is_ending.set)
         self._channel.send(Ready())
         try:

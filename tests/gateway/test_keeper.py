@@ -171,6 +171,8 @@ async def test_what_changes_while_a_worker_starts_is_known_to_it() -> None:
             ping_s += 1
             place.keeper.change(Change(Rules(Limits(ping_s=ping_s), Log(level="error"), 5.0)))
             await asyncio.sleep(0.001)
+        # Its answer comes after it has heard everything that was said before; sockets come apart.
+        assert (await place.keeper.report()).status is not None
         peer = place.join()
         assert (await peer.welcome())["ping_s"] == ping_s
         peer.sock.close()

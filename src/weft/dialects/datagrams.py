@@ -15,9 +15,11 @@ from weft.core.codec import encode_fields
 from weft.core.frames import Flag, Frame, Kind, encode, parse
 from weft.core.json_form import data_from_fields, fields_from_data, json_value
 from weft.core.messages import Message
+from weft.core.service import BODY_MAX_BYTES
 from weft.core.since import Since, since_from
+from weft.core.subjects import checked_subject
 from weft.dialects.paths import path_of, patterns_of, subject_of
-from weft.errors import BadOption, WeftError, shortened
+from weft.errors import BadField, BadOption, ProtocolError, WeftError, shortened
 
 # How many datagrams one text may hold, and how long what an answer is known by may be.
 OBJECTS_MAX = 1024
@@ -44,7 +46,8 @@ class Question(NamedTuple):
 class Datagrams:
     """One peer's conversation: which of its datagrams wait for an answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, body_limit: int = BODY_MAX_BYTES) -> None:
+        self._body_limit = body_limit
         self._awaited: dict[Question, deque[object]] = {}
 
     def frame(self, datagram: Datagram) -> bytes:
@@ -58,11 +61,16 @@ class Datagrams:
             raise BadOption(f"a datagram has one of {', '.join(_KEYS)}, not {len(kinds)} of them")
         _refuse_unknown(datagram, _KEYS[kinds[0]])
         frame = _MADE[kinds[0]](datagram)
+        if len(frame.body) > self._body_limit:
+            # As a frame it would end the connection.
+            size, limit = len(frame.body), self._body_limit
+            raise BadField(f"a message of {size} bytes is over the limit of {limit}")
         flags = frame.flags
         if "ack" in datagram:
             flags |= Flag.ANSWER
+            known_by = _known_by(datagram["ack"])
             question = Question(frame.kind == Kind.MESSAGE, frame.subject, frame.reply)
-            self._awaited.setdefault(question, deque()).append(_known_by(datagram["ack"]))
+            self._awaited.setdefault(question, deque()).append(known_by)
         return encode(frame.kind, frame.subject, frame.body, frame.reply, flags)
 
     def told(self, data: bytes) -> Datagram:
@@ -90,8 +98,10 @@ class Datagrams:
         told: Datagram = {"error": facts}
         if frame.subject:
             told["path"] = path_of(frame.subject)
-        if frame.reply:
+        if frame.reply and kind == Kind.MESSAGE:
             told["reply"] = path_of(frame.reply)
+        elif frame.reply:
+            told["group"] = frame.reply.decode()
         if frame.flags & Flag.ANSWER:
             question = Question(kind == Kind.MESSAGE, frame.subject, frame.reply)
             told["ack"] = self._answered(question)
@@ -141,20 +151,27 @@ def since_of(datagram: Datagram) -> Since | None:
 
 def error_datagram(error: WeftError, datagram: Datagram | None = None) -> Datagram:
     """What is told of a datagram that was refused before it was a frame."""
-    facts = {"number": error.number, "name": type(error).__name__, "text": str(error)}
-    told: Datagram = {"error": facts}
+    told: Datagram = {"error": error_facts(error)}
     if datagram is not None and _is_ack(datagram.get("ack")):
         told["ack"] = datagram["ack"]
     return told
 
 
+def error_facts(error: WeftError) -> Datagram:
+    """What is told of an error."""
+    return {"number": error.number, "name": type(error).__name__, "text": str(error)}
+
+
 def message_datagram(data: bytes, frame: Frame) -> Datagram:
-    """A message as it is told, the same for whoever gets it."""
-    told: Datagram = {
-        "id": identity(frame),
-        "path": path_of(frame.subject),
-        "data": data_from_fields(Message.from_frame(data).raw_form()),
-    }
+    """A message as it is told, the same for whoever gets it; an error in place of its data if none.
+
+    The gateway routes without looking into bodies, so anything may be in one.
+    """
+    told: Datagram = {"id": identity(frame), "path": path_of(frame.subject)}
+    try:
+        told["data"] = data_from_fields(Message.from_frame(data).raw_form())
+    except ProtocolError as error:
+        told["error"] = error_facts(error)
     if frame.reply:
         told["reply"] = path_of(frame.reply)
     if frame.flags & Flag.REQUEST:
@@ -202,7 +219,7 @@ def _subscription(datagram: Datagram, key: str, options: dict[str, Any]) -> Fram
     patterns = patterns_of(datagram[key], with_subpaths=_is_on(datagram, "subpaths"))
     if len(patterns) > 1:
         options["patterns"] = [pattern.decode() for pattern in patterns[1:]]
-    group = _text(datagram, "group").encode() if "group" in datagram else b""
+    group = checked_subject(_text(datagram, "group")) if "group" in datagram else b""
     body = Message.from_dict(options).encode() if options else b""
     return Frame(kind, Flag.NONE, patterns[0], group, body)
 

@@ -14,7 +14,7 @@ from weft.doors.exchange import Request
 from weft.doors.house import House
 from weft.doors.peer_socket import PeerSocket
 from weft.doors.websocket import PING, TEXT, framed
-from weft.errors import UsageError
+from weft.errors import UnexpectedFrame, UsageError
 
 SUBPROTOCOL = "weft.json"
 
@@ -32,13 +32,15 @@ class DatagramSocket(PeerSocket):
             WeftError: it is not let in.
         """
         super().__init__(house)
-        self._datagrams = Datagrams()
+        self._datagrams = Datagrams(house.service.run.body_limit)
         house.greet(self.seat, request, f"websocket {SUBPROTOCOL}")
 
     def message(self, data: bytes, is_text: bool) -> None:
         """Say what datagrams say; what is wrong with one is told, and the others count."""
         if not is_text:
-            self.close(1003, f"{SUBPROTOCOL} is text")
+            self.refuse(1003, UnexpectedFrame(f"{SUBPROTOCOL} is text"))
+            return
+        if self.peer.is_over:
             return
         try:
             datagrams = datagrams_in(data)

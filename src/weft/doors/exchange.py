@@ -56,6 +56,7 @@ class Request:
     # By lower-case name; of one that occurs twice, both, with a comma between.
     headers: Mapping[str, str]
     body: bytes = b""
+    version: str = "1.1"
 
 
 class Answering(Protocol):

@@ -1,12 +1,16 @@
 """What all doors for HTTP of one service share: who is there, what is allowed, who answers what."""
 
+import asyncio
+import logging
 import re
 import secrets
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 
 from weft.core.answers import end_with
 from weft.core.credit import spend
+from weft.core.intake import UNFINISHED_BYTES
 from weft.core.limits import Limits
 from weft.core.service import Peer, Service
 from weft.dialects.spoken import greeting
@@ -18,7 +22,9 @@ from weft.doors.seat import Seat, Speaker
 from weft.doors.shared import Shared
 from weft.doors.stream import Stream
 from weft.doors.turn import Turn
-from weft.errors import BadKey, BadOption, ControlFlood, WeftError
+from weft.errors import BadKey, BadOption, ControlFlood, InternalError, Overloaded, WeftError
+
+_log = logging.getLogger(__name__)
 
 _TOKEN_BITS = 64
 # The beginning of a request, as far as it tells who answers it.
@@ -50,6 +56,7 @@ class House:
         # Called about once a second with the time.
         self.sweepers: list[Callable[[int], None]] = []
         self._streams: set[Stream] = set()
+        self._is_empty = asyncio.Event()
         self._requesting: set[HttpDoor] = set()
 
     @property
@@ -90,6 +97,8 @@ class House:
     def forget(self, stream: Stream) -> None:
         """A stream is closed."""
         self._streams.discard(stream)
+        if not self._streams:
+            self._is_empty.set()
 
     def left(self, door: HttpDoor) -> None:
         """A connection is closed, or speaks on otherwise: then whoever does watches it again."""
@@ -112,6 +121,21 @@ class House:
     def refused(self, error_name: str) -> None:
         """Count what was refused."""
         self.service.count_refused(error_name)
+
+    def weigh(self, before: int, now: int) -> None:
+        """Count how much of what is not complete is held, whatever it came in by.
+
+        Raises:
+            Overloaded: all of it together is too much; it counts all the same.
+        """
+        service = self.service
+        service.unfinished_bytes += now - before
+        if now > before and service.unfinished_bytes > UNFINISHED_BYTES:
+            raise Overloaded(f"over {UNFINISHED_BYTES} bytes of unfinished frames are waiting")
+
+    def later(self, door: HttpDoor) -> None:
+        """Let a connection go on in a turn to come."""
+        self.turn.later(partial(self._go_on, door))
 
     def deal(self, exchange: Exchange, door: HttpDoor) -> None:
         """Answer a request, now or later."""
@@ -168,14 +192,35 @@ class House:
         """Do what is due; called about once a second."""
         now_ns = self.now_ns
         for stream in [each for each in self._streams if 0 < each.deadline_ns < now_ns]:
-            stream.talk.late()
+            # Ending one may have ended another.
+            if stream.is_open:
+                stream.talk.late()
         for sweeper in self.sweepers:
             sweeper(now_ns)
+
+    def drain(self) -> None:
+        """Take no further requests, and close what waits for one."""
+        for door in list(self._requesting):
+            door.drain()
+
+    async def emptied(self) -> None:
+        """Wait until every connection is closed."""
+        while self._streams:
+            self._is_empty.clear()
+            await self._is_empty.wait()
 
     def close(self) -> None:
         """End every connection, at once."""
         for stream in list(self._streams):
             stream.close()
+
+    def _go_on(self, door: HttpDoor) -> None:
+        try:
+            door.go_on()
+        except Exception:
+            # As the poll does: a fault of ours ends the connection that it came up in.
+            _log.exception("a connection is given up")
+            door.stream.give_up(InternalError("the gateway failed"))
 
     def _problem(self, request: Request) -> tuple[int, str] | None:
         """What is wrong with a request, whatever it asks for."""

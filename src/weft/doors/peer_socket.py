@@ -25,10 +25,13 @@ class PeerSocket:
 
     def open(self, door: HttpDoor, checked: ServerProtocol) -> None:
         """Answer a handshake that was checked, and speak on its connection from now on."""
-        self.socket = open_socket(self.house, door, checked)
-        self.socket.listener = self
+        self.socket, unread = open_socket(self.house, door, checked, self)
+        if not self.socket.stream.is_open:
+            self.gone()
+            return
         self.seat.pour()
-        self.socket.take_over(door)
+        if unread:
+            self.socket.received(unread)
 
     def send(self, data: bytes) -> None:
         """Send bytes that are whole WebSocket frames."""
@@ -40,6 +43,12 @@ class PeerSocket:
         if self.socket is not None:
             self.socket.close(code, text)
 
+    def refuse(self, code: int, error: WeftError) -> None:
+        """End it because of what the peer sent, which counts as an error."""
+        self.house.refused(type(error).__name__)
+        self.close(code, str(error))
+        self.seat.end(error)
+
     # What the WebSocket says.
 
     def message(self, data: bytes, is_text: bool) -> None:
@@ -47,8 +56,12 @@ class PeerSocket:
         raise NotImplementedError
 
     def alive(self) -> None:
-        """A ping was answered."""
+        """A sign of life came."""
         self.seat.heard()
+
+    def pay(self) -> None:
+        """Let a frame cost something that is no message by itself."""
+        self.house.pinged(self.peer)
 
     def drained(self) -> None:
         """There is room again."""
@@ -56,8 +69,8 @@ class PeerSocket:
 
     def gone(self) -> None:
         """The WebSocket is closed."""
-        self.socket = None
-        self.seat.end()
+        socket, self.socket = self.socket, None
+        self.seat.end(None if socket is None else socket.error)
 
     # What the seat says.
 

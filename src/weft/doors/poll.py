@@ -151,4 +151,4 @@ class Poll:
         if service.request_turn != self._asked:
             self._asked = service.request_turn
             self._asked_ns = service.now_ns
-        return is_called_for or self._turn.is_scheduled
+        return is_called_for or self._turn.is_scheduled or self._turn.is_loop_needed

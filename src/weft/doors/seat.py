@@ -5,7 +5,7 @@ limits and counts are the same whichever door was taken. What it is owed is hand
 as whole frames, whenever that has room; until then it waits in the outbox, within its bounds.
 """
 
-import asyncio
+import logging
 from typing import Protocol
 
 from weft.core.departure import leave
@@ -13,7 +13,9 @@ from weft.core.service import Peer
 from weft.core.since import Since
 from weft.dialects.recall import Recalls
 from weft.doors.turn import Turn
-from weft.errors import SlowReader, WeftError
+from weft.errors import InternalError, SlowReader, WeftError
+
+_log = logging.getLogger(__name__)
 
 # So much is handed over at once, about.
 PIECE_BYTES = 64 << 10
@@ -39,6 +41,27 @@ class Speaker(Protocol):
         """The peer has left the service, and was told everything unless it did not listen."""
 
 
+class Nobody:
+    """Whoever speaks with a peer that has left."""
+
+    has_room = False
+
+    def tell(self, frames: bytes) -> None:
+        """Nothing is heard."""
+
+    def rest(self) -> None:
+        """It does."""
+
+    def go_on(self) -> None:
+        """Never."""
+
+    def over(self, error: WeftError | None) -> None:
+        """It is."""
+
+
+_NOBODY = Nobody()
+
+
 class Seat:
     """One peer, as its speaker uses it."""
 
@@ -46,7 +69,7 @@ class Seat:
 
     def __init__(self, turn: Turn, speaker: Speaker, token: int) -> None:
         self._turn = turn
-        self._speaker = speaker
+        self._speaker: Speaker = speaker
         self._is_gone = False
         self._is_resting = False
         self._recalls: Recalls | None = None
@@ -82,16 +105,20 @@ class Seat:
 
     def pour(self) -> None:
         """Hand over what the peer is owed, as far as there is room."""
+        service = self._turn.service
         outbox = self.peer.outbox
-        while not self._is_gone and outbox.is_behind() and self._speaker.has_room:
-            frames = outbox.draw(PIECE_BYTES, self._turn.service.now_ns)
-            if self._recalls is not None:
-                frames = self._recalls.pass_on(frames)
-                # Not now: this may be a flush. Once it was told, so that the reader sets the pace.
-                if self._recalls.words:
-                    asyncio.get_running_loop().call_soon(self._say_words)
-            if frames:
-                self._speaker.tell(frames)
+        try:
+            while not self._is_gone and outbox.is_behind() and self._speaker.has_room:
+                frames = outbox.draw(PIECE_BYTES, service.now_ns)
+                if self._recalls is not None:
+                    frames = self._recalled(self._recalls, frames)
+                service.bytes_out += len(frames)
+                if frames:
+                    self._speaker.tell(frames)
+        except Exception:
+            # A fault of ours, in the middle of a turn that is everybody's.
+            _log.exception("a peer is given up")
+            self.end(InternalError("the gateway failed"))
         if self.peer.is_over and not outbox.owed():
             self.finish()
 
@@ -100,6 +127,14 @@ class Seat:
         if not self._is_gone:
             self.peer.end(error)
             self.abort()
+
+    def _recalled(self, recalls: Recalls, frames: bytes) -> bytes:
+        """What of these frames, and of the past that they bring, is to be told now."""
+        told = recalls.pass_on(frames)
+        if recalls.words:
+            # Not now: this may be a flush. Once it was told, so that the reader sets the pace.
+            self._turn.later(self._say_words)
+        return told
 
     def _say_words(self) -> None:
         """Ask for more of the past."""
@@ -134,7 +169,9 @@ class Seat:
         self._is_gone = True
         leave(self.peer)
         self._turn.left()
-        self._speaker.over(self.peer.error)
+        # The two know each other: the collector would come late for them.
+        speaker, self._speaker = self._speaker, _NOBODY
+        speaker.over(self.peer.error)
 
     def give_up(self, error: WeftError) -> None:
         """Leave at once because of an error of ours."""

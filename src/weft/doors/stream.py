@@ -1,7 +1,8 @@
 """A connected socket as the doors for HTTP use it: read when it can be, written as it has room.
 
 What the socket does not take at once is kept here; whoever writes asks `has_room` first and waits
-for `drained()`, so that little of it ever is.
+for `drained()`, so that little of it ever is. Who does not take what it is sent is not read from
+either: otherwise what answers it would pile up.
 """
 
 import os
@@ -42,6 +43,32 @@ class Talk(Protocol):
         """Say if what comes next is for this one to read; if not, it has released the stream."""
 
 
+class Silence:
+    """Whoever speaks on a stream that is closed."""
+
+    def received(self, data: bytes) -> None:
+        """Nothing comes."""
+
+    def ended(self) -> None:
+        """It did."""
+
+    def drained(self) -> None:
+        """It never is."""
+
+    def lost(self) -> None:
+        """It was."""
+
+    def late(self) -> None:
+        """Nothing is waited for."""
+
+    def is_ours(self, data: bytes) -> bool:  # noqa: ARG002  # whatever it is
+        """Nothing comes that could be anybody else's."""
+        return True
+
+
+_SILENCE = Silence()
+
+
 class Stream:
     """One socket, and what it has yet to take."""
 
@@ -68,7 +95,7 @@ class Stream:
         self._watched = 0
         self._pending = b""
         self._is_ending = False
-        self.talk = talk
+        self.talk: Talk = talk
         # Of the clock that only goes forward; 0 if there is none.
         self.deadline_ns = 0
         self._reads = True
@@ -96,6 +123,7 @@ class Stream:
             return
         if self._pending:
             self._pending += data
+            self._watch()
             return
         self._pending = data
         self._send()
@@ -140,7 +168,9 @@ class Stream:
         self._watch()
         self._fd = -1
         os.close(fd)
-        self.talk.lost()
+        # Nothing that spoke on it may be kept by it.
+        talk, self.talk = self.talk, _SILENCE
+        talk.lost()
 
     def happened(self, events: int) -> None:
         """Read and write what the socket is ready for; a broken one tells when it is tried."""
@@ -204,7 +234,8 @@ class Stream:
 
     def _watch(self) -> None:
         """Have the poll tell of what is waited for now."""
-        events = (READING if self._reads else 0) | (WRITING if self._pending else 0)
+        reads = self._reads and (len(self._pending) < ROOM_BYTES or self._is_ending)
+        events = (READING if reads else 0) | (WRITING if self._pending else 0)
         if events != self._watched and self._fd >= 0:
             self._poll.watch(self._fd, self, events)
             self._watched = events

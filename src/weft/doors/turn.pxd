@@ -18,6 +18,7 @@ cdef class Turn:
     cdef object _call_soon
     cdef bytearray _ignored
     cdef readonly bint is_scheduled
+    cdef readonly bint is_loop_needed
     cdef public object on_empty
 
     @cython.locals(arena=Arena, start=Py_ssize_t, count=Py_ssize_t)
@@ -26,6 +27,8 @@ cdef class Turn:
     cpdef object hear(self, Peer peer, bytes frames)
 
     cpdef object begin(self)
+
+    cpdef object later(self, act)
 
     cpdef object wake(self)
 

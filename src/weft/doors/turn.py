@@ -29,6 +29,8 @@ class Turn:
         self._call_soon = loop.call_soon
         self._ignored = bytearray(_READ)
         self.is_scheduled = False
+        # The loop has something to do before the next turn.
+        self.is_loop_needed = False
         # Called when the last peer has left.
         self.on_empty: Callable[[], None] | None = None
 
@@ -63,7 +65,13 @@ class Turn:
     def begin(self) -> None:
         """Begin a turn that its caller will end with flush()."""
         self.is_scheduled = True
+        self.is_loop_needed = False
         self._tell_time()
+
+    def later(self, act: Callable[[], None]) -> None:
+        """Have something done that cannot be done while a turn is being flushed; soon."""
+        self.is_loop_needed = True
+        self._call_soon(act)
 
     def wake(self) -> None:
         """Make sure that a flush follows in this turn of the loop."""

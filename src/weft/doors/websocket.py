@@ -4,29 +4,36 @@ What comes in is checked by the `websockets` package, whose protocol has no I/O;
 put together here, because the same bytes go to everyone.
 """
 
+import codecs
 import logging
 from collections.abc import Sequence
 from typing import Protocol
 
 from websockets.datastructures import Headers
-from websockets.exceptions import NegotiationError
+from websockets.exceptions import NegotiationError, PayloadTooBig, ProtocolError
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request as Handshake
-from websockets.protocol import SERVER
+from websockets.protocol import SERVER, State
 from websockets.protocol import Protocol as Conversation
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
-from weft.core.service import Peer
 from weft.doors.exchange import Exchange
 from weft.doors.house import House
 from weft.doors.http import LINGER_S, HttpDoor
 from weft.doors.stream import Stream
-from weft.errors import ConnectionLost, WeftError
+from weft.errors import (
+    BadFrame,
+    BadMessage,
+    ConnectionLost,
+    FrameTooBig,
+    InternalError,
+    Overloaded,
+    TooSlow,
+    WeftError,
+)
 
-# A message may come in so many fragments.
-FRAGMENTS_MAX = 4096
 # What a dialect takes more than the body of the message that it says.
 SIZE_FACTOR = 2
 SIZE_EXTRA = 4096
@@ -39,6 +46,9 @@ _COME_BACK = 4000
 _STAY_AWAY = 4500
 
 _CLOSE_TEXT_MAX = 123
+# What says how it should have been asked for.
+_TOLD = ("Allow", "Upgrade")
+_VERSION = (("Sec-WebSocket-Version", "13"),)
 _S = 1_000_000_000
 _log = logging.getLogger("weft.doors.websockets")
 _log.setLevel(logging.CRITICAL)
@@ -47,35 +57,53 @@ _log.setLevel(logging.CRITICAL)
 class Listener(Protocol):
     """Whoever a WebSocket is for."""
 
-    @property
-    def peer(self) -> Peer:
-        """The peer at the other end."""
-
     def message(self, data: bytes, is_text: bool) -> None:
         """A whole message came."""
 
     def alive(self) -> None:
-        """A ping was answered."""
+        """A sign of life came that says nothing."""
+
+    def pay(self) -> None:
+        """A frame came that is no message by itself: let it cost something."""
 
     def drained(self) -> None:
         """There is room again."""
 
     def gone(self) -> None:
-        """The WebSocket is closed; said once."""
+        """The other side closed it, or broke it; said once."""
 
 
 class WebSocket:
     """One WebSocket that is open."""
 
-    __slots__ = ("_conversation", "_fragments", "_house", "_is_text", "listener", "stream")
+    __slots__ = (
+        "_conversation",
+        "_decoder",
+        "_fragments",
+        "_held",
+        "_house",
+        "_is_over",
+        "_is_text",
+        "error",
+        "listener",
+        "stream",
+    )
 
     def __init__(self, house: House, stream: Stream, conversation: Conversation) -> None:
         self._house = house
         self._conversation = conversation
-        self._fragments: list[bytes] = []
+        self._fragments = bytearray()
         self._is_text = True
+        # It was closed from here.
+        self._is_over = False
+        # Of a text that comes in fragments: what is no UTF-8 ends it at once.
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        # How many bytes of a message were held that was not complete.
+        self._held = 0
         self.stream = stream
         self.listener: Listener | None = None
+        # What was wrong with what the other side sent.
+        self.error: WeftError | None = None
 
     @property
     def has_room(self) -> bool:
@@ -86,34 +114,41 @@ class WebSocket:
         """Send bytes that are whole WebSocket frames."""
         self.stream.write(data)
 
-    def take_over(self, door: HttpDoor) -> None:
-        """Own the connection of a door, and what came on it already."""
+    def take_over(self, door: HttpDoor) -> bytes:
+        """Own the connection of a door; what came on it already, to be given to received()."""
         unread = door.hand_over()
-        self.stream.talk = self
-        self._house.watch(self.stream)
-        if unread:
-            self.received(unread)
+        if self.stream.is_open:
+            self.stream.talk = self
+            self._house.watch(self.stream)
+        return unread
 
     def close(self, code: int, text: str = "") -> None:
-        """Say why it ends, and end it."""
-        if self._conversation.close_sent is None and self.stream.is_open:
+        """Say why it ends, and end it; whatever still comes is ignored."""
+        self._is_over = True
+        if self._conversation.state is State.OPEN and self.stream.is_open:
             reason = text.encode()[:_CLOSE_TEXT_MAX].decode(errors="ignore")
             self._conversation.send_close(code, reason)
             self._flush()
-        self.stream.deadline_ns = self._house.now_ns + LINGER_S * _S
+        self._linger()
 
     # What the stream says.
 
     def received(self, data: bytes) -> None:
-        """Take in bytes."""
+        """Take in bytes; whole messages before something that is wrong count."""
         conversation = self._conversation
         conversation.receive_data(data)
+        is_whole = False
         for event in conversation.events_received():
-            if isinstance(event, Frame):
-                self._take(event)
-        if conversation.parser_exc is not None:
-            self._house.refused(type(conversation.parser_exc).__name__)
+            if not self._is_over and self.listener is not None and isinstance(event, Frame):
+                is_whole = self._take(event, self.listener) or is_whole
         self._flush()
+        if conversation.state is not State.OPEN:
+            if conversation.parser_exc is not None:
+                self._found(_error_of(conversation.parser_exc))
+            self._linger()
+            self._leave()
+        else:
+            self._weigh(is_whole)
 
     def ended(self) -> None:
         """Nothing more will come."""
@@ -125,8 +160,12 @@ class WebSocket:
             self.listener.drained()
 
     def late(self) -> None:
-        """It was closed, and the other side does not follow."""
-        self.stream.close()
+        """A message was not finished in time, or the other side does not follow our closing."""
+        if self._conversation.state is not State.OPEN:
+            self.stream.close()
+        else:
+            limit_s = self._house.limits.frame_s
+            self._fail(TooSlow(f"a message was not complete within {limit_s:g} s"))
 
     def is_ours(self, _data: bytes) -> bool:
         """Say that it is: a WebSocket is for one service."""
@@ -135,48 +174,96 @@ class WebSocket:
     def lost(self) -> None:
         """It is closed."""
         self._house.forget(self.stream)
+        self._hold(0)
+        self._leave()
+        # What reads the protocol refers to itself, and would wait for the collector.
+        self._conversation.parser.close()
+
+    def _take(self, frame: Frame, listener: Listener) -> bool:
+        """Deal with a frame; True if it brought a message to its end."""
+        if frame.opcode is Opcode.CLOSE:
+            return False
+        if frame.opcode in (Opcode.PING, Opcode.PONG):
+            listener.alive()
+            if frame.opcode is Opcode.PING:
+                listener.pay()
+            return False
+        if frame.opcode is not Opcode.CONT:
+            self._is_text = frame.opcode is Opcode.TEXT
+            if frame.fin:
+                return self._whole(listener, bytes(frame.data))
+        else:
+            listener.pay()
+        self._fragments += frame.data
+        if self._is_text and not self._is_utf8(bytes(frame.data), is_last=frame.fin):
+            return False
+        if frame.fin:
+            whole, self._fragments = bytes(self._fragments), bytearray()
+            listener.message(whole, self._is_text)
+        return frame.fin
+
+    def _whole(self, listener: Listener, data: bytes) -> bool:
+        if not self._is_text or self._is_utf8(data, is_last=True):
+            listener.message(data, self._is_text)
+        return True
+
+    def _is_utf8(self, data: bytes, *, is_last: bool) -> bool:
+        """Go on reading a text; False if it is none, and that ends it."""
+        try:
+            self._decoder.decode(data, is_last)
+        except UnicodeDecodeError:
+            self._fail(BadMessage("a text message is UTF-8"), 1007)
+            return False
+        return True
+
+    def _weigh(self, is_whole: bool) -> None:
+        """Count what is held of a message that is not complete, and give it its time."""
+        conversation = self._conversation
+        held = len(conversation.reader.buffer) + len(self._fragments)
+        if not held and conversation.current_size is None:
+            self.stream.deadline_ns = 0
+        elif is_whole or not self.stream.deadline_ns:
+            limit_s = self._house.limits.frame_s
+            self.stream.deadline_ns = self._house.now_ns + int(limit_s * _S)
+        try:
+            self._hold(held)
+        except Overloaded as error:
+            self._fail(error)
+
+    def _hold(self, held: int) -> None:
+        before, self._held = self._held, held
+        if held != before:
+            self._house.weigh(before, held)
+
+    def _fail(self, error: WeftError, code: int = 0) -> None:
+        """End it because of what the other side sent, or did not send."""
+        self._found(error)
+        self.close(code or close_code(error), str(error))
+        self._leave()
+
+    def _found(self, error: WeftError) -> None:
+        """Note what was wrong, once."""
+        if self.error is None:
+            self.error = error
+            self._house.refused(type(error).__name__)
+
+    def _leave(self) -> None:
         listener, self.listener = self.listener, None
         if listener is not None:
             listener.gone()
 
-    def _take(self, frame: Frame) -> None:
-        listener = self.listener
-        if listener is None or self._conversation.close_sent is not None:
-            return
-        if frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
-            if frame.opcode is not Opcode.CONT:
-                self._is_text = frame.opcode is Opcode.TEXT
-            if frame.fin and not self._fragments:
-                self._whole(listener, bytes(frame.data))
-                return
-            self._fragments.append(bytes(frame.data))
-            if frame.fin:
-                whole = b"".join(self._fragments)
-                self._fragments = []
-                self._whole(listener, whole)
-            elif len(self._fragments) > FRAGMENTS_MAX:
-                self.close(1009, f"a message has at most {FRAGMENTS_MAX} fragments")
-        elif frame.opcode is Opcode.PONG:
-            listener.alive()
-        elif frame.opcode is Opcode.PING:
-            self._house.pinged(listener.peer)
-
-    def _whole(self, listener: Listener, data: bytes) -> None:
-        if self._is_text:
-            try:
-                data.decode()
-            except UnicodeDecodeError:
-                self._house.refused("BadText")
-                self.close(1007, "a text message is UTF-8")
-                return
-        listener.message(data, self._is_text)
+    def _linger(self) -> None:
+        """Wait for the other side to close, and first of all for it to take what is left."""
+        limits = self._house.limits
+        patience_s = limits.outbox_age_s if self.stream.unsent else LINGER_S
+        self.stream.deadline_ns = self._house.now_ns + int(patience_s * _S)
+        self._hold(0)
 
     def _flush(self) -> None:
         for data in self._conversation.data_to_send():
             if data:
                 self.stream.write(data)
             else:
-                self.stream.deadline_ns = self._house.now_ns + LINGER_S * _S
                 self.stream.end()
 
 
@@ -188,7 +275,10 @@ def handshake(
     Its `subprotocol` is None if the request names none.
     """
     request = exchange.request
-    deflate = ServerPerMessageDeflateFactory(server_no_context_takeover=True)
+    # Without a context of their own thousands of idle ones take no memory for it.
+    deflate = ServerPerMessageDeflateFactory(
+        server_no_context_takeover=True, client_no_context_takeover=True
+    )
     checked = ServerProtocol(
         subprotocols=[Subprotocol(name) for name in subprotocols],
         select_subprotocol=_chosen,
@@ -196,25 +286,31 @@ def handshake(
         logger=_log,
     )
     headers = Headers(list(request.headers.items()))
-    asked = Handshake(request.door, headers, method=request.method)
+    protocol = f"HTTP/{request.version}"
+    asked = Handshake(request.door, headers, method=request.method, protocol=protocol)
     response = checked.accept(asked)
     if response.status_code != 101:
         house.refused("BadRequest")
-        exchange.answer(response.status_code, bytes(response.body or b""))
+        told = tuple((name, response.headers[name]) for name in _TOLD if name in response.headers)
+        exchange.answer(response.status_code, bytes(response.body or b""), headers=told + _VERSION)
         return None
     checked.send_response(response)
     return checked
 
 
-def open_socket(house: House, door: HttpDoor, checked: ServerProtocol) -> WebSocket:
-    """Answer a handshake; whoever opens it sets its listener, and has it take_over() the door."""
+def open_socket(
+    house: House, door: HttpDoor, checked: ServerProtocol, listener: Listener
+) -> tuple[WebSocket, bytes]:
+    """Answer a handshake; the WebSocket, and what came on it already, for its received()."""
     size = SIZE_FACTOR * house.service.run.body_limit + SIZE_EXTRA
     conversation = Conversation(SERVER, max_size=size, logger=_log)
     conversation.extensions = checked.extensions
     socket = WebSocket(house, door.stream, conversation)
+    socket.listener = listener
+    unread = socket.take_over(door)
     for data in checked.data_to_send():
-        door.stream.write(data)
-    return socket
+        socket.send(data)
+    return socket, unread
 
 
 def framed(kind: int, payload: bytes) -> bytes:
@@ -233,6 +329,15 @@ def close_code(error: WeftError | None) -> int:
         return 1000
     offset = error.number % 1000 + 100 * (error.number // 1000 - 1)
     return (_COME_BACK if isinstance(error, ConnectionLost) else _STAY_AWAY) + offset
+
+
+def _error_of(failure: Exception) -> WeftError:
+    """What was wrong with the frames of the other side, in our words."""
+    if isinstance(failure, PayloadTooBig):
+        return FrameTooBig("a message is over the limit")
+    if isinstance(failure, ProtocolError | UnicodeDecodeError):
+        return BadFrame(f"no WebSocket frames: {failure}")
+    return InternalError("a WebSocket could not be read")
 
 
 def _chosen(checked: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:

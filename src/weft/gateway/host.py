@@ -22,6 +22,7 @@ from weft.core.watch import sweep
 from weft.doors.house import House
 from weft.doors.origins import WebSettings
 from weft.doors.poll import Poll
+from weft.doors.seat import Seat
 from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
 from weft.errors import BadOption, Draining
@@ -142,15 +143,21 @@ class Host:
         self._tick()
         goodbye = Message(reason="draining", text="this gateway is closing down")
         for peer in self._peers():
-            if peer.is_greeted:
-                peer.owe(told(peer, Kind.GOODBYE, b"", b"", goodbye))
-            else:
+            if not peer.is_greeted:
                 end_with(peer, Draining("this gateway is closing down"))
+                continue
+            peer.owe(told(peer, Kind.GOODBYE, b"", b"", goodbye))
+            if isinstance(peer.door, Seat) and not peer.asking and not peer.serving:
+                # A page waits to be closed, and its code says that it should come back.
+                peer.end(Draining("this gateway is closing down"))
         self._turn.wake()
         self._emptied.clear()
-        if self._service.peers:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._emptied.wait(), within_s)
+        self._house.drain()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                if self._service.peers:
+                    await self._emptied.wait()
+                await self._house.emptied()
 
     async def close(self) -> None:
         """End what is left, at once."""

@@ -1,0 +1,41 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.core.frames import Kind, encode, parse
+from weft.core.messages import Message
+from weft.dialects.spoken import each_frame, error_in, greeting
+from weft.errors import BadFrame, Reserved
+
+FRAMES = st.lists(st.binary(max_size=50), min_size=1, max_size=8).map(
+    lambda bodies: [encode(Kind.MESSAGE, b"a", body) for body in bodies]
+)
+
+
+@given(FRAMES)
+def test_frames_come_apart_as_they_were_put_together(frames: list[bytes]) -> None:
+    assert each_frame(b"".join(frames)) == frames
+
+
+def test_one_frame_is_itself_and_no_copy() -> None:
+    frame = encode(Kind.MESSAGE, b"a", b"body")
+    assert each_frame(frame)[0] is frame
+
+
+def test_a_greeting_shows_what_there_is_to_show() -> None:
+    frame = parse(greeting("weather", "http", name="me.1", key="secret", ticket=""))
+    assert (frame.kind, frame.subject, frame.reply) == (Kind.CONNECT, b"weather", b"me.1")
+    told = Message.from_body(frame.body).to_dict()
+    assert told == {"version": 1, "client": "http", "key": "secret"}
+
+
+def test_a_name_that_is_too_long_for_a_frame_is_refused() -> None:
+    with pytest.raises(BadFrame):
+        greeting("weather", "http", name="x" * 256)
+
+
+def test_an_error_is_what_its_frame_says() -> None:
+    body = Message(number=Reserved.number, name="Reserved", text="not you", kind=5)
+    error = error_in(parse(encode(Kind.ERROR, b"_WEFT.x", body.encode())))
+    assert isinstance(error, Reserved)
+    assert str(error) == "not you"

@@ -13,6 +13,7 @@ from weft.errors import NoSuchService
 from weft.gateway.descriptors import Room
 from weft.gateway.front import Encryption, Front
 from weft.gateway.handover import AS_FRAMES
+from weft.gateway.key_file import Records
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
 from weft.gateway.settings import Settings
@@ -35,6 +36,8 @@ class Taken:
     async def start(self) -> None: ...
 
     def change(self, settings: Settings) -> None: ...
+
+    def set_keys(self, keys: Records | None) -> None: ...
 
     async def report(self) -> dict[str, ServiceReport]:
         return {}

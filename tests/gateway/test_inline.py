@@ -3,6 +3,7 @@ import os
 import socket
 
 import pytest
+from tests.core.locksmith import key_of, record
 
 from weft.core.frames import Decoder, Kind, encode
 from weft.core.limits import Limits
@@ -89,4 +90,39 @@ async def test_draining_says_goodbye_and_waits_for_who_leaves() -> None:
     ours.close()
     await draining
     assert inline.connections == 0
+    await inline.close()
+
+
+async def test_keys_are_asked_for_in_every_service_and_each_has_its_own() -> None:
+    inline = Inline(Settings(), (record("one"), record("two", service="orders")))
+    answers = []
+    for key in (key_of("one"), key_of("two")):
+        ours, theirs = pair()
+        ours.send(encode(Kind.CONNECT, b"weather", Message(key=key).encode()))
+        inline.give("weather", theirs.detach())
+        answers.append((await answer(ours)).get("name", "welcome"))
+        ours.close()
+    assert answers == ["welcome", "BadKey"]
+    await inline.close()
+
+
+async def test_when_keys_come_those_without_one_are_told_and_ended() -> None:
+    inline = Inline(Settings())
+    ours, theirs = pair()
+    ours.send(CONNECT)
+    inline.give("weather", theirs.detach())
+    await answer(ours)
+    inline.set_keys((record("one"),))
+    assert (await answer(ours))["name"] == "BadKey"
+    ours.close()
+    await inline.close()
+
+
+async def test_a_service_that_no_key_opens_is_not_started() -> None:
+    inline = Inline(Settings(), (record("one"),))
+    ours, theirs = pair()
+    with pytest.raises(NoSuchService, match="does not run a service 'orders'"):
+        inline.give("orders", theirs.fileno())
+    ours.close()
+    theirs.close()
     await inline.close()

@@ -31,6 +31,8 @@ REPORT = GatewayReport(
     state="ready",
     connections=1,
     connections_max=100,
+    keys=3,
+    keys_problem="gone",
     front=FrontReport(
         accepted=20,
         pending=1,
@@ -83,6 +85,8 @@ def test_every_number_is_told_with_its_labels() -> None:
         ("weft_front_http_total",): 3,
         ("weft_front_encrypted",): 4,
         ("weft_front_refused_total", "TooSlow"): 5,
+        ("weft_keys",): 3,
+        ("weft_keys_failing",): 1,
         ("weft_uptime_seconds",): 100,
     }
 

@@ -1,11 +1,14 @@
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.locksmith import MADE, record
 
 from weft.core.limits import Limits
 from weft.core.service import BODY_MAX_BYTES, Service
 from weft.errors import BadOption
+from weft.gateway.key_file import change_keys, path_of
 from weft.gateway.settings import Address, Settings, Tls, host_name, is_service, parse_address
 
 
@@ -114,3 +117,19 @@ def test_a_value_that_cannot_be_is_named_with_its_key(values: dict[str, Any], sa
 @pytest.mark.parametrize("limits", [Limits(outbox_bytes=8192), Limits(outbox_age_s=0.001)])
 def test_a_service_can_be_made_with_every_limit_that_is_allowed(limits: Limits) -> None:
     assert Service("weather", "g", 1, Settings(limits=limits).limits).limits == limits
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:7411", "[::]:7411"])
+def test_with_keys_any_address_will_do(listen: str, tmp_path: Path) -> None:
+    with pytest.raises(BadOption, match=f"no keys in {tmp_path}/keys.json.*weft keys new"):
+        Settings(listen=listen, data=str(tmp_path))
+    # Even one that is revoked: there was a time when keys were asked for.
+    change_keys(tmp_path, lambda _: (record("one", revoked=MADE),))
+    assert Settings(listen=listen, data=str(tmp_path)).listen == listen
+
+
+def test_keys_that_cannot_be_used_are_no_keys(tmp_path: Path) -> None:
+    change_keys(tmp_path, lambda _: (record("one"),))
+    path_of(tmp_path).chmod(0o644)
+    with pytest.raises(BadOption, match="its mode is 0644"):
+        Settings(listen="0.0.0.0:7411", data=str(tmp_path))

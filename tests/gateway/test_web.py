@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from weft.core.keys import Keyring
 from weft.gateway.refusals import Refusals
 from weft.gateway.web import REQUESTS_MAX, Page, Web
 
@@ -15,10 +16,16 @@ async def pages(path: str) -> Page | None:
     return Page(200, f"you asked for {path}\n") if path.startswith("/page") else None
 
 
+class NoKeys:
+    """A gateway that trusts everyone."""
+
+    keyring: Keyring | None = None
+
+
 class Place:
     def __init__(self) -> None:
         self.refusals = Refusals("london")
-        self.web = Web(pages, self.refusals, ("127.0.0.1",))
+        self.web = Web(pages, self.refusals, ("127.0.0.1",), NoKeys())
 
     def dial(self) -> tuple[socket.socket, socket.socket]:
         ours, theirs = socket.socketpair()
@@ -196,7 +203,7 @@ async def test_no_more_are_answered_at_once_than_the_limit() -> None:
         return Page(200, "at last\n")
 
     place = Place()
-    place.web = Web(slow_pages, place.refusals, ("127.0.0.1",))
+    place.web = Web(slow_pages, place.refusals, ("127.0.0.1",), NoKeys())
     loop = asyncio.get_running_loop()
     waiting = [place.dial() for _ in range(REQUESTS_MAX)]
     for ours, theirs in waiting:

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from weft.core.keys import KeyRecord
 from weft.core.limits import Limits
 from weft.doors.origins import WebSettings
 from weft.errors import FrameTooBig, Overloaded
@@ -44,12 +45,20 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     # Where it keeps what must survive; empty if nothing must.
     data: str = ""
     journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
+    # The keys of this service; None trusts everyone.
+    keys: tuple[KeyRecord, ...] | None = None
 
 
 class Change(msgspec.Struct, frozen=True, tag=True):
     """Front to worker: what to go by from now on."""
 
     rules: Rules
+
+
+class Keys(msgspec.Struct, frozen=True, tag=True):
+    """Front to worker: who may come in from now on, and stay; None trusts everyone."""
+
+    keys: tuple[KeyRecord, ...] | None
 
 
 class Ask(msgspec.Struct, frozen=True, tag=True):
@@ -89,7 +98,7 @@ class Count(msgspec.Struct, frozen=True, tag=True):
     connections: int
 
 
-Order = Start | Change | Ask | Announce | Drain
+Order = Start | Change | Keys | Ask | Announce | Drain
 News = Ready | Answer | Count
 
 Sent = TypeVar("Sent")

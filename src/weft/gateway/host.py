@@ -15,6 +15,7 @@ from weft.core.answers import end_with, told
 from weft.core.ask import status_facts
 from weft.core.events import announce
 from weft.core.frames import Kind
+from weft.core.keys import KeyRecord, Keyring
 from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.core.service import Peer, Service
@@ -137,6 +138,15 @@ class Host:
     def set_web(self, web: WebSettings) -> None:
         """Go by other settings for pages and scripts from now on."""
         self._house.rules = web
+
+    def set_keys(self, keys: tuple[KeyRecord, ...] | None) -> None:
+        """Let in whoever has one of these keys, and nobody else; None trusts everyone.
+
+        Those who are here and may not be any more are told so and ended.
+        """
+        self._tick()
+        self._service.set_keys(None if keys is None else Keyring(keys))
+        self._turn.wake()
 
     async def drain(self, within_s: float) -> None:
         """Ask everyone to go elsewhere, and wait for it; bounded in time."""

@@ -7,16 +7,18 @@ from pathlib import Path
 
 from weft.gateway.handover import AS_FRAMES
 from weft.gateway.host import Host
+from weft.gateway.key_file import Records
 from weft.gateway.report import ServiceReport
-from weft.gateway.services import admit
+from weft.gateway.services import admit, keys_of
 from weft.gateway.settings import Settings, web_of
 
 
 class Inline:
     """The services of one gateway, all on the running loop."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, keys: Records | None = None) -> None:
         self._settings = settings
+        self._keys = keys
         self._hosts: dict[str, Host] = {}
         self._handed_over: dict[str, int] = {}
         self._is_ending = False
@@ -55,6 +57,13 @@ class Inline:
         for service in settings.services:
             self._host(service)
 
+    def set_keys(self, keys: Records | None) -> None:
+        """Let every service go by these keys, unless it does already."""
+        if keys is not self._keys:
+            self._keys = keys
+            for service, host in self._hosts.items():
+                host.set_keys(keys_of(service, keys))
+
     async def report(self) -> dict[str, ServiceReport]:
         """Every service in numbers."""
         return {
@@ -78,10 +87,11 @@ class Inline:
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     def _host(self, service: str) -> Host:
-        admit(service, self._hosts, self._settings)
+        admit(service, self._hosts, self._settings, self._keys)
         if service not in self._hosts:
             settings = self._settings
             host = Host(service, settings.name, settings.limits, web_of(settings))
+            host.set_keys(keys_of(service, self._keys))
             if settings.journal.patterns:
                 host.keep(Path(settings.data), settings.journal)
             if self.on_return is not None:

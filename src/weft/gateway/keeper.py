@@ -22,6 +22,7 @@ from weft.gateway.control import (
     Channel,
     Count,
     Drain,
+    Keys,
     News,
     Order,
     Ready,
@@ -29,7 +30,9 @@ from weft.gateway.control import (
     channel_to_worker,
 )
 from weft.gateway.handover import AS_FRAMES, Outgoing, Passed
+from weft.gateway.key_file import Records
 from weft.gateway.report import ServiceReport, State
+from weft.gateway.services import keys_of
 from weft.gateway.status import ServiceStatus
 
 _log = logging.getLogger(__name__)
@@ -54,6 +57,7 @@ class Keeper:
         on_return: Callable[[int], None] | None = None,
     ) -> None:
         self._start = start
+        self._keys: Records | None = None
         self._refuse = refuse
         self._outgoing = Outgoing(on_return)
         self._channel: Channel[Order, News] | None = None
@@ -91,6 +95,18 @@ class Keeper:
         start = self._start
         self._start = msgspec.structs.replace(start, rules=change.rules)
         self._tell(change)
+
+    def set_keys(self, keys: Records | None) -> None:
+        """Tell the worker, and every later one, who may come in; if it did not hear, tell it again.
+
+        Called again and again with the same keys, it does nothing.
+        """
+        if keys is self._keys:
+            return
+        own = keys_of(self._start.service, keys)
+        self._start = msgspec.structs.replace(self._start, keys=own)
+        if self._tell(Keys(own)):
+            self._keys = keys
 
     async def report(self) -> ServiceReport:
         """How the worker is; it has a second to answer."""
@@ -238,12 +254,15 @@ class Keeper:
         finally:
             self._answers.pop(number, None)
 
-    def _tell(self, order: Order) -> None:
+    def _tell(self, order: Order) -> bool:
+        """Give the worker an order, if there is one; False if it does not listen."""
         if self._channel is not None:
             try:
                 self._channel.send(order)
             except Overloaded as error:
                 _log.warning("cannot be told: %s", error, extra=self._about)
+                return False
+        return True
 
     def _forget(self) -> None:
         """Begin anew: nothing that is known of the last worker holds for the next."""

@@ -62,6 +62,12 @@ class _Once(Collector):
         yield from _of_journals(self._report.services)
         yield from _of_workers(self._report.services)
         yield from _of_front(self._report.front)
+        yield GaugeMetricFamily("weft_keys", "Keys", value=self._report.keys)
+        yield GaugeMetricFamily(
+            "weft_keys_failing",
+            "Whether the file of keys cannot be used",
+            value=self._report.keys_problem != "",
+        )
         yield GaugeMetricFamily(
             "weft_uptime_seconds", "Since the gateway started", value=self._report.uptime_s
         )

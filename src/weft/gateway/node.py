@@ -1,6 +1,8 @@
 """The parts of a running gateway, put together on the running loop."""
 
+import asyncio
 import importlib.metadata
+import ipaddress
 import logging
 import time
 from pathlib import Path
@@ -11,6 +13,7 @@ from weft.gateway import descriptors
 from weft.gateway.descriptors import Room
 from weft.gateway.front import Front
 from weft.gateway.inline import Inline
+from weft.gateway.key_watch import LOOK_S, KeyWatch
 from weft.gateway.lending import Lending
 from weft.gateway.pages import Pages
 from weft.gateway.pool import Pool
@@ -34,10 +37,11 @@ class Node:
         """Begin to listen; nobody is served before start().
 
         Raises:
-            BadOption: the certificate or its key cannot be used.
+            BadOption: the certificate or its key, or the file of keys, cannot be used.
             UsageError: the address cannot be listened on.
         """
         self._settings = settings
+        self._keys = KeyWatch(settings.data, settings.name)
         self._is_inline = is_inline
         self._started = time.monotonic()
         self._is_draining = False
@@ -48,12 +52,20 @@ class Node:
         if settings.tls.is_on:
             self._encryption = Encryption(settings.tls, self._refusals)
             self._encryption.change(limits.greeting_s, self._room.pending)
-        self._services: Services = Inline(settings) if is_inline else Pool(settings, self._refusals)
+        self._services: Services
+        if is_inline:
+            self._services = Inline(settings, self._keys.records)
+        else:
+            self._services = Pool(settings, self._refusals, self._keys.records)
         self._lending = _lending(settings)
-        self._web = Web(Pages(self).page, self._refusals, web_of(settings).hosts, self._lending)
+        self._web = Web(
+            Pages(self).page, self._refusals, web_of(settings).hosts, self._keys, self._lending
+        )
         self._web.change(limits.greeting_bytes, limits.greeting_s)
         self._front = Front(self._services, self._refusals, self._web, self._encryption)
         self._front.open(settings, self._room)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(LOOK_S, self._look_at_keys, loop)
 
     @property
     def address(self) -> Address:
@@ -72,6 +84,9 @@ class Node:
         """Start the services that the settings name, and wait for them."""
         scheme = "" if self._encryption is None else "tls://"
         self._say("listening on %s%s", scheme, self.address)
+        if self._encryption is None and not ipaddress.ip_address(self.address.host).is_loopback:
+            about = {"gateway": self._settings.name}
+            _log.warning("keys and messages travel readable: TLS is off", extra=about)
         await self._services.start()
 
     def change(self, settings: Settings) -> list[str]:
@@ -105,6 +120,8 @@ class Node:
             state="draining" if self._is_draining else "starting" if self.unready else "ready",
             connections=self._services.connections,
             connections_max=self._room.connections,
+            keys=len(self._keys.records or ()),
+            keys_problem=self._keys.problem,
             front=FrontReport(
                 accepted=front.accepted,
                 pending=front.pending,
@@ -132,6 +149,7 @@ class Node:
     async def close(self) -> None:
         """End what is left, at once."""
         self._is_draining = True
+        self._timer.cancel()
         self._front.close()
         await self._web.close()
         if self._lending is not None:
@@ -140,6 +158,13 @@ class Node:
         if self._encryption is not None:
             await self._encryption.close()
         self._say("closed")
+
+    def _look_at_keys(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have the services go by the keys as they are now."""
+        self._timer = loop.call_later(LOOK_S, self._look_at_keys, loop)
+        self._keys.look()
+        # Each time: one that did not listen is told again.
+        self._services.set_keys(self._keys.records)
 
     def _without_fixed(self, settings: Settings) -> tuple[Settings, list[str]]:
         """The settings but for what cannot change now, and the keys of that."""

@@ -11,6 +11,7 @@ from weft.errors import WeftError
 from weft.gateway.control import Change, Rules, Start
 from weft.gateway.handover import AS_FRAMES, Passed
 from weft.gateway.keeper import START_S, Keeper
+from weft.gateway.key_file import Records
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
 from weft.gateway.services import admit
@@ -20,8 +21,9 @@ from weft.gateway.settings import Settings
 class Pool:
     """The services of one gateway, each in a process of its own."""
 
-    def __init__(self, settings: Settings, refusals: Refusals) -> None:
+    def __init__(self, settings: Settings, refusals: Refusals, keys: Records | None = None) -> None:
         self._settings = settings
+        self._keys = keys
         self._refusals = refusals
         self._keepers: dict[str, Keeper] = {}
         self.on_return: Callable[[int], None] | None = None
@@ -63,6 +65,12 @@ class Pool:
         for service in settings.services:
             self._keeper(service)
 
+    def set_keys(self, keys: Records | None) -> None:
+        """Let every service be told who may come in, unless it was told already."""
+        self._keys = keys
+        for keeper in self._keepers.values():
+            keeper.set_keys(keys)
+
     async def report(self) -> dict[str, ServiceReport]:
         """Every service in numbers; bounded in time."""
         keepers = dict(self._keepers)
@@ -79,12 +87,13 @@ class Pool:
 
     def _keeper(self, service: str) -> Keeper:
         settings = self._settings
-        admit(service, self._keepers, settings)
+        admit(service, self._keepers, settings, self._keys)
         keeper = self._keepers.get(service)
         if keeper is None:
             data = str(Path(settings.data).absolute()) if settings.data else ""
             start = Start(service, settings.name, Rules.of(settings), data, settings.journal)
             keeper = self._keepers[service] = Keeper(start, self._turn_away, self._returned)
+            keeper.set_keys(self._keys)
         return keeper
 
     def _returned(self, fd: int) -> None:

@@ -44,5 +44,9 @@ class GatewayReport(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["ready", "starting", "draining"]
     connections: int
     connections_max: int
+    # How many keys there are; 0: there are none, and everyone is trusted. And what is wrong with
+    # their file at the moment.
+    keys: int = 0
+    keys_problem: str = ""
     front: FrontReport
     services: dict[str, ServiceReport]

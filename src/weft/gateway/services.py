@@ -5,6 +5,7 @@ from typing import Protocol
 
 from weft.errors import NoSuchService
 from weft.gateway.handover import AS_FRAMES
+from weft.gateway.key_file import Records
 from weft.gateway.report import ServiceReport
 from weft.gateway.settings import Settings
 
@@ -40,6 +41,12 @@ class Services(Protocol):
     def change(self, settings: Settings) -> None:
         """Go by these settings from now on."""
 
+    def set_keys(self, keys: Records | None) -> None:
+        """Let every service be told who may come in, unless it was told already.
+
+        None trusts everyone.
+        """
+
     async def report(self) -> dict[str, ServiceReport]:
         """Every service in numbers; bounded in time."""
 
@@ -50,7 +57,14 @@ class Services(Protocol):
         """End what is left, at once."""
 
 
-def admit(service: str, running: Collection[str], settings: Settings) -> None:
+def keys_of(service: str, keys: Records | None) -> Records | None:
+    """The keys that open a service; None if there are no keys at all."""
+    return None if keys is None else tuple(each for each in keys if each.is_for(service))
+
+
+def admit(
+    service: str, running: Collection[str], settings: Settings, keys: Records | None = None
+) -> None:
     """Make sure that newcomers to a service may be let in, and that it may be started if need be.
 
     One that the settings name always is: those that they no longer name end with their connections.
@@ -62,6 +76,9 @@ def admit(service: str, running: Collection[str], settings: Settings) -> None:
         raise NoSuchService(f"this gateway does not run a service {service!r}")
     if service in settings.services or service in running:
         return
+    if keys is not None and not any(each.is_for(service) for each in keys):
+        # Nobody could get in: strangers must not have processes started.
+        raise NoSuchService(f"this gateway does not run a service {service!r}")
     if len(running) >= settings.services_max:
         raise NoSuchService(
             f"this gateway runs {len(running)} services already and will not start {service!r}"

@@ -6,6 +6,7 @@ Sizes are in bytes, times in seconds, as the names say; docs/operations.md expla
 import ipaddress
 import re
 import socket
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from weft.core.service import BODY_MAX_BYTES
 from weft.core.subjects import checked_pattern
 from weft.doors.origins import WebSettings
 from weft.errors import BadOption, BadSubject, shortened
+from weft.gateway.key_file import path_of, read_keys
 
 LISTEN = "127.0.0.1:7411"
 # Room for the header and both names; and what the kernel holds back for us while we only look.
@@ -120,7 +122,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise BadOption(
                 f"name {shortened(self.name)} is not 1 to 63 letters, digits, '-', '_' and '.'"
             )
-        _check_loopback(parse_address(self.listen))
+        _check_loopback(parse_address(self.listen), self.data)
         for service in self.services:
             if not is_service(service):
                 raise BadOption(f"services: {shortened(service)} cannot be the name of a service")
@@ -179,12 +181,18 @@ def host_name(host: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", host)[:63] or "gateway"
 
 
-def _check_loopback(address: Address) -> None:
-    if not ipaddress.ip_address(address.host).is_loopback:
-        raise BadOption(
-            f"listen {address} is not a loopback address: without keys a gateway trusts whoever"
-            " reaches it, so it listens on loopback only"
-        )
+def _check_loopback(address: Address, data: str) -> None:
+    """Refuse to listen where strangers are before there are keys to tell them from friends."""
+    if ipaddress.ip_address(address.host).is_loopback:
+        return
+    if data and read_keys(path_of(Path(data))):
+        return
+    where = f" in {path_of(Path(data))}" if data else ", nor a data folder that could hold them"
+    raise BadOption(
+        f"listen {address} is not a loopback address, and there are no keys{where}: without keys a"
+        " gateway trusts whoever reaches it, so it listens on loopback only; make one first:"
+        f" weft keys new --role admin --name NAME --data {data or 'DIR'}"
+    )
 
 
 def _check_journal(journal: JournalSettings, data: str) -> None:

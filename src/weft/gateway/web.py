@@ -15,7 +15,8 @@ from typing import Protocol
 import h11
 
 from weft.doors.origins import is_here
-from weft.errors import Overloaded, TooSlow
+from weft.errors import BadKey, NotAllowed, Overloaded, TooSlow
+from weft.gateway.guarding import LENT, Keys, check_page
 from weft.gateway.lending import Request
 from weft.gateway.refusals import Refusals
 
@@ -28,8 +29,6 @@ _READ_BYTES = 4096
 _LINGER_BYTES = 64 << 10
 _LINGER_S = 1.0
 _METHODS = {b"GET", b"HEAD"}
-# What is lent by another process.
-LENT = "/journal/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,11 @@ class Web:
         pages: Pages,
         refusals: Refusals,
         hosts: tuple[str, ...],
+        keys: Keys,
         lending: Lends | None = None,
     ) -> None:
         self._pages = pages
+        self._keys = keys
         self._lending = lending
         self._refusals = refusals
         self._hosts = hosts
@@ -149,6 +150,11 @@ class Web:
             return refusal
         target = request.target.decode("latin-1")
         path = target.partition("?")[0]
+        try:
+            check_page(self._keys, path, _header(request, b"authorization"))
+        except (BadKey, NotAllowed) as error:
+            self._refusals.count(error, peer)
+            return Page(401 if isinstance(error, BadKey) else 403, f"{error}\n")
         if path.startswith(LENT):
             return Request(target, _header(request, b"range"), request.method == b"HEAD")
         return await self._pages(path) or Page(404, "there is no such page; see /\n")
@@ -246,6 +252,8 @@ class Exchange:
         ]
         if page.status == 405:
             headers.append(("Allow", "GET, HEAD"))
+        if page.status == 401:
+            headers.append(("WWW-Authenticate", 'Bearer realm="weft"'))
         reason = HTTPStatus(page.status).phrase
         response = h11.Response(status_code=page.status, headers=headers, reason=reason)
         head = self._http.send(response) or b""

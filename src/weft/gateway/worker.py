@@ -25,6 +25,7 @@ from weft.gateway.control import (
     Channel,
     Count,
     Drain,
+    Keys,
     News,
     Order,
     Ready,
@@ -59,6 +60,7 @@ class Worker:
         self._received = 0
         self._told = Count(received=0, connections=0)
         self._held: list[tuple[float, Announce]] = []
+        self._host.set_keys(start.keys)
         if start.journal.patterns:
             self._host.keep(Path(start.data), start.journal)
         self._drain_s = start.rules.drain_s
@@ -113,6 +115,8 @@ class Worker:
                     self._host.look(looks=rules.looks)
                     self._drain_s = rules.drain_s
                     self._log_by(rules.log)
+                case Keys(keys):
+                    self._host.set_keys(keys)
                 case Announce():
                     self._held.append((self._loop.time() + _HOLD_S, order))
                 case Drain(within_s):

@@ -1,0 +1,212 @@
+"""A gateway with keys, from the first one to its revocation, through real processes."""
+
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.attacks.gateway_process import WAIT_S, GatewayProcess, eventually
+from tests.attacks.stranger import CONNECT, Stranger, error_name
+
+from weft.core.frames import Flag, Kind, encode
+from weft.core.keys import Grant, KeyRecord
+from weft.core.messages import Message
+from weft.gateway.key_file import change_keys, path_of
+from weft.gateway.key_making import make_key, new_record, revoke_keys, rotate_key
+
+
+def greeting(**options: str) -> bytes:
+    return encode(Kind.CONNECT, b"default", Message(**options).encode())
+
+
+def made(data: Path, name: str, role: str = "service", **rights: list[str]) -> str:
+    """The text of a new key."""
+    service = "*" if role == "admin" else "default"
+    wanted = msgspec.structs.replace(
+        new_record(name, role, service),
+        rights={right: Grant(allow=tuple(allow)) for right, allow in rights.items()},
+    )
+    return make_key(data, wanted).text
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, data: Path) -> Iterator[GatewayProcess]:
+    """A gateway that has a key from its start: `boss`."""
+    make_key(data, new_record("boss", "admin", "*"))
+    with GatewayProcess(tmp_path, {"data": str(data), "drain_s": 0.2}) as process:
+        yield process
+
+
+def test_a_gateway_that_had_no_keys_begins_to_ask_for_them(tmp_path: Path, data: Path) -> None:
+    settings = {"data": str(data), "drain_s": 0.2}
+    with (
+        GatewayProcess(tmp_path, settings) as gateway,
+        Stranger(gateway.port) as guest,
+    ):
+        assert guest.is_welcome()
+        key = made(data, "one")
+        assert guest.hear_end() == "BadKey"
+        with Stranger(gateway.port) as other:
+            assert other.hear_end() == "BadKey"
+        with Stranger(gateway.port, greeting(key=key)) as friend:
+            assert friend.is_welcome()
+
+
+def test_keys_are_asked_of_everyone_also_on_loopback(gateway: GatewayProcess, data: Path) -> None:
+    key = made(data, "one")
+    eventually(lambda: "2 keys were read" in gateway.log, lambda: gateway.log)
+    for first in (CONNECT, greeting(key="nonsense"), greeting(ticket="nonsense")):
+        with Stranger(gateway.port, first) as stranger:
+            assert stranger.hear_end() == "BadKey"
+    with Stranger(gateway.port, greeting(key=key)) as friend:
+        assert friend.is_welcome()
+
+
+def test_guessing_gets_nowhere_and_is_counted(gateway: GatewayProcess, data: Path) -> None:
+    key = made(data, "one")
+    eventually(lambda: "2 keys were read" in gateway.log, lambda: gateway.log)
+    guesses = [key[:-1] + each for each in "0123456789abcdef" if each != key[-1]]
+    for guess in guesses:
+        with Stranger(gateway.port, greeting(key=guess)) as stranger:
+            (told,) = stranger.hear_all()
+            assert Message.from_body(told.body)["text"] == "the key is not accepted"
+    # Text of a key must not get into a log, right or wrong.
+    assert not any(guess in gateway.log for guess in [key, *guesses])
+
+
+def test_a_revoked_key_ends_whoever_came_with_it(gateway: GatewayProcess, data: Path) -> None:
+    gone, stays = made(data, "one"), made(data, "two")
+    eventually(lambda: "3 keys were read" in gateway.log, lambda: gateway.log)
+    with (
+        Stranger(gateway.port, greeting(key=gone)) as ended,
+        Stranger(gateway.port, greeting(key=stays)) as friend,
+    ):
+        assert ended.is_welcome()
+        assert friend.is_welcome()
+        revoke_keys(data, "one")
+        assert ended.hear_end() == "BadKey"
+        with Stranger(gateway.port, greeting(key=gone)) as again:
+            assert again.hear_end() == "BadKey"
+        friend.send(encode(Kind.PING))
+        assert friend.hear().kind == Kind.PONG
+
+
+def test_a_key_that_expires_ends_whoever_came_with_it(gateway: GatewayProcess, data: Path) -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=4)
+    wanted = msgspec.structs.replace(new_record("one", "service", "default"), expires=soon)
+    key = make_key(data, wanted).text
+    eventually(lambda: "2 keys were read" in gateway.log, lambda: gateway.log)
+    with Stranger(gateway.port, greeting(key=key)) as guest:
+        assert guest.is_welcome()
+        assert guest.hear_end() == "BadKey"
+
+
+def test_a_rotated_key_and_its_successor_both_open(gateway: GatewayProcess, data: Path) -> None:
+    old = made(data, "one")
+    new, _ = rotate_key(data, "one", timedelta(hours=1))
+    eventually(lambda: "keys were read" in gateway.log, lambda: gateway.log)
+    for key in (old, new.text):
+
+        def is_welcome(key: str = key) -> bool:
+            with Stranger(gateway.port, greeting(key=key)) as guest:
+                return guest.is_welcome()
+
+        eventually(is_welcome, f"{key[:11]} was never welcome")
+
+
+def test_rights_that_are_taken_away_are_told_by_name(gateway: GatewayProcess, data: Path) -> None:
+    key = made(data, "one", subscribe=["a.>", "b"])
+    eventually(lambda: "2 keys were read" in gateway.log, lambda: gateway.log)
+    with Stranger(gateway.port, greeting(key=key)) as guest:
+        assert guest.is_welcome()
+        for pattern in (b"a.*", b"b"):
+            guest.send(encode(Kind.SUBSCRIBE, pattern, flags=Flag.ANSWER))
+            assert guest.hear().kind == Kind.OK
+
+        def without_a(records: tuple[KeyRecord, ...]) -> tuple[KeyRecord, ...]:
+            rights = {"subscribe": Grant(allow=("b",))}
+            return tuple(
+                msgspec.structs.replace(each, rights=rights) if each.name == "one" else each
+                for each in records
+            )
+
+        change_keys(data, without_a)
+        told = guest.hear()
+        assert (told.subject, error_name(told)) == (b"a.*", "NotAllowed")
+        assert Message.from_body(told.body)["kind"] == Kind.SUBSCRIBE
+
+
+def test_a_broken_file_changes_nothing_and_is_loud(gateway: GatewayProcess, data: Path) -> None:
+    key = made(data, "one")
+    eventually(lambda: "2 keys were read" in gateway.log, lambda: gateway.log)
+    path_of(data).chmod(0o644)
+    eventually(lambda: "its mode is 0644" in gateway.log, lambda: gateway.log)
+    assert "ERROR" in gateway.log
+    with Stranger(gateway.port, greeting(key=key)) as friend:
+        assert friend.is_welcome()
+    with Stranger(gateway.port) as stranger:
+        assert stranger.hear_end() == "BadKey"
+    assert page(gateway, "/metrics", key).count("weft_keys_failing 1.0") == 1
+
+
+def refused_start(*options: str) -> str:
+    """What `weft serve` says when it does not start."""
+    done = subprocess.run(  # noqa: S603  # our own command
+        [sys.executable, "-m", "weft.cli", "serve", *options],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_a_gateway_does_not_start_with_a_file_that_others_can_read(data: Path) -> None:
+    made(data, "one")
+    path_of(data).chmod(0o640)
+    assert "its mode is 0640" in refused_start("--data", str(data), "--listen", "127.0.0.1:0")
+
+
+def test_an_address_for_others_is_refused_until_there_are_keys(data: Path) -> None:
+    text = refused_start("--data", str(data), "--listen", "0.0.0.0:0")
+    assert f"weft keys new --role admin --name NAME --data {data}" in text
+
+
+def page(gateway: GatewayProcess, path: str, key: str = "") -> str:
+    """A page, or the number of the status that is given instead."""
+    request = urllib.request.Request(f"http://127.0.0.1:{gateway.port}{path}")
+    if key:
+        request.add_header("Authorization", f"Bearer {key}")
+    try:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:  # noqa: S310
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        with error:
+            return str(error.code)
+
+
+def test_pages_that_tell_of_the_gateway_need_a_key(gateway: GatewayProcess, data: Path) -> None:
+    service, client = made(data, "one"), made(data, "two", "client")
+    eventually(lambda: "3 keys were read" in gateway.log, lambda: gateway.log)
+    for path in ("/status", "/metrics"):
+        assert page(gateway, path) == "401"
+        assert page(gateway, path, client) == "403"
+        assert page(gateway, f"{path}?key={service}") == "401"
+        assert "default" in page(gateway, path, service)
+    assert page(gateway, "/healthz") == "ok\n"
+    assert page(gateway, "/readyz") == "ready\n"
+    assert '"keys":3' in page(gateway, "/status", service)

@@ -9,6 +9,7 @@ from weft.client.address import DEFAULT_ADDRESS, Address, addresses_from
 from weft.client.aio_subscription import AsyncSubscription, Handler, Home, stop
 from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body
+from weft.client.enabling import EnabledRight
 from weft.client.engine import Engine
 from weft.client.face import Face
 from weft.client.keeper import Keeper
@@ -174,6 +175,23 @@ class AsyncConnection(AsyncPublishing, Face):
         """
         frames = await self._calls.gather(Draft(subject, body), made(Gathering, ending))
         return [async_received(frame, self) for frame in frames]
+
+    async def enable(self, right: EnabledRight, pattern: str) -> None:
+        """Let clients `publish`, `subscribe` or `request` a pattern, while this connection lasts.
+
+        It takes a key of a service. When the connection comes back it is enabled again.
+
+        Raises:
+            BadOption: there is no such right.
+            BadSubject: the pattern is not legal.
+            NotAllowed: this connection may not give that right.
+            TooMany: it has enabled as many as it may.
+        """
+        await self._calls.enable(right, pattern)
+
+    async def disable(self, right: EnabledRight, pattern: str) -> None:
+        """Take back what enable() gave; what it did not is no error."""
+        await self._calls.disable(right, pattern)
 
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until the gateway has dealt with everything that was published before.

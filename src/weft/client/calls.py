@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from weft.client.content import Body, message_frame
+from weft.client.enabling import DISABLE, ENABLE, enabled_body
 from weft.client.engine import Engine
 from weft.client.interests import Listening
 from weft.client.options import Gathering
@@ -115,6 +116,18 @@ class Calls:
                     raise
             finally:
                 self._forget(waiter)
+
+    async def enable(self, right: str, pattern: str) -> None:
+        """Let clients do something, over this connection and every later one."""
+        draft = Draft(ENABLE, enabled_body(right, pattern))
+        await self.request(draft, None, resend=True)
+        self._engine.enabling.add(right, pattern)
+
+    async def disable(self, right: str, pattern: str) -> None:
+        """Take back what was enabled."""
+        draft = Draft(DISABLE, enabled_body(right, pattern))
+        self._engine.enabling.remove(right, pattern)
+        await self.request(draft, None, resend=True)
 
     async def gather(self, draft: Draft, ending: Gathering) -> list[bytes]:
         """Ask everybody; the frames that answer until the gathering ends."""

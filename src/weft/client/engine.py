@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from weft.client import session as talk
+from weft.client.enabling import Enabling
 from weft.client.interests import Listening
 from weft.client.line import Line
 from weft.client.options import Options
@@ -19,6 +20,7 @@ from weft.client.session import Greeting, Session, goodbye_frame
 from weft.client.status import Gap, Reporter, Statistics, Status, What
 from weft.client.subscriptions import Subscriptions
 from weft.errors import (
+    BadKey,
     ConnectionLost,
     Draining,
     NotOpen,
@@ -44,7 +46,7 @@ class Engine:
         self.defer = defer
         self.loop = asyncio.get_running_loop()
         self.session = Session(
-            Greeting(options.service, options.name, options.reachable_at, LIBRARY),
+            Greeting(options.service, options.name, options.reachable_at, LIBRARY, options.key),
             options.waiting_max,
         )
         self.outgoing = Outgoing(
@@ -53,6 +55,7 @@ class Engine:
         self.subscriptions = Subscriptions(
             self.session, self.outgoing, reporter, options.waiting_max
         )
+        self.enabling = Enabling(self.session, reporter)
         self.line: Line | None = None
         self.opened = asyncio.Event()
         # Its owner closes it: what came is thrown away, but what was said still leaves.
@@ -71,6 +74,7 @@ class Engine:
             talk.Answered: self._answered,
             talk.Failed: self._failed,
             talk.News: self._told,
+            talk.TakenBack: self._taken_back,
             talk.Missed: self._missed,
             talk.Pinged: self._pinged,
             talk.Parting: self._parts,
@@ -307,7 +311,7 @@ class Engine:
         self.statistics.connects += 1
         self.outgoing.body_limit_bytes = self.session.body_limit_bytes
         # All in one write, and before what is buffered: who publishes to itself must hear it.
-        line.write(self.subscriptions.ask_again())
+        line.write(self.enabling.ask_again() + self.subscriptions.ask_again())
         self._is_sending = True
         self.subscriptions.is_asking = True
         line.welcomed.set_result(None)
@@ -333,11 +337,14 @@ class Engine:
             self.subscriptions.refused(event.waiter, event.error)
 
     def _told(self, event: talk.News) -> None:
-        if isinstance(event.error, ProtocolError | SlowReader | Silent):
+        if isinstance(event.error, ProtocolError | SlowReader | Silent | BadKey):
             # The gateway ends the connection now, and this is why.
             self._cause = event.error
         about = f"a frame to {event.subject}" if event.subject else "a frame"
         self.reporter.report(Status(What.REFUSED, f"{about} is refused", event.error))
+
+    def _taken_back(self, event: talk.TakenBack) -> None:
+        self.subscriptions.taken_back(event.pattern, event.group, event.error)
 
     def _missed(self, event: talk.Missed) -> None:
         gap = event.gap

@@ -157,6 +157,10 @@ class Interests:
                 found.update(patterns.get(name, {}))
         return list(found)
 
+    def asking(self, pattern: bytes, group: bytes) -> list[Listening]:
+        """Whoever asks for this very pattern in this group."""
+        return list(self._groups.get(group, {}).get(pattern, {}))
+
     def _asks(self, pattern: bytes) -> bool:
         return any(pattern in patterns for patterns in self._groups.values())
 

@@ -2,7 +2,8 @@
 
 Every attempt and every failure is reported. The addresses are tried in turn, without a pause within
 a round; before each further round there is one, which grows. A gateway that refuses the connection
-is asked again only after the longest pause.
+is asked again only after the longest pause. If none accepts the key it is given up: they will not
+change their minds.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from weft.client.engine import Engine
 from weft.client.line import Line, dial
 from weft.client.status import Status, What
 from weft.client.web_line import dial_web
-from weft.errors import ConnectionLost, InternalError, NotOpen, Unreachable, WeftError
+from weft.errors import BadKey, ConnectionLost, InternalError, NotOpen, Unreachable, WeftError
 
 # How long a gateway may take to let us go, or to take more of what it is sent.
 CLOSE_S = 2.0
@@ -39,6 +40,7 @@ class Keeper:
         self._attempts = 0
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
+        self._given_up: BadKey | None = None
         self._closed = asyncio.Event()
 
     async def open(self) -> None:
@@ -47,6 +49,7 @@ class Keeper:
         Raises:
             Unreachable: no gateway answers, and waiting was not asked for.
             Refused: a gateway answers and will not have this client; likewise.
+            BadKey: every gateway answers that it does not accept the key.
             NotOpen: it was opened or closed before.
         """
         if self._task is not None or self._is_closing:
@@ -55,7 +58,7 @@ class Keeper:
             line = None if self._options.wait else await self._first_line()
             self._task = self._engine.loop.create_task(self._keep(line))
             if line is None:
-                await self._engine.until_open()
+                await self._until_open()
         except BaseException:
             await self.close()
             raise
@@ -92,6 +95,14 @@ class Keeper:
         self._engine.reporter.report(Status(What.CLOSED, detail))
         self._closed.set()
 
+    async def _until_open(self) -> None:
+        try:
+            await self._engine.until_open()
+        except NotOpen:
+            if self._given_up is not None:
+                raise self._given_up from None
+            raise
+
     async def _first_line(self) -> Line:
         errors: list[WeftError] = []
         for address in self._addresses:
@@ -110,6 +121,12 @@ class Keeper:
                     line = await self._reach()
                 await self._watch(line)
                 line = None
+        except BadKey as error:
+            self._given_up = error
+            detail = "the key is not accepted; the connection is given up"
+            self._engine.reporter.report(Status(What.CLOSED, detail, error))
+            self._engine.fail(error)
+            self._engine.close()
         except Exception as error:
             # Only a fault of our own comes here. It must not look like a long silence.
             self._engine.reporter.report(
@@ -136,15 +153,17 @@ class Keeper:
         while True:
             self._report_pause(delay_s)
             await asyncio.sleep(delay_s)
-            is_refused = False
+            errors: list[WeftError] = []
             for _ in self._addresses:
                 try:
                     return await self._attempt(self._addresses[self._at])
                 except WeftError as error:
-                    is_refused = is_refused or not _is_passing(error)
+                    errors.append(error)
                     self._turn_to_next()
+            if all(isinstance(error, BadKey) for error in errors):
+                raise errors[0]
             delay_s = self._backoff.next_delay_s(self._chance())
-            if is_refused:
+            if not all(map(_is_passing, errors)):
                 delay_s = self._options.backoff_cap_s
 
     async def _attempt(self, address: Address, *, is_raised: bool = False) -> Line:

@@ -14,6 +14,9 @@ from weft.core.since import Since, beginning
 from weft.core.subjects import checked_subject
 from weft.errors import BadOption, shortened
 
+# Longer than any key, and short enough for every greeting.
+KEY_MAX = 255
+
 WhenFull = Literal["block", "raise", "drop"]
 Policy = Literal["cut", "drop_new", "drop_old", "latest"]
 
@@ -26,6 +29,7 @@ class ConnectOptions(TypedDict, total=False):
     """The keyword options of a connection; `Options` says what each means and its default."""
 
     service: str
+    key: str
     name: str
     reachable_at: str
     wait: bool
@@ -47,6 +51,8 @@ class Options:
     """How a connection behaves."""
 
     service: str = "default"
+    # What a gateway that has keys knows us by; it is shown nowhere else.
+    key: str = field(default="", repr=False)
     # The client's own name, a subject such as `me.1`; empty lets the gateway choose one.
     name: str = ""
     # Where the client could be reached directly, told to the gateway.
@@ -87,6 +93,8 @@ class Options:
             raise BadOption(
                 f"service {shortened(self.service)} is not 1 to 63 letters, digits, '-' and '_'"
             )
+        if len(self.key) > KEY_MAX or not (self.key.isascii() and self.key.isprintable()):
+            raise BadOption(f"key is not the text of a key: {len(self.key)} characters")
         if self.name:
             checked_subject(self.name)
 

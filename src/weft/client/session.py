@@ -7,7 +7,7 @@ events, and whole frames before a bad one always count.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from weft.client.status import Gap
 from weft.client.waiting import Waiter, Waiting
@@ -40,6 +40,7 @@ class Greeting:
     name: str
     reachable_at: str
     library: str
+    key: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,15 @@ class News:
     """The gateway refused what nobody awaits an answer to, or says why it ends the connection."""
 
     subject: str
+    error: WeftError
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """The gateway took back a subscription that this client may no longer have."""
+
+    pattern: bytes
+    group: bytes
     error: WeftError
 
 
@@ -107,7 +117,19 @@ class Ended:
 
 # Messages are their own event, whole frames of one subject and the same flags: an object for each
 # would cost more than the rest.
-Event = list[bytes] | Welcomed | Answered | Failed | News | Missed | Pinged | Parting | Late | Ended
+Event = (
+    list[bytes]
+    | Welcomed
+    | Answered
+    | Failed
+    | News
+    | TakenBack
+    | Missed
+    | Pinged
+    | Parting
+    | Late
+    | Ended
+)
 
 
 class Session:
@@ -155,6 +177,8 @@ class Session:
         told: dict[str, object] = {"version": VERSION, "client": self._greeting.library}
         if self._greeting.reachable_at:
             told["address"] = self._greeting.reachable_at
+        if self._greeting.key:
+            told["key"] = self._greeting.key
         body = Message.from_dict(told).encode()
         service = self._greeting.service.encode()
         return frames.encode(Kind.CONNECT, service, body, self._greeting.name.encode())
@@ -312,6 +336,9 @@ class Session:
         elif parts.flags & Flag.ANSWER:
             is_message = _readable(frame).get("kind") == _MESSAGE
             waiter = self._waiting.take_question((is_message, parts.subject, parts.reply))
+        elif _readable(frame).get("kind") == Kind.SUBSCRIBE:
+            # Every frame that asks for a subscription wants an answer: this is none.
+            return TakenBack(parts.subject, parts.reply, error)
         else:
             return News(parts.subject.decode(errors="replace"), error)
         return None if waiter is None else Failed(waiter, error)

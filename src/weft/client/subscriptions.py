@@ -69,6 +69,20 @@ class Subscriptions:
             Status(What.REFUSED, f"the subscription to {names} is refused", error)
         )
 
+    def taken_back(self, pattern: bytes, group: bytes, error: WeftError) -> None:
+        """The gateway lets us hear a pattern no more; whoever asked for it hears nothing more.
+
+        Raises:
+            Overloaded: the gateway does not read.
+        """
+        for listening in self.interests.asking(pattern, group):
+            listening.failed(error)
+            gone = [each for each in self._remove(listening) if each != pattern]
+            if gone and self.is_asking:
+                self._outgoing.put_control(unsubscribe_frame(gone, group))
+        detail = f"the subscription to {pattern.decode()} is taken back"
+        self._reporter.report(Status(What.REFUSED, detail, error))
+
     def ask_again(self) -> bytes:
         """The frames that ask a new gateway for everything."""
         if self._is_withdrawn:

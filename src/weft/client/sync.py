@@ -14,6 +14,7 @@ from weft.client.background import OPENED_ELSEWHERE, Background
 from weft.client.callbacks import Callbacks
 from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body
+from weft.client.enabling import EnabledRight
 from weft.client.engine import Engine
 from weft.client.face import Face
 from weft.client.handling import Handler
@@ -155,6 +156,23 @@ class Connection(BlockingPublishing, Face):
         """
         gathering = self._calls.gather(Draft(subject, body), made(Gathering, ending))
         return [blocking_received(frame, self) for frame in self._background.run(gathering)]
+
+    def enable(self, right: EnabledRight, pattern: str) -> None:
+        """Let clients `publish`, `subscribe` or `request` a pattern, while this connection lasts.
+
+        It takes a key of a service. When the connection comes back it is enabled again.
+
+        Raises:
+            BadOption: there is no such right.
+            BadSubject: the pattern is not legal.
+            NotAllowed: this connection may not give that right.
+            TooMany: it has enabled as many as it may.
+        """
+        self._background.run(self._calls.enable(right, pattern))
+
+    def disable(self, right: EnabledRight, pattern: str) -> None:
+        """Take back what enable() gave; what it did not is no error."""
+        self._background.run(self._calls.disable(right, pattern))
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait until the gateway has dealt with everything that was published before.

@@ -13,6 +13,7 @@ NOTHING: dict[str, Any] = {
     "gateways": None,
     "gateway": "127.0.0.1:7411",
     "tls_ca": None,
+    "key_file": None,
     "service": "default",
     "since": None,
     "is_stream": False,

@@ -51,7 +51,7 @@ def states(data: Path) -> set[str]:
 
 
 def shelf(gateway: GatewayProcess, service: str = "default") -> RemoteShelf:
-    return RemoteShelf(addresses_from(gateway.address), service, None, 20.0)
+    return RemoteShelf(addresses_from(gateway.address), service, None, None, 20.0)
 
 
 def numbers(gateway: GatewayProcess, first: int, end: int) -> list[int]:

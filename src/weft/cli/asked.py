@@ -17,12 +17,21 @@ from weft.cli.shown import printable
 from weft.cli.target import DEFAULT_SERVICE, Target
 from weft.cli.unanswered import place, sentence_about
 from weft.client.address import Address, addresses_from
-from weft.errors import NoSuchService, ProtocolError, Unreachable, shortened
+from weft.errors import (
+    BadKey,
+    NoSuchService,
+    NotAllowed,
+    ProtocolError,
+    Unreachable,
+    WeftError,
+    shortened,
+)
 
 TIMEOUT_S = 5.0
 STATUS_MAX_BYTES = 16 << 20
 # As many as a gateway tells in one answer, so that the busiest are among them.
 ALL = {"limit": 1000}
+_REFUSALS: dict[int, type[WeftError]] = {401: BadKey, 403: NotAllowed}
 
 Answer = dict[str, Any]
 Shape = TypeVar("Shape")
@@ -148,14 +157,18 @@ def fetch_status(target: Target) -> Answer:
     """The gateway's own page `/status`, which tells of all its services.
 
     Raises:
+        BadKey: the gateway has keys, and does not accept ours.
+        NotAllowed: it is not for a key like ours.
         Unreachable: nothing answers there, or what does is no gateway.
     """
     address = addresses_from(target.gateway)[0]
     http_connection = _http(address, target)
     try:
-        http_connection.request("GET", "/status", headers={"Accept": "application/json"})
+        http_connection.request("GET", "/status", headers=_headers(target))
         response = http_connection.getresponse()
         body = response.read(STATUS_MAX_BYTES)
+        if response.status in _REFUSALS:
+            raise _REFUSALS[response.status](body[:256].decode(errors="replace").strip())
         if response.status != http.HTTPStatus.OK:
             raise Unreachable(f"{place(address)} answers /status with {response.status}")
         values = json.loads(body)
@@ -166,6 +179,13 @@ def fetch_status(target: Target) -> Answer:
     if not isinstance(values, dict):
         raise Unreachable(f"what answers at {place(address)} is no gateway")
     return values
+
+
+def _headers(target: Target) -> dict[str, str]:
+    headers = {"Accept": "application/json"}
+    if key := target.key():
+        headers["Authorization"] = f"Bearer {key}"
+    return headers
 
 
 def _number(row: Answer) -> int:

@@ -93,6 +93,7 @@ def bench(target: Target, **options: Any) -> None:
         gateway=target.gateway,
         service=target.service,
         tls_ca=target.tls_ca,
+        key_file=target.key_file,
         size=manner.size,
         seconds=manner.seconds,
         window=manner.window or window_for(manner.size),

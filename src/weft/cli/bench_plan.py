@@ -18,6 +18,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     gateway: str
     service: str
     tls_ca: str | None
+    key_file: str | None = None
     size: int
     seconds: float
     # At most so many messages are on their way to the slowest reader.
@@ -38,6 +39,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             name="",
             tls_ca=self.tls_ca,
             is_json=False,
+            key_file=self.key_file,
         )
 
     def subject(self, what: str) -> str:

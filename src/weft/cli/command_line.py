@@ -12,6 +12,7 @@ from weft.cli import failures, output
 from weft.cli.bench import bench
 from weft.cli.completion import completion
 from weft.cli.journal import journal
+from weft.cli.keys import keys
 from weft.cli.pipeline import pipeline
 from weft.cli.pub import pub
 from weft.cli.reply import reply
@@ -65,8 +66,8 @@ def weft() -> None:
 
 
 for _command in (
-    *(serve, pub, sub, req, reply, status, top, journal, pipeline, sql, bench, version),
-    completion,
+    *(serve, keys, pub, sub, req, reply, status, top, journal, pipeline, sql, bench),
+    *(version, completion),
 ):
     weft.add_command(_command)
 

@@ -14,7 +14,7 @@ from weft.cli.help_text import examples
 from weft.cli.journal_folder import JSON, Selection, selection_options
 from weft.cli.progress import Bar
 from weft.cli.shown import bare_payload, message_json, message_line, to_json
-from weft.cli.target import DEFAULT_GATEWAY, Target
+from weft.cli.target import DEFAULT_GATEWAY, KEY_FILE, Target
 from weft.core.messages import Message
 from weft.errors import BadOption
 
@@ -34,6 +34,7 @@ class Manner:
     prefix: str | None
     speed: float
     tls_ca: str | None
+    key_file: str | None
 
 
 @click.command(
@@ -100,11 +101,14 @@ def export(selection: Selection, file: Path) -> int:
     help="How many times as fast as it was; 0 is as fast as it goes.",
 )
 @click.option("--tls-ca", type=click.Path(dir_okay=False), help="Trust these certificates.")
+@KEY_FILE
 def replay(selection: Selection, **options: Any) -> int:
     """Publish the messages again, as new ones, at the pace at which they came."""
     manner = Manner(**options)
     service = manner.to_service or selection.service
-    target = Target(manner.gateway, service, "", manner.tls_ca, is_json=False)
+    target = Target(
+        *(manner.gateway, service, "", manner.tls_ca), is_json=False, key_file=manner.key_file
+    )
     prefix = f"{manner.prefix}." if manner.prefix else ""
     count = 0
     with target.open() as connection, Bar("replay", None) as bar:

@@ -71,7 +71,7 @@ KEYS = {
 def serve(config: Path | None, **options: Any) -> int:
     """Run a gateway until ^C or SIGTERM, which drain it.
 
-    It listens on this machine only. Every other setting is in the file: see docs/operations.md.
+    Without keys it listens on this machine only. Every setting is in docs/operations.md.
     """
     # Slow to import, and no other command needs it.
     from weft.gateway.config import load  # noqa: PLC0415

@@ -21,7 +21,11 @@ def services_at(asked: "Asked") -> list[str]:
         return services_in(root_of(asked.path))
     found: set[str] = set()
     for gateway in (asked.gateways or asked.gateway).split(","):
-        target = Target(gateway.strip(), asked.service, "", asked.tls_ca, is_json=False)
+        target = Target(
+            *(gateway.strip(), asked.service, "", asked.tls_ca),
+            is_json=False,
+            key_file=asked.key_file,
+        )
         found |= read(fetch_status(target), GatewayPage).services.keys()
     return sorted(found)
 

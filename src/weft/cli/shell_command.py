@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import IO
 
+from weft.cli.target import KEY_VARIABLE
 from weft.errors import BadField, ResponderGone, TimedOut
 
 # What the buffer of a connection holds: no longer answer can be sent. A gateway's own limit is
@@ -37,7 +38,7 @@ def run_shell(command: str, given: bytes, timeout_s: float, variables: Mapping[s
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         process_group=0,
-        env={**os.environ, **variables},
+        env={**_environment(), **variables},
     ) as process:
         try:
             written = _exchange(process, given, deadline_s)
@@ -52,6 +53,11 @@ def run_shell(command: str, given: bytes, timeout_s: float, variables: Mapping[s
     if process.returncode != 0:
         raise ResponderGone(f"the command ended with {process.returncode}")
     return written
+
+
+def _environment() -> dict[str, str]:
+    """Ours but for the key, which is none of the program's business."""
+    return {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
 
 
 def _exchange(process: subprocess.Popen[bytes], given: bytes, deadline_s: float) -> bytes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli.target import TLS_CA, gateway_option, service_option
+from weft.cli.target import KEY_FILE, TLS_CA, gateway_option, service_option
 from weft.core.since import beginning
 from weft.core.subjects import checked_subject
 from weft.errors import BadOption
@@ -33,6 +33,7 @@ class Asked:
     gateways: str | None
     gateway: str
     tls_ca: str | None
+    key_file: str | None
     service: str
     since: datetime | None
     is_stream: bool
@@ -51,6 +52,7 @@ class Asked:
             path=self.path,
             gateways=(self.gateways or self.gateway) if is_remote else None,
             tls_ca=self.tls_ca if is_remote else None,
+            key_file=self.key_file if is_remote else None,
             service=self.service,
             subject=subject,
             since=self.since,
@@ -71,7 +73,7 @@ class Asked:
             return Folder(self.out)
         checked_subject(self.out)
         subject = None if has_subjects else self.out
-        return Subject(self.gateway, self.service, subject, self.tls_ca)
+        return Subject(self.gateway, self.service, subject, self.tls_ca, self.key_file)
 
     def flow(self, output_mode: "OutputMode") -> "Flow":
         """How a stream goes on.
@@ -157,6 +159,7 @@ _OPTIONS = (
     ),
     gateway_option("Where a result is published."),
     TLS_CA,
+    KEY_FILE,
     service_option("The service to read, and to publish a result to."),
     click.option("--since", **MOMENT, help="Only from then on: '5m' ago, or 2026-11-16T09:30Z."),
     click.option("--stream", "is_stream", is_flag=True, help="Go on with what comes, until ^C."),

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,13 +11,17 @@ from typing import Any
 import click
 
 import weft
+from weft.cli import output
 from weft.cli.teller import Teller
 from weft.client.aio import Connecting
+from weft.client.key_file import key_in
 from weft.client.status import StatusCallback
 from weft.errors import BadOption
 
 DEFAULT_GATEWAY = "127.0.0.1:7411"
 DEFAULT_SERVICE = "default"
+# The text of a key itself; a file is better, as it does not show in what a process passes on.
+KEY_VARIABLE = "WEFT_KEY"
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -35,6 +40,7 @@ class Target:
     name: str
     tls_ca: str | None
     is_json: bool
+    key_file: str | None = None
 
     def open(self, on_status: StatusCallback | None = None) -> weft.Connection:
         """A blocking connection; what becomes of it is told on standard error.
@@ -46,6 +52,7 @@ class Target:
             self.gateway,
             service=self.service,
             name=self.name,
+            key=self.key(),
             tls=self.tls(),
             on_status=on_status or Teller(),
             logger=_SILENT,
@@ -57,10 +64,19 @@ class Target:
             self.gateway,
             service=self.service,
             name=self.name,
+            key=self.key(),
             tls=self.tls(),
             on_status=Teller(),
             logger=_SILENT,
         )
+
+    def key(self) -> str:
+        """What a gateway with keys is shown; empty if there is nothing to show.
+
+        Raises:
+            BadOption: the file holds no key.
+        """
+        return key_from(self.key_file)
 
     def tls(self) -> ssl.SSLContext | None:
         """How a tls:// gateway is checked; None for the system's certificates.
@@ -74,6 +90,17 @@ class Target:
             return ssl.create_default_context(cafile=self.tls_ca)
         except (OSError, ssl.SSLError) as error:
             raise BadOption(f"--tls-ca {self.tls_ca} holds no certificates: {error}") from error
+
+
+def key_from(key_file: str | None) -> str:
+    """The key in a file, or in the environment if none is named; empty if there is none.
+
+    Raises:
+        BadOption: the file holds no key.
+    """
+    if key_file is None:
+        return os.environ.get(KEY_VARIABLE, "").strip()
+    return key_in(key_file, output.news)
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,6 +150,15 @@ TLS_CA: Option = click.option(
     help="The certificates that a tls:// gateway is checked against.",
 )
 
+KEY_FILE: Option = click.option(
+    "--key-file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+    envvar="WEFT_KEY_FILE",
+    show_envvar=True,
+    help=f"The file with the key for a gateway that has keys; {KEY_VARIABLE} may hold the key.",
+)
+
 _OPTIONS = (
     gateway_option("The gateway; tls://HOST:PORT for TLS."),
     service_option("The service to join."),
@@ -135,5 +171,6 @@ _OPTIONS = (
         help="The name to announce, such as me.1; the gateway chooses one if there is none.",
     ),
     TLS_CA,
+    KEY_FILE,
     click.option("--json", "is_json", is_flag=True, help="Print JSON, one object a line."),
 )

@@ -22,6 +22,7 @@ class Source:
     path: Path | None = None
     gateways: str | None = None
     tls_ca: str | None = None
+    key_file: str | None = None
     service: str = "default"
     subject: str = ">"
     since: datetime | None = None
@@ -70,6 +71,8 @@ class Source:
             options["gateways"] = self.gateways
         if self.tls_ca is not None:
             options["tlsCa"] = self.tls_ca
+        if self.key_file is not None:
+            options["keyFile"] = self.key_file
         if self.since is not None:
             options["startingTimestamp"] = self.since.astimezone(UTC).isoformat()
         return reader.format("weft").options(**options)

@@ -51,6 +51,7 @@ class Subject:
     service: str
     subject: str | None
     tls_ca: str | None = None
+    key_file: str | None = None
 
     def write(self, result: DataFrame) -> None:
         """Publish the rows of a result."""
@@ -66,6 +67,7 @@ class Subject:
             "service": self.service,
             "subject": self.subject,
             "tlsCa": self.tls_ca,
+            "keyFile": self.key_file,
         }
         return {name: value for name, value in options.items() if value is not None}
 

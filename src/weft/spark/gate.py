@@ -9,6 +9,7 @@ from typing import Any, Self
 from weft.client.received import Received
 from weft.client.sync import Connection
 from weft.errors import ConnectionLost
+from weft.spark.credentials import key_at
 from weft.spark.options import WriteOptions
 
 # Rows go in pieces of about this size.
@@ -99,7 +100,11 @@ def _connected(options: WriteOptions) -> Connection:
     while True:
         try:
             return Connection(
-                options.gateway, service=options.service, name="spark", tls=options.tls()
+                options.gateway,
+                service=options.service,
+                name="spark",
+                key=key_at(options.key_file),
+                tls=options.tls(),
             )
         except ConnectionLost:
             # It is not there, closing down or full: all of that may pass.

@@ -21,6 +21,7 @@ READING = (
     "path",
     "gateways",
     "tlsCa",
+    "keyFile",
     "waitSeconds",
     "service",
     "subscribe",
@@ -31,7 +32,7 @@ READING = (
     "minPartitions",
     "failOnDataLoss",
 )
-WRITING = ("gateways", "service", "subject", "tlsCa", "waitSeconds")
+WRITING = ("gateways", "service", "subject", "tlsCa", "keyFile", "waitSeconds")
 # How long a gateway that is not there is waited for: it may be starting again.
 WAIT_S = 60
 # What Spark itself is told with the same words.
@@ -63,6 +64,7 @@ class WriteOptions:
     service: str
     subject: str | None
     tls_ca: str | None
+    key_file: str | None
     wait_s: float
 
     def tls(self) -> ssl.SSLContext | None:
@@ -116,7 +118,8 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         except BadSubject as error:
             raise BadOption(f"subject: {error}") from error
     service = _service(options.get("service", "default"))
-    return WriteOptions(str(gateways[0]), service, subject, options.get("tlsCa"), _wait_s(options))
+    files = (options.get("tlsCa"), options.get("keyFile"))
+    return WriteOptions(str(gateways[0]), service, subject, *files, _wait_s(options))
 
 
 def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
@@ -142,7 +145,8 @@ def _shelf(options: dict[str, str]) -> Shelf:
     if "path" in options:
         return FolderShelf(_root(options["path"]), service)
     addresses = addresses_from(options["gateways"])
-    return RemoteShelf(addresses, service, options.get("tlsCa"), _wait_s(options))
+    files = (options.get("tlsCa"), options.get("keyFile"))
+    return RemoteShelf(addresses, service, *files, _wait_s(options))
 
 
 def _root(text: str) -> Path:

@@ -12,13 +12,15 @@ from typing import Any
 from urllib.parse import quote
 
 from weft.client.address import Address
-from weft.errors import BadOption, NotKnown, Unreachable
+from weft.errors import BadKey, BadOption, NotAllowed, NotKnown, Unreachable, WeftError
 from weft.journal.blocks import Bytes
 from weft.journal.places import Segment
 from weft.journal.shelves import Positions
+from weft.spark.credentials import key_at
 
 ANSWER_S = 60.0
 _PAUSE_S = 0.2
+_REFUSALS: dict[int, type[WeftError]] = {401: BadKey, 403: NotAllowed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Lender:
     address: Address
     service: str
     tls_ca: str | None
+    key_file: str | None
     wait_s: float
 
     def get(self, path: str, span: tuple[int, int] | None = None) -> tuple[bytes, dict[str, str]]:
@@ -35,6 +38,8 @@ class Lender:
 
         Raises:
             FileNotFoundError: it has no such thing any more.
+            BadKey: it has keys, and does not accept ours.
+            NotAllowed: our key may not read this journal.
             Unreachable: it did not answer for as long as one waits.
         """
         ends = monotonic() + self.wait_s
@@ -64,6 +69,8 @@ class Lender:
         connection = self._connection()
         try:
             headers = {} if span is None else {"Range": f"bytes={span[0]}-{span[1]}"}
+            if key := key_at(self.key_file):
+                headers["Authorization"] = f"Bearer {key}"
             connection.request("GET", f"/journal/{self.service}{path}", headers=headers)
             answer = connection.getresponse()
             body = answer.read()
@@ -71,6 +78,9 @@ class Lender:
             connection.close()
         if answer.status == 404:
             raise FileNotFoundError(f"{path} at {self.address}: {body.decode(errors='replace')}")
+        if answer.status in _REFUSALS:
+            text = body[:200].decode(errors="replace").strip()
+            raise _REFUSALS[answer.status](f"{self.address}: {text}")
         if answer.status not in (200, 206):
             raise ConnectionError(f"status {answer.status}: {body[:200].decode(errors='replace')}")
         return body, dict(answer.headers)
@@ -152,6 +162,7 @@ class RemoteShelf:
     addresses: tuple[Address, ...]
     service: str
     tls_ca: str | None
+    key_file: str | None
     # How long to wait for one that is not there: it may be starting again.
     wait_s: float
     # Which gateway a node is; found out when it is needed first.
@@ -167,7 +178,7 @@ class RemoteShelf:
         """
         found: dict[str, dict[str, Any]] = {}
         for address in self.addresses:
-            lender = Lender(address, self.service, self.tls_ca, self.wait_s)
+            lender = Lender(address, self.service, self.tls_ca, self.key_file, self.wait_s)
             listing = lender.listing()
             node = listing["node"]
             if node in found:

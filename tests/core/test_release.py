@@ -5,7 +5,8 @@ from tests.core.test_keeping import Library
 
 from weft.core.frames import Flag, Kind, encode, parse
 from weft.core.release import Release, checked_rows
-from weft.errors import BadFrame, BadSubject, Reserved
+from weft.core.rights import Rights, Rule
+from weft.errors import BadFrame, BadSubject, NotAllowed, Reserved
 
 LIMIT = 1000
 
@@ -102,3 +103,12 @@ def test_so_many_messages_may_be_released() -> None:
 def test_others_may_not(frames: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         checked_rows(encode(Kind.MESSAGE, b"a", b"1") + frames, LIMIT)
+
+
+def test_rows_are_only_those_that_their_writer_may_publish() -> None:
+    rules = tuple(Rule(False, (b"a.>",), (b"a.secret",)) for _ in range(5))
+    rights = Rights(rules, None)
+    assert checked_rows(message(b"a.b") + message(b"a.c", reply=b"a.d"), LIMIT, rights) == 2
+    for row in (message(b"a.secret"), message(b"b"), message(b"a.b", reply=b"b")):
+        with pytest.raises(NotAllowed, match="may not publish to"):
+            checked_rows(message(b"a.b") + row, LIMIT, rights)

@@ -6,22 +6,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.locksmith import key_of, record
 
 import weft
+from weft.core.keys import KeyRecord
 from weft.errors import (
     BadOption,
     BadSubject,
     InternalError,
     NoSuchField,
+    NotAllowed,
     Overloaded,
     WrongType,
 )
 from weft.gateway import archive as module
 from weft.gateway.gateway import Gateway
+from weft.gateway.key_file import change_keys
 from weft.gateway.settings import JournalSettings, Settings
 
 HISTORY = "_WEFT.ask.history"
 ALL = {"patterns": ["a.>"]}
+RIGHTS = ["a.>", "-a.secret"]
+CLIENT = record("one", "client", service="default", subscribe=RIGHTS, replay=RIGHTS)
 
 
 @asynccontextmanager
@@ -139,3 +145,34 @@ async def test_a_journal_that_cannot_be_read_is_an_error_and_not_the_end(
         page = await connection.send_request(HISTORY, {**ALL, "position": 0})
         assert len(frames_of(page)) == 10
     assert "journal: it cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("key", "patterns", "is_allowed"),
+    [
+        (record("one", service="default"), ["a.>"], True),
+        (record("one", "client", service="default", subscribe=["a.>"]), ["a.b"], False),
+        (record("one", "client", service="default", replay=["a.>"]), ["a.b"], False),
+        (CLIENT, ["a.b"], True),
+        (CLIENT, ["a.b", "c"], False),
+        (CLIENT, ["a.*"], False),
+        (CLIENT, [">"], False),
+    ],
+)
+async def test_history_is_for_who_may_hear_and_replay_it(
+    tmp_path: Path, key: KeyRecord, patterns: list[str], is_allowed: bool
+) -> None:
+    settings = Settings(
+        listen="127.0.0.1:0",
+        data=str(tmp_path),
+        journal=JournalSettings(patterns=("a.>",)),
+    )
+    change_keys(tmp_path, lambda _: (key,))
+    gateway = Gateway(settings=settings, workers="inline")
+    async with gateway, weft.connect(gateway.address, key=key_of("one")) as connection:
+        asking = connection.send_request(HISTORY, {"patterns": patterns, "position": 0})
+        if is_allowed:
+            assert (await asking)["next"] == 0
+        else:
+            with pytest.raises(NotAllowed, match="may not replay"):
+                await asking

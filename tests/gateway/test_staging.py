@@ -8,19 +8,23 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.core.locksmith import key_of, record
 from tests.gateway.test_journaling import Gate
 
 import weft
 from weft.client.content import message_frame
+from weft.core.keys import KeyRecord
 from weft.errors import (
     BadOption,
     JournalFailed,
+    NotAllowed,
     NotKnown,
     Reserved,
     TooMany,
     WrongType,
 )
 from weft.gateway.gateway import Gateway
+from weft.gateway.key_file import change_keys
 from weft.gateway.settings import JournalSettings, Settings
 from weft.journal import scribe
 from weft.journal.batches import Mark, Order, State
@@ -30,7 +34,9 @@ from weft.journal.segment import OpenSegment
 
 
 @asynccontextmanager
-async def gateway(folder: Path, **journal: Any) -> AsyncIterator[weft.AsyncConnection]:
+async def gateway(
+    folder: Path, key: str = "", **journal: Any
+) -> AsyncIterator[weft.AsyncConnection]:
     settings = Settings(
         listen="127.0.0.1:0",
         name="london",
@@ -38,7 +44,7 @@ async def gateway(folder: Path, **journal: Any) -> AsyncIterator[weft.AsyncConne
         journal=JournalSettings(patterns=("a.>",), **journal),
     )
     running = Gateway(settings=settings, workers="inline")
-    async with running, weft.connect(str(running.address)) as connection:
+    async with running, weft.connect(str(running.address), key=key) as connection:
         yield connection
 
 
@@ -293,3 +299,36 @@ async def test_a_batch_faster_than_the_disk_waits_for_it(
         await releasing
     found = list(history(tmp_path / "journal", "default", "london", 0))
     assert len([each for each in found if isinstance(each, Kept)]) == 151
+
+
+async def test_rows_that_their_writer_may_not_publish_are_not_staged(tmp_path: Path) -> None:
+    limited = record("one", service="default", publish=["a.>", "-a.secret"])
+    change_keys(tmp_path, lambda _: (limited,))
+    async with gateway(tmp_path, key_of("one")) as connection:
+        for subject in ("b", "a.secret", "_WEFT.PIPELINE.x"):
+            with pytest.raises(NotAllowed, match="may not publish to"):
+                await stage(connection, "p", rows(0, 1) + rows(1, 1, subject))
+        await stage(connection, "p", rows(0, 2))
+        await release(connection, {"p": 2})
+    assert kept(tmp_path) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        record("one", "client", service="default", publish=[">"], request=[">"]),
+        record("one", service="default", subscribe=[">"]),
+    ],
+    ids=["client", "service that does not publish"],
+)
+async def test_who_may_not_write_may_neither_stage_nor_release_nor_discard(
+    tmp_path: Path, key: KeyRecord
+) -> None:
+    change_keys(tmp_path, lambda _: (key,))
+    async with gateway(tmp_path, key_of("one")) as connection:
+        batch = {"writer": "w", "batch": 0, "parts": ["p"], "rows": [1]}
+        with pytest.raises(NotAllowed, match="may not write in two steps"):
+            await stage(connection, "p", rows(0, 1))
+        for question in ("release", "discard"):
+            with pytest.raises(NotAllowed, match="may not write in two steps"):
+                await connection.send_request(f"_WEFT.ask.{question}", batch)

@@ -3,6 +3,7 @@ from libc.stdint cimport uint32_t
 
 from weft.core.frames cimport Run, Stamp
 from weft.core.journal cimport Journal
+from weft.core.rights cimport Rights
 from weft.core.routes cimport Route
 from weft.core.service cimport Service
 from weft.core.subjects cimport is_reserved, is_subject
@@ -11,6 +12,7 @@ from weft.core.words cimport cut, u32_at
 cdef int _MESSAGE
 cdef int _BARE
 cdef Py_ssize_t _HEADER
+cdef int _MAY_PUBLISH
 
 
 @cython.final
@@ -36,9 +38,11 @@ cdef class Release:
 
 
 @cython.locals(run=Run, rows=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t)
-cpdef Py_ssize_t checked_rows(bytes frames, Py_ssize_t body_limit_bytes) except -1
+cpdef Py_ssize_t checked_rows(
+    bytes frames, Py_ssize_t body_limit_bytes, Rights rights=*
+) except -1
 
 @cython.locals(at=Py_ssize_t, names=Py_ssize_t, reply=bytes)
-cdef object _check_replies(Run run, bytes frames)
+cdef object _check_replies(Run run, bytes frames, Rights rights)
 
-cdef object _check_subject(bytes name, tuple allowed)
+cdef object _check_subject(bytes name, tuple allowed, Rights rights)

@@ -6,6 +6,7 @@ that number says how far it came if it was cut short.
 """
 
 from weft.core.frames import HEADER_BYTES, Flag, Kind, Run
+from weft.core.rights import PUBLISH, Rights, may_not
 from weft.core.service import Service
 from weft.core.subjects import is_reserved, is_subject
 from weft.core.words import cut, u32_at
@@ -18,6 +19,7 @@ _MESSAGE = int(Kind.MESSAGE)
 _BARE = int(Flag.BARE)
 _OPEN = (b"_LOCAL.", OPEN_TO_JOBS)
 _HEADER = HEADER_BYTES
+_MAY_PUBLISH = PUBLISH
 
 
 class Release:
@@ -73,13 +75,14 @@ class Release:
         service.deliveries += route.deliver_in_turn(start, run.end, None, False)
 
 
-def checked_rows(frames: bytes, body_limit_bytes: int) -> int:
-    """How many messages these are; each is one that may be released.
+def checked_rows(frames: bytes, body_limit_bytes: int, rights: Rights | None = None) -> int:
+    """How many messages these are; each is one that may be released by whoever has these rights.
 
     Raises:
         BadFrame: they are no whole messages, or have flags that a staged one cannot have.
         BadSubject: a subject or reply is not legal.
         Reserved: a subject or reply belongs to the system.
+        NotAllowed: a subject or reply is none that may be published to.
     """
     run = Run(body_limit_bytes)
     rows = at = 0
@@ -89,26 +92,28 @@ def checked_rows(frames: bytes, body_limit_bytes: int) -> int:
             raise BadFrame(f"{end - at} bytes after {rows} messages are no whole one")
         if run.kind != _MESSAGE or run.flags & ~_BARE:
             raise BadFrame(f"kind {run.kind} with flags {run.flags} cannot be staged")
-        _check_subject(run.subject(frames), _OPEN)
+        _check_subject(run.subject(frames), _OPEN, rights)
         if run.has_reply:
-            _check_replies(run, frames)
+            _check_replies(run, frames, rights)
         rows += run.count
         at = run.end
     return rows
 
 
-def _check_replies(run: Run, frames: bytes) -> None:
+def _check_replies(run: Run, frames: bytes, rights: Rights | None) -> None:
     at = run.start
     for _ in range(run.count):
         names = at + _HEADER + run.subject_length
         reply = cut(frames, names, names + frames[at + 7])
         if reply:
-            _check_subject(reply, ())
+            _check_subject(reply, (), rights)
         at += u32_at(frames, at)
 
 
-def _check_subject(name: bytes, allowed: tuple[bytes, ...]) -> None:
+def _check_subject(name: bytes, allowed: tuple[bytes, ...], rights: Rights | None) -> None:
     if not is_subject(name):
         raise BadSubject(f"{name.decode(errors='replace')!r} is not a legal subject")
     if is_reserved(name) and not name.startswith(allowed):
         raise Reserved(f"subject {name.decode()!r} belongs to the system")
+    if rights is not None and not rights.allows(_MAY_PUBLISH, name):
+        raise may_not("publish to", name)

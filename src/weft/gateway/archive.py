@@ -15,8 +15,10 @@ import msgspec
 
 from weft.core.journal import Journal
 from weft.core.messages import Field, Message
+from weft.core.rights import REPLAY, may_not
 from weft.core.service import Peer
 from weft.core.subjects import checked_pattern
+from weft.core.subscribing import may_subscribe
 from weft.doors.turn import Turn
 from weft.errors import BadOption, InternalError, Overloaded, WeftError, WrongType
 from weft.gateway.archivist import Answer, Found, Look
@@ -61,6 +63,8 @@ class Archive:
             return Overloaded(f"{WAITING_MAX} questions about the journal wait already")
         self._number += 1
         look = self._look(request)
+        for pattern in look.patterns:
+            _check_reader(peer, pattern.encode())
         self._early.append(Waiting(Asked(peer, reply, "history"), look))
         self._forward()
         return None
@@ -166,3 +170,10 @@ class Archive:
         error = InternalError("whoever reads the journal is gone: ask again")
         for waiting in asked.values():
             waiting.asked.refuse(self._turn, error)
+
+
+def _check_reader(peer: Peer, pattern: bytes) -> None:
+    """Let nobody read what was said who could not have heard it."""
+    may_replay = peer.rights is None or peer.rights.allows(REPLAY, pattern)
+    if not (may_replay and may_subscribe(peer, pattern)):
+        raise may_not("replay", pattern)

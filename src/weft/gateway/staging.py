@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from weft.core.journal import Journal
 from weft.core.messages import Message
 from weft.core.release import Release, checked_rows
-from weft.core.service import Peer
+from weft.core.rights import PUBLISH, Rights
+from weft.core.service import Peer, is_insider
 from weft.doors.poll import Poll
 from weft.doors.turn import Turn
 from weft.errors import (
@@ -23,6 +24,7 @@ from weft.errors import (
     BadOption,
     InternalError,
     JournalFailed,
+    NotAllowed,
     Overloaded,
     WeftError,
     WrongType,
@@ -89,6 +91,7 @@ class Staging:
 
     def stage(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
         """Take rows that do not count yet; what is wrong with the request, or None."""
+        _check_writer(peer)
         frames = request.get_blob("frames")
         part = _part(request, request.get_string("part"))
         first = request.get_int64("first")
@@ -97,12 +100,13 @@ class Staging:
         is_last = request.get_bool("last") if "last" in request else False
         return self._do(
             Asked(peer, reply, "stage"),
-            partial(self._stage, part, first, frames, is_last),
+            partial(self._stage, Piece(part, first, frames, 0, is_last), peer.rights),
             lambda rows: Message(rows=rows),
         )
 
     def release(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
         """Take the word of a writer that a batch counts; what is wrong with it, or None."""
+        _check_writer(peer)
         if self._waiting >= WAITING_MAX:
             return Overloaded(f"{WAITING_MAX} errands are waiting already")
         parts = _items(request, "parts", str)
@@ -123,6 +127,7 @@ class Staging:
 
     def discard(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
         """Remove rows that will never count; what is wrong with the request, or None."""
+        _check_writer(peer)
         parts = [_part(request, name) for name in _items(request, "parts", str)]
         return self._do(
             Asked(peer, reply, "discard"),
@@ -173,12 +178,12 @@ class Staging:
         self._errands.do(errand, done, failed)
         return None
 
-    def _stage(self, part: Part, first: int, frames: bytes, is_last: bool) -> int:
+    def _stage(self, piece: Piece, rights: Rights | None) -> int:
         try:
-            rows = checked_rows(frames, self._service.run.body_limit)
+            rows = checked_rows(piece.frames, self._service.run.body_limit, rights)
         except BadFrame as error:
             raise BadOption(f"frames: {error}") from error
-        return self._parts.add(Piece(part, first, frames, rows, is_last))
+        return self._parts.add(piece._replace(rows=rows))
 
     def _begin(self) -> None:
         """Begin to release the batch that is due."""
@@ -262,6 +267,16 @@ class Staging:
             tell(asked)
         if self._due:
             self._begin()
+
+
+def _check_writer(peer: Peer) -> None:
+    """Let only those write in two steps that belong to the service and may publish at all.
+
+    What a batch holds is judged when it is staged; whose it is, nobody can tell from its name.
+    """
+    may_publish = peer.rights is None or peer.rights.has(PUBLISH)
+    if not (is_insider(peer) and may_publish):
+        raise NotAllowed("this connection may not write in two steps: services that publish may")
 
 
 def _answer(order: Order, *, is_again: bool) -> Message:

@@ -8,6 +8,7 @@ from weft.doors.frame_socket import FrameSocket
 from weft.doors.house import House
 from weft.doors.http import HttpDoor
 from weft.doors.live import Streams
+from weft.doors.middleman_socket import MiddlemanDoor
 from weft.doors.peer_socket import PeerSocket
 from weft.doors.tickets import TicketOffice
 from weft.doors.websocket import handshake
@@ -21,6 +22,7 @@ def furnish(house: House) -> None:
     house.doors["request"] = callers.request
     house.doors["ticket"] = TicketOffice(house).answer
     house.doors["stream"] = Streams(house).answer
+    house.doors["middleman"] = MiddlemanDoor(house).answer
 
 
 class WebSockets:

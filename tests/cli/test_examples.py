@@ -41,3 +41,11 @@ def test_a_gateway_within_a_program() -> None:
     first, second = output_of("embedded_gateway.py")
     assert first.startswith("listening on 127.0.0.1:")
     assert second == "news.today: it works"
+
+
+def test_middleman(gateway: str) -> None:
+    assert output_of("middleman_client.py", gateway) == [
+        "PUB ready",
+        "REQ tomorrow?",
+        "RES 1 ...rain",
+    ]

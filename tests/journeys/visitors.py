@@ -1,0 +1,209 @@
+"""Everyone who can come to a gateway, each by its own door and with as little of Weft as it takes.
+
+A visitor says a text at a path, listens to a path, and hears texts there. What is refused is raised
+as Denied with the name of the error.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from http.client import HTTPResponse
+from typing import Any, Protocol
+
+from tests.doors.middleman_peer import MiddlemanPeer, dialled, error_in
+from tests.doors.web import Browser, event, line
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as dial
+
+import weft
+from weft.dialects.middleman import Said
+
+LIMIT_S = 20
+
+
+class Denied(Exception):  # what a test looks for
+    """The gateway refused it, with this error."""
+
+
+class Visitor(Protocol):
+    """One who came."""
+
+    async def listen(self, path: str) -> None:
+        """Listen to a path from now on."""
+
+    async def say(self, path: str, text: str) -> None:
+        """Publish a text."""
+
+    async def hear(self) -> tuple[str, str]:
+        """The next path and text."""
+
+
+class Native:
+    """Native frames, over TCP or WebSocket."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._heard: Any = None
+
+    async def listen(self, path: str) -> None:
+        self._heard = self._client.subscribe(path[1:].replace("/", "."))
+        try:
+            await self._heard.ready()
+        except weft.WeftError as error:
+            raise Denied(type(error).__name__) from error
+
+    async def say(self, path: str, text: str) -> None:
+        try:
+            await self._client.publish(path[1:].replace("/", "."), text, acknowledge=True)
+        except weft.WeftError as error:
+            raise Denied(type(error).__name__) from error
+
+    async def hear(self) -> tuple[str, str]:
+        message = await anext(self._heard)
+        return "/" + message.subject.replace(".", "/"), message.to_dict()[""]
+
+
+class Json:
+    """Datagrams over a WebSocket."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._heard: list[dict[str, Any]] = []
+
+    async def listen(self, path: str) -> None:
+        await self._ask({"interest": path})
+
+    async def say(self, path: str, text: str) -> None:
+        await self._ask({"path": path, "data": text})
+
+    async def hear(self) -> tuple[str, str]:
+        while not self._heard:
+            await self._read()
+        told = self._heard.pop(0)
+        return told["path"], told["data"]
+
+    async def _ask(self, datagram: dict[str, Any]) -> None:
+        await self._socket.send(json.dumps({**datagram, "ack": 1}))
+        while True:
+            told = await self._read()
+            if "error" in told:
+                raise Denied(told["error"]["name"])
+            if "ok" in told:
+                return
+
+    async def _read(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(await self._socket.recv())
+        if "data" in told:
+            self._heard.append(told)
+        return told
+
+
+class Middleman:
+    """A client of the middleman protocol."""
+
+    def __init__(self, peer: MiddlemanPeer) -> None:
+        self._peer = peer
+        self._heard: list[Said] = []
+
+    async def listen(self, path: str) -> None:
+        await self._ask("SUB", path, "")
+
+    async def say(self, path: str, text: str) -> None:
+        await self._ask("PUB", path, text)
+
+    async def hear(self) -> tuple[str, str]:
+        said = self._heard.pop(0) if self._heard else await self._peer.told()
+        return "/" + said.target.replace(".", "/"), said.body
+
+    async def _ask(self, command: str, path: str, body: str) -> None:
+        await self._peer.say(command, path[1:].replace("/", "."), body)
+        for said in await self._peer.settle():
+            if said.command == "ERR":
+                raise Denied(error_in(said)[1])
+            self._heard.append(said)
+
+
+class Plain:
+    """Plain HTTP: POST to publish, an event stream to listen."""
+
+    def __init__(self, address: str, headers: dict[str, str]) -> None:
+        self._headers = headers
+        self._posting = Browser(address)
+        self._listening = Browser(address)
+        self._stream: HTTPResponse | None = None
+
+    async def listen(self, path: str) -> None:
+        self._stream = await self._listening.listen(f"/default/stream{path}", **self._headers)
+        if self._stream.status != 200:
+            raise Denied(json.loads(self._stream.read())["error"]["name"])
+        await line(self._stream)
+
+    async def say(self, path: str, text: str) -> None:
+        answer = await self._posting.ask(
+            "POST",
+            f"/default/publish{path}",
+            text.encode(),
+            content_type="text/plain",
+            **self._headers,
+        )
+        if answer.status != 200:
+            raise Denied(answer.error)
+
+    async def hear(self) -> tuple[str, str]:
+        assert self._stream is not None
+        told = json.loads((await event(self._stream))["data"])
+        return told["path"], told["data"]
+
+    def close(self) -> None:
+        self._posting.close()
+        self._listening.close()
+
+
+@asynccontextmanager
+async def by_tcp(address: str, key: str) -> AsyncIterator[Visitor]:
+    async with weft.connect(address, key=key) as client:
+        yield Native(client)
+
+
+@asynccontextmanager
+async def by_binary_websocket(address: str, key: str) -> AsyncIterator[Visitor]:
+    async with weft.connect(f"ws://{address}", key=key) as client:
+        yield Native(client)
+
+
+@asynccontextmanager
+async def by_json_websocket(address: str, key: str) -> AsyncIterator[Visitor]:
+    url = f"ws://{address}/default/ws"
+    async with dial(url, additional_headers=shown(key), open_timeout=LIMIT_S) as socket:
+        yield Json(socket)
+
+
+@asynccontextmanager
+async def by_middleman(address: str, key: str) -> AsyncIterator[Visitor]:
+    async with dialled(address) as peer:
+        await peer.send(key or "anything")
+        assert await peer.recv() == "MM OK"
+        yield Middleman(peer)
+
+
+@asynccontextmanager
+async def by_http(address: str, key: str) -> AsyncIterator[Visitor]:
+    visitor = Plain(address, shown(key))
+    try:
+        yield visitor
+    finally:
+        visitor.close()
+
+
+def shown(key: str) -> dict[str, str]:
+    """The headers that show a key."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+DOORS: dict[str, Callable[[str, str], Any]] = {
+    "tcp": by_tcp,
+    "websocket binary": by_binary_websocket,
+    "websocket json": by_json_websocket,
+    "middleman": by_middleman,
+    "http": by_http,
+}

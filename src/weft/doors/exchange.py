@@ -89,6 +89,8 @@ class Exchange:
     extra: list[tuple[str, str]] = field(default_factory=list)
     is_begun: bool = False
     is_over: bool = False
+    # Its answer waits for something to happen: whoever hangs up meanwhile does not want it.
+    is_held: bool = False
     # Set by whoever answers later: the peer is gone; there is room for more.
     on_lost: Callable[[], None] | None = None
     on_room: Callable[[], None] | None = None

@@ -30,9 +30,11 @@ _TOKEN_BITS = 64
 # The beginning of a request, as far as it tells who answers it.
 _TARGET = re.compile(rb"[A-Z]+ /([^/? ]*)(?:/([^/? ]*))?[/? ]")
 _BEARER = "bearer "
+# Stock clients of Bayeux ask for credentials, cookies and the like, though none count here.
+_TRUSTED = (("Access-Control-Allow-Credentials", "true"), ("Vary", "Origin"))
 _PREFLIGHT = (
     ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
-    ("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID"),
+    ("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, Pragma"),
     ("Access-Control-Max-Age", "600"),
 )
 # What people call a key: none of them belongs where it is logged and kept.
@@ -148,7 +150,7 @@ class House:
             return
         origin = request.headers.get("origin", "")
         if origin in self.rules.origins and origin:
-            exchange.extra = [("Access-Control-Allow-Origin", origin), ("Vary", "Origin")]
+            exchange.extra = [("Access-Control-Allow-Origin", origin), *_TRUSTED]
         if request.method == "OPTIONS":
             exchange.answer(HTTPStatus.NO_CONTENT, headers=_PREFLIGHT)
             return

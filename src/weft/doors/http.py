@@ -143,8 +143,8 @@ class HttpDoor:
         exchange = self._exchange
         if exchange is None:
             self._part()
-        elif exchange.is_begun:
-            # Whoever is sent an answer that lasts has hung up.
+        elif exchange.is_begun or exchange.is_held:
+            # Whoever is sent an answer that lasts, or waits for news, has hung up.
             self.stream.close()
         self._is_last = True
 

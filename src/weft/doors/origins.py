@@ -21,6 +21,15 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     deflate: bool = False
+    # Answers as scripts, which a page from anywhere can run.
+    jsonp: bool = False
+    # Bayeux: how long a connect is held at most, how long a client should wait between two, how
+    # long after that it is given up, how many there may be, and what one may be owed.
+    bayeux_timeout_s: float = 30.0
+    bayeux_interval_s: float = 0.0
+    bayeux_lost_s: float = 10.0
+    bayeux_sessions: int = 10_000
+    bayeux_queue_bytes: int = 1 << 20
 
 
 def is_here(host: str, hosts: tuple[str, ...]) -> bool:

@@ -1,6 +1,7 @@
 """The doors for HTTP of a service, by the name that each has in a path: `/{service}/{door}`."""
 
 from weft.doors import datagram_socket, frame_socket
+from weft.doors.bayeux import BayeuxDoor
 from weft.doors.caller import Callers
 from weft.doors.datagram_socket import DatagramSocket
 from weft.doors.exchange import Exchange
@@ -17,6 +18,7 @@ from weft.doors.websocket import handshake
 def furnish(house: House) -> None:
     """Give a house all its doors."""
     callers = Callers(house)
+    house.doors["bayeux"] = BayeuxDoor(house).answer
     house.doors["ws"] = WebSockets(house).answer
     house.doors["publish"] = callers.publish
     house.doors["request"] = callers.request

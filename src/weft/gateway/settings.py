@@ -34,8 +34,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "outbox_age_s": (0.001, BODY_LIMIT_MAX_BYTES),
 }
 
-# What 0 leaves without a bound; and what may be larger than memory.
-_MAY_BE_0 = {"keep_bytes", "keep_s"}
+# What 0 leaves without a bound, or does not wait for; and what may be larger than memory.
+_MAY_BE_0 = {"keep_bytes", "keep_s", "bayeux_interval_s"}
 _MAY_BE_LARGE = {"keep_bytes", "keep_s", "staged_bytes"}
 SIZE_MAX_BYTES = 1 << 60
 
@@ -135,6 +135,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_ranges(self, "")
         _check_ranges(self.limits, "limits.")
         _check_ranges(self.journal, "journal.")
+        _check_ranges(self.web, "web.")
         _check_journal(self.journal, self.data)
         _check_limits(self.limits)
 
@@ -209,7 +210,7 @@ def _check_ranges(settings: msgspec.Struct, prefix: str) -> None:
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
         most = BODY_LIMIT_MAX_BYTES
-        if name in _MAY_BE_0 and value == 0:
+        if isinstance(value, bool) or (name in _MAY_BE_0 and value == 0):
             continue
         if name in _MAY_BE_LARGE:
             most = SIZE_MAX_BYTES

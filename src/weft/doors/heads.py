@@ -41,7 +41,7 @@ def check_head(head: bytes) -> None:
     line = _FIRST_LINE.match(head)
     if line is None:
         raise BadRequest(
-            HTTPStatus.BAD_REQUEST, "the first line is a method, a path, and HTTP/1.1 or HTTP/1.0"
+            HTTPStatus.BAD_REQUEST, "the first line is a method, a path, and 1.0 or 1.1 of HTTP"
         )
     if len(line[1]) > TARGET_MAX_BYTES:
         raise BadRequest(

@@ -16,7 +16,8 @@ from weft.errors import WeftError
 # Beyond this nothing more should be written until the socket has taken some of it.
 ROOM_BYTES = 64 << 10
 
-_READ_BYTES = 64 << 10
+# What is made of it takes long, compared with frames: others should get their turn.
+_READ_BYTES = 16 << 10
 # Where the beginning of what comes next is looked at; enough for the first line of a request.
 _FIRST = bytearray(256)
 

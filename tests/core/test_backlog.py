@@ -427,3 +427,44 @@ def test_whole_frames_can_be_kept_from_anywhere() -> None:
     backlog.keep(message("a", 10) + message("b", 10), Policy.CUT, 0)
     keep(backlog, message("c", 10), Policy.CUT)
     assert taken(backlog) == ["a", "b", "c"]
+
+
+def test_what_is_drawn_is_whole_frames_and_as_good_as_sent() -> None:
+    backlog = Backlog(BOUNDS)
+    one, other = message("one", 10), message("other", 10)
+    keep(backlog, one, Policy.CUT)
+    keep(backlog, other, Policy.CUT)
+    assert backlog.draw(1, 0) == one
+    assert backlog.draw(1, 0) == other
+    assert backlog.is_empty()
+    assert (backlog.size, backlog.cost) == (0, 0)
+
+
+def test_news_of_losses_is_drawn_before_what_is_left() -> None:
+    backlog = Backlog(BOUNDS)
+    for number in range(3):
+        keep(backlog, message(f"a.{number}", 3 << 10), Policy.DROP_OLD)
+    drawn = backlog.draw(1 << 16, 0)
+    assert drawn[4] == Kind.GAP
+    assert drawn.endswith(message("a.2", 3 << 10))
+
+
+def test_whoever_was_owed_the_same_draws_the_same_object() -> None:
+    one, other = Backlog(BOUNDS), Backlog(BOUNDS)
+    frames = message("a", 10) + message("b", 10)
+    span = ARENA.add_span(ARENA.put(frames), len(frames), Policy.CUT)
+    for backlog in (one, other):
+        backlog.keep_span(ARENA, span, 0)
+    ARENA.reset()
+    drawn = one.draw(1 << 16, 0)
+    assert drawn == frames
+    assert other.draw(1 << 16, 0) is drawn
+
+
+def test_half_a_frame_cannot_be_drawn() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 10), Policy.CUT)
+    backlog.take(1 << 16, 0)
+    backlog.sent(1)
+    with pytest.raises(ValueError, match="1 bytes"):
+        backlog.draw(1 << 16, 0)

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from weft.core.build import fields_from_mapping
 from weft.core.codec import encode_fields
 from weft.core.fields import DEPTH_MAX, FIELDS_MAX, VALUES_MAX, Fields, FieldType
-from weft.core.json_form import fields_from_json, json_from_fields
+from weft.core.json_form import (
+    data_from_fields,
+    fields_from_data,
+    fields_from_json,
+    json_from_fields,
+)
 from weft.core.messages import Field
 from weft.errors import BadField
 
@@ -340,3 +345,47 @@ def test_a_long_key_is_not_repeated_in_the_error() -> None:
     with pytest.raises(BadField) as caught:
         fields_from_json(f'{{"{key}":1,"{key}":2}}')
     assert len(str(caught.value)) < 200
+
+
+@given(values)
+def test_data_comes_back_as_the_message_that_it_was(value: Any) -> None:
+    fields = fields_from_mapping({"": value}, 1) if not isinstance(value, dict) else None
+    fields = fields or fields_from_mapping(value, 1)
+    data = json.loads(json.dumps(data_from_fields(fields), allow_nan=False))
+    assert encode_fields(fields_from_data(data)) == encode_fields(fields)
+
+
+@pytest.mark.parametrize("value", [None, True, 7, -1, 1.5, "x", [], [1, [2]], UINT64_MAX])
+def test_what_is_no_object_is_one_unnamed_field(value: Any) -> None:
+    fields = fields_from_data(value)
+    assert list(fields.names) == [""]
+    assert data_from_fields(fields) == value
+
+
+@pytest.mark.parametrize("value", [{}, {"a": 1}, {"": {"a": 1}}, {"": {}}, {"a": None, "": 1}])
+def test_an_object_is_the_fields_of_a_message(value: dict[str, Any]) -> None:
+    fields = fields_from_data(value)
+    assert list(fields.names) == list(value)
+    assert data_from_fields(fields) == value
+
+
+def test_an_object_whose_one_key_is_empty_is_what_its_value_is() -> None:
+    assert data_from_fields(fields_from_data({"": 7})) == 7
+
+
+def test_a_message_that_looks_like_a_word_of_json_gets_a_dollar() -> None:
+    fields = fields_from_mapping({"$blob": "no base64"}, 1)
+    assert data_from_fields(fields) == {"$$blob": "no base64"}
+    assert encode_fields(fields_from_data({"$$blob": "no base64"})) == encode_fields(fields)
+
+
+def test_an_object_may_be_as_deep_as_a_message_and_an_array_one_less() -> None:
+    nested: Any = 1
+    for _ in range(DEPTH_MAX - 1):
+        nested = [nested]
+    assert data_from_fields(fields_from_data(nested)) == nested
+    assert data_from_fields(fields_from_data({"a": nested})) == {"a": nested}
+    with pytest.raises(BadField):
+        fields_from_data([nested])
+    with pytest.raises(BadField):
+        fields_from_data({"a": [nested]})

@@ -398,3 +398,14 @@ class SlowReader(RuleBasedStateMachine):
 
 SlowReader.TestCase.settings = settings(stateful_step_count=40)
 TestSlowReader = SlowReader.TestCase
+
+
+def test_a_door_that_keeps_frames_itself_draws_them_until_nothing_is_owed() -> None:
+    arena, outbox = made()
+    assert outbox.draw(1 << 16, 0) == b""
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    outbox.settle(0)
+    assert outbox.is_behind()
+    assert outbox.draw(1 << 16, 0) == FRAME
+    assert not outbox.is_behind()
+    assert outbox.owed() == 0

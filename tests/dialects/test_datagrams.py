@@ -215,8 +215,13 @@ def test_what_else_a_gateway_says_is_told() -> None:
     welcome = Message(version=1, gateway="g", inbox="_INBOX.7.8", body_limit=9, ping_s=30.0)
     frame = encode(Kind.WELCOME, b"weather", welcome.encode(), b"me.1")
     assert datagrams.told(frame)["welcome"] == {
-        "service": "weather", "name": "me.1", "version": 1, "gateway": "g",
-        "inbox": "/_INBOX/7/8", "body_limit": 9, "ping_s": 30.0,
+        "service": "weather",
+        "name": "me.1",
+        "version": 1,
+        "gateway": "g",
+        "inbox": "/_INBOX/7/8",
+        "body_limit": 9,
+        "ping_s": 30.0,
     }
 
 

@@ -30,6 +30,7 @@ _KEYS = {
     "interest": ("interest", "subpaths", "group", "policy", "listen_only", "since", "ack"),
     "forget": ("forget", "subpaths", "group", "ack"),
     "ping": ("ping",),
+    "goodbye": ("goodbye",),
 }
 
 Datagram = dict[str, Any]
@@ -54,7 +55,7 @@ class Datagrams:
         """The frame that says what a datagram says.
 
         Raises:
-            UsageError: it says nothing that can be.
+            UsageError: it says nothing that can be, or too much at once.
         """
         kinds = [kind for kind in _KEYS if kind in datagram]
         if len(kinds) != 1:
@@ -228,7 +229,18 @@ def _ping(datagram: Datagram) -> Frame:
     return Frame(Kind.PING, Flag.NONE, b"", b"", _text(datagram, "ping").encode())
 
 
-_MADE = {"path": _message, "interest": _interest, "forget": _end_of_interest, "ping": _ping}
+def _goodbye(datagram: Datagram) -> Frame:
+    body = Message(reason=_text(datagram, "goodbye")).encode()
+    return Frame(Kind.GOODBYE, Flag.NONE, b"", b"", body)
+
+
+_MADE = {
+    "path": _message,
+    "interest": _interest,
+    "forget": _end_of_interest,
+    "ping": _ping,
+    "goodbye": _goodbye,
+}
 
 
 def _welcome(frame: Frame) -> Datagram:

@@ -1,7 +1,9 @@
+import re
+
 import msgspec
 import pytest
 
-from weft.gateway.pages import Pages
+from weft.gateway.pages import Pages, files
 from weft.gateway.report import FrontReport, GatewayReport
 
 REPORT = GatewayReport(
@@ -33,9 +35,11 @@ async def test_the_index_names_every_page() -> None:
     assert index is not None
     named = [line.split()[0] for line in index.body.splitlines() if line.startswith("/")]
     # The journal is lent by another process.
-    assert named == ["/healthz", "/readyz", "/status", "/metrics", "/journal/SERVICE"]
-    for path in named[:-1]:
-        assert await pages.page(path) is not None
+    assert named == [
+        *("/healthz", "/readyz", "/status", "/metrics", "/journal/SERVICE", "/weft.js")
+    ]
+    for path in named:
+        assert path == "/journal/SERVICE" or await pages.page(path) is not None
 
 
 @pytest.mark.parametrize("path", ["/none", "/status/", "", "//"])
@@ -71,3 +75,25 @@ async def test_metrics_say_what_form_they_have() -> None:
     assert page is not None
     assert page.kind.startswith("text/plain; version=")
     assert "weft_front_accepted_total 20.0" in page.body
+
+
+async def test_the_client_for_browsers_is_served_with_all_that_it_imports() -> None:
+    pages = Pages(Shown())
+    wanted, seen = ["/weft.js"], set()
+    while wanted:
+        path = wanted.pop()
+        page = await pages.page(path)
+        assert page is not None, path
+        assert page.kind == "text/javascript; charset=utf-8"
+        assert page.tag
+        seen.add(path)
+        imports = re.findall(r'^import .* from "\./([\w.-]+)";', page.body, re.M)
+        wanted += [f"/{name}" for name in imports if f"/{name}" not in seen]
+    assert len(seen) > 1
+    assert seen == {path for path in files() if path.endswith(".js")}
+
+
+async def test_the_types_of_the_client_are_served() -> None:
+    page = await Pages(Shown()).page("/weft.d.ts")
+    assert page is not None
+    assert page.kind == "application/typescript; charset=utf-8"

@@ -11,6 +11,8 @@ from weft.gateway.web import REQUESTS_MAX, Page, Web
 
 
 async def pages(path: str) -> Page | None:
+    if path == "/file.js":
+        return Page(200, "export {};\n", "text/javascript", '"1a"')
     if path == "/long":
         return Page(200, "long " * 100_000)
     return Page(200, f"you asked for {path}\n") if path.startswith("/page") else None
@@ -76,6 +78,37 @@ async def test_head_is_answered_like_get_without_the_body() -> None:
         assert head.startswith(b"HTTP/1.1 200 ")
         assert b"content-length: 20" in head.lower()
         assert body == b""
+
+
+async def test_a_file_may_be_kept_by_its_tag_and_used_by_any_page() -> None:
+    async with opened() as place:
+        head, _, body = (await place.ask(get("/file.js"))).partition(b"\r\n\r\n")
+        for header in (
+            b'etag: "1a"',
+            b"cache-control: no-cache",
+            b"access-control-allow-origin: *",
+        ):
+            assert header in head.lower()
+        assert body == b"export {};\n"
+
+
+async def test_a_file_that_is_kept_is_not_sent_again() -> None:
+    async with opened() as place:
+        asked = get("/file.js")[:-2]
+        answer = await place.ask(asked + b'If-None-Match: "1a"\r\n\r\n')
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert status_in(answer) == 304
+        assert b'etag: "1a"' in head.lower()
+        assert b"content-length" not in head.lower()
+        assert body == b""
+        assert status_in(await place.ask(asked + b'If-None-Match: "2b"\r\n\r\n')) == 200
+
+
+async def test_a_page_is_not_kept() -> None:
+    async with opened() as place:
+        answer = (await place.ask(get("/page"))).lower()
+        assert b"cache-control: no-store" in answer
+        assert b"access-control-allow-origin" not in answer
 
 
 async def test_a_long_page_arrives_whole() -> None:

@@ -1,6 +1,9 @@
 """The pages that a gateway shows to people, probes and Prometheus."""
 
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from importlib import resources
+from pathlib import PurePath
 from typing import Protocol
 
 import msgspec
@@ -18,7 +21,14 @@ A Weft gateway.
 /status            the gateway and its services, JSON
 /metrics           the same for Prometheus
 /journal/SERVICE   what is kept of a service, JSON
+/weft.js           the client for browsers and Node; /weft.d.ts has its types
 """
+
+# What is served as it is, by the end of its name.
+_KINDS = {
+    ".js": "text/javascript; charset=utf-8",
+    ".ts": "application/typescript; charset=utf-8",
+}
 
 
 class Shown(Protocol):
@@ -44,11 +54,12 @@ class Pages:
             "/status": self._status,
             "/metrics": self._metrics,
         }
+        self._files = files()
 
     async def page(self, path: str) -> Page | None:
         """The page at a path; None if there is none."""
         make = self._pages.get(path)
-        return None if make is None else await make()
+        return self._files.get(path) if make is None else await make()
 
     async def _index(self) -> Page:
         return Page(200, _INDEX)
@@ -67,3 +78,15 @@ class Pages:
     async def _metrics(self) -> Page:
         body = metrics(await self._gateway.report())
         return Page(200, body.decode(), CONTENT_TYPE_LATEST)
+
+
+def files() -> dict[str, Page]:
+    """The files for browsers that come with Weft, by the paths that they are served at."""
+    found = {}
+    for file in resources.files("weft.pages").iterdir():
+        kind = _KINDS.get(PurePath(file.name).suffix)
+        if kind is not None:
+            text = file.read_text(encoding="utf-8")
+            tag = f'"{sha256(text.encode()).hexdigest()[:16]}"'
+            found[f"/{file.name}"] = Page(200, text, kind, tag)
+    return found

@@ -38,6 +38,8 @@ class Page:
     status: int
     body: str
     kind: str = "text/plain; charset=utf-8"
+    # Of a file that is the same for everyone: browsers keep it by its tag, any page may import it.
+    tag: str = ""
 
 
 # Gives the page of a path, or None if there is none.
@@ -157,7 +159,10 @@ class Web:
             return Page(401 if isinstance(error, BadKey) else 403, f"{error}\n")
         if path.startswith(LENT):
             return Request(target, _header(request, b"range"), request.method == b"HEAD")
-        return await self._pages(path) or Page(404, "there is no such page; see /\n")
+        page = await self._pages(path) or Page(404, "there is no such page; see /\n")
+        if page.tag and _header(request, b"if-none-match") == page.tag:
+            return Page(304, "", page.kind, page.tag)
+        return page
 
     def _refusal(self, request: h11.Request) -> Page | None:
         """The page that says what is wrong with a request; None if nothing is."""
@@ -246,7 +251,7 @@ class Exchange:
         headers = [
             ("Content-Type", page.kind),
             ("Content-Length", str(len(body))),
-            ("Cache-Control", "no-store"),
+            ("Cache-Control", "no-cache" if page.tag else "no-store"),
             ("X-Content-Type-Options", "nosniff"),
             ("Connection", "close"),
         ]
@@ -254,6 +259,11 @@ class Exchange:
             headers.append(("Allow", "GET, HEAD"))
         if page.status == 401:
             headers.append(("WWW-Authenticate", 'Bearer realm="weft"'))
+        if page.tag:
+            headers += [("ETag", page.tag), ("Access-Control-Allow-Origin", "*")]
+        if page.status == HTTPStatus.NOT_MODIFIED:
+            # It would be read as the length of what the browser has.
+            headers = [(name, value) for name, value in headers if name != "Content-Length"]
         reason = HTTPStatus(page.status).phrase
         response = h11.Response(status_code=page.status, headers=headers, reason=reason)
         head = self._http.send(response) or b""

@@ -1,0 +1,133 @@
+// What was said, or is yet to be said, and waits for its answer.
+//
+// Bounded: all of it together may have so many characters. What was sent when a conversation ends
+// is in doubt, so it fails, or is said again in the next one if its caller asked for that.
+
+import { failure } from "./weft-errors.js";
+
+export class Calls {
+  #byAck = new Map();
+  #byReply = new Map();
+  #limit;
+  #held = 0;
+  #next = 1;
+
+  constructor(limit) {
+    this.#limit = limit;
+  }
+
+  /** The answers that are awaited from the gateway itself. */
+  get awaited() {
+    const isAwaited = (call) => call.isSent && !call.head.request;
+    return [...this.#byAck.values()].filter(isAwaited).map((call) => call.answer);
+  }
+
+  /** What has yet to be sent, oldest first. */
+  get unsent() {
+    return [...this.#byAck.values()].filter((call) => !call.isSent);
+  }
+
+  /**
+   * Take in something to say; its `answer` is a promise. `head` is the datagram but for its data.
+   * With `again` it is said again in the next conversation, with `bound` only in this one.
+   */
+  open(head, { data, again = false, bound = false, timeout = 0 } = {}) {
+    const call = { ack: this.#next++, head, data: textOf(data), again, bound, isSent: false, reply: "" };
+    // What is said again in every conversation must never be what does not fit.
+    call.size = head.path ? call.data.length + head.path.length : 0;
+    if (this.#held + call.size > this.#limit) {
+      throw failure("Overloaded", `${this.#held} of ${this.#limit} characters wait to be taken by the gateway`);
+    }
+    call.answer = new Promise((resolve, reject) => Object.assign(call, { resolve, reject }));
+    if (timeout > 0) {
+      const late = () => this.#fail(call, failure("TimedOut", `no answer within ${timeout} ms`));
+      call.timer = setTimeout(late, timeout);
+    }
+    this.#held += call.size;
+    this.#byAck.set(call.ack, call);
+    return call;
+  }
+
+  /** The datagram that says it, from now on sent; requests are answered below the inbox. */
+  say(call, inbox) {
+    const head = { ...call.head, ack: call.ack };
+    if (head.request) {
+      this.#byReply.delete(call.reply);
+      head.reply = call.reply = `${inbox}/${call.ack}`;
+      this.#byReply.set(call.reply, call);
+    }
+    call.isSent = true;
+    const text = JSON.stringify(head);
+    return call.data ? `${text.slice(0, -1)},"data":${call.data}}` : text;
+  }
+
+  /** The gateway took it; a request still waits for its answer. */
+  confirm(ack, id) {
+    const call = this.#byAck.get(ack);
+    if (call && !call.head.request) this.#forget(call).resolve(id);
+  }
+
+  /** A message came that may be the answer to a request; say if it is. */
+  answer(path, message) {
+    const call = this.#byReply.get(path);
+    if (call) this.#forget(call).resolve(message);
+    return Boolean(call);
+  }
+
+  /** It was refused; say if somebody waited for that. */
+  refuse(ack, reply, error) {
+    const call = this.#byAck.get(ack) ?? this.#byReply.get(reply);
+    if (call) this.#fail(call, error);
+    return Boolean(call);
+  }
+
+  /** It was not sent for certain. */
+  giveBack(ack) {
+    const call = this.#byAck.get(ack);
+    if (call) call.isSent = false;
+  }
+
+  /** It was not sent for certain, nor for certain not. */
+  doubt(ack, error) {
+    const call = this.#byAck.get(ack);
+    if (call?.again) call.isSent = false;
+    else if (call) this.#fail(call, error);
+  }
+
+  /** A conversation ended. */
+  end(error) {
+    for (const call of this.#byAck.values()) {
+      if (call.bound) this.#fail(call, error);
+      else if (call.isSent) this.doubt(call.ack, error);
+    }
+  }
+
+  /** Nothing will be answered any more. */
+  close(error) {
+    for (const call of this.#byAck.values()) this.#fail(call, error);
+  }
+
+  #fail(call, error) {
+    this.#forget(call).reject(error);
+  }
+
+  #forget(call) {
+    clearTimeout(call.timer);
+    this.#byAck.delete(call.ack);
+    this.#byReply.delete(call.reply);
+    this.#held -= call.size;
+    return call;
+  }
+}
+
+function textOf(data) {
+  if (data === undefined) return "";
+  let text;
+  try {
+    text = JSON.stringify(data);
+  } catch (error) {
+    throw failure("BadField", `the data cannot be said as JSON: ${error.message}`);
+  }
+  if (text === undefined) throw failure("BadField", `a ${typeof data} cannot be said as JSON`);
+  return text;
+}

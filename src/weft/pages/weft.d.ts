@@ -1,0 +1,132 @@
+// The types of weft.js. Times are in milliseconds.
+
+/** What JSON can say. `{ $blob: "aGVsbG8=" }` is bytes, `{ $timestamp: "…Z" }` a time, `{ $double: "NaN" }` no number. */
+export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
+
+export type Transport = "websocket" | "sse" | "poll";
+
+export interface ConnectOptions {
+  /** The namespace; the same path in two services never mixes. "default" if left out. */
+  service?: string;
+  /** What the page calls itself, like "me.1"; the gateway chooses one if left out. */
+  name?: string;
+  /** A key; it is shown in a header, never in a URL. */
+  key?: string;
+  /** The ways to try, in their order: ["websocket", "sse", "poll"]. */
+  transports?: Transport[];
+  /** Wait for ever for the first connection, instead of giving up at once: false. */
+  wait?: boolean;
+  /** How long a request waits: 10000. */
+  timeout?: number;
+  /** How long one transport may take to open: 5000. */
+  connectTimeout?: number;
+  /** The first and the longest pause between attempts: 100 and 5000. */
+  backoffFirst?: number;
+  backoffCap?: number;
+  /** How many characters of JSON may wait to be taken by the gateway: 8388608. */
+  bufferLimit?: number;
+}
+
+export interface PublishOptions {
+  /** A path that answers are awaited at. */
+  reply?: string;
+  /** Not to this connection itself. */
+  notBack?: boolean;
+  /** Say it again if the connection is lost before the gateway answered: it may then arrive twice. */
+  resend?: boolean;
+  /** Give up after so long; 0, the default, never does. */
+  timeout?: number;
+}
+
+export interface RequestOptions {
+  timeout?: number;
+  /** Ask again if the connection is lost before an answer came: it may then be carried out twice. */
+  resend?: boolean;
+}
+
+export interface SubscribeOptions {
+  /** Everything below the path as well. */
+  subpaths?: boolean;
+  /** A queue group: one of its members gets each message. */
+  group?: string;
+  /** What the gateway does when this reader falls behind; "cut" if left out. */
+  policy?: "cut" | "drop_new" | "drop_old" | "latest";
+  /** Never be chosen to answer a request. */
+  listenOnly?: boolean;
+}
+
+export interface Message<Data = any> {
+  /** What the message is known by everywhere, like "7.42". */
+  readonly id: string;
+  readonly path: string;
+  readonly data: Data;
+  /** Where an answer is awaited, or "". */
+  readonly reply: string;
+  /** Whether an answer is awaited from this connection alone. */
+  readonly isRequest: boolean;
+  /** Answer it; resolves with the id of the answer when the gateway has taken it. */
+  respond(data?: Json): Promise<string>;
+}
+
+export interface Subscription {
+  readonly path: string;
+  readonly subpaths: boolean;
+  readonly group: string;
+  readonly isOpen: boolean;
+  /** End it; resolves when the gateway has taken it back. */
+  close(): Promise<void>;
+}
+
+export type Status =
+  | { state: "connecting" }
+  | { state: "connected"; transport: Transport; isResumed: boolean }
+  | { state: "reconnecting"; reason: WeftError; attempt: number }
+  | { state: "closed"; error?: WeftError };
+
+/** Messages that will not come; `count` is null where nobody can know. */
+export interface Gap {
+  reason: string;
+  count: number | null;
+}
+
+export interface Welcome {
+  service: string;
+  name: string;
+  gateway: string;
+  inbox: string;
+  body_limit: number;
+  ping_s: number;
+  [fact: string]: unknown;
+}
+
+/** What everything is rejected with: a name and a number as in docs/protocol.md. */
+export class WeftError extends Error {
+  readonly number: number;
+  /** Whether to try again may help. */
+  readonly isPassing: boolean;
+}
+
+export interface Connection {
+  /** What the gateway said of itself when the conversation began. */
+  readonly welcome: Welcome;
+  readonly status: Status;
+  /** Resolves with the id of the message when the gateway has taken it. */
+  publish(path: string, data?: Json, options?: PublishOptions): Promise<string>;
+  /** Ask one subscriber; resolves with its answer. */
+  request<Data = any>(path: string, data?: Json, options?: RequestOptions): Promise<Message<Data>>;
+  /** Resolves when the gateway has confirmed it. */
+  subscribe<Data = any>(
+    path: string,
+    handler: (message: Message<Data>) => unknown,
+    options?: SubscribeOptions,
+  ): Promise<Subscription>;
+  /** What is returned takes the handler away again. */
+  on(event: "status", handler: (status: Status) => unknown): () => void;
+  on(event: "gap", handler: (gap: Gap) => unknown): () => void;
+  on(event: "error", handler: (error: Error) => unknown): () => void;
+  /** Wait a moment for what was said to be taken, and leave. */
+  close(): Promise<void>;
+}
+
+/** Connect to a gateway, like "http://127.0.0.1:7411"; resolves once it has said welcome. */
+export function connect(url: string, options?: ConnectOptions): Promise<Connection>;

@@ -1,0 +1,406 @@
+// Weft for browsers and Node: publish, subscribe and ask, over whatever gets through.
+//
+//     import { connect } from "http://127.0.0.1:7411/weft.js";
+//     const weft = await connect("http://127.0.0.1:7411", { service: "chat" });
+//
+// A connection comes back by itself, and nothing in it grows without a bound. What may have been
+// missed meanwhile is told as a "gap". docs/javascript.md says the rest.
+
+import { Calls } from "./weft-calls.js";
+import { WeftError, errorFromWire, failure } from "./weft-errors.js";
+import { Subscription, Subscriptions } from "./weft-subscriptions.js";
+import { PollLink, SseLink } from "./weft-tunnels.js";
+import { WebSocketLink } from "./weft-websocket.js";
+
+export { WeftError };
+
+const TRANSPORTS = { websocket: WebSocketLink, sse: SseLink, poll: PollLink };
+// Times in milliseconds, sizes in characters of JSON.
+const DEFAULTS = {
+  service: "default",
+  name: "",
+  key: "",
+  transports: Object.keys(TRANSPORTS),
+  wait: false,
+  timeout: 10_000,
+  connectTimeout: 5_000,
+  backoffFirst: 100,
+  backoffCap: 5_000,
+  bufferLimit: 8 << 20,
+};
+// The transport that worked is tried alone, but now and then all are: the network may be another.
+const ATTEMPTS_ALONE = 3;
+// How long a gateway that says goodbye, or a connection that is closed, waits for answers.
+const GRACE = 1_000;
+
+/** Connect to a gateway; resolves once it has said welcome. */
+export async function connect(url, options = {}) {
+  const connection = new Connection(url, options);
+  await connection.ready;
+  return connection;
+}
+
+/** One message, as handlers and requesters get it. */
+class Message {
+  #respond;
+
+  constructor({ id, path, data, reply = "", request = false }, respond) {
+    Object.assign(this, { id, path, data, reply, isRequest: request });
+    this.#respond = respond;
+  }
+
+  /** Answer it; resolves when the gateway has taken the answer. */
+  respond(data) {
+    return this.#respond(this, data);
+  }
+}
+
+class Connection {
+  #options;
+  #calls;
+  #subscriptions = new Subscriptions();
+  #listeners = new Map();
+  #link = null;
+  // One conversation: it may outlive a link, if a tunnel is taken up again.
+  #session = null;
+  #proven = "";
+  #resume = null;
+  #isLeaving = false;
+  #isClosing = false;
+  #dialing = null;
+  #status = { state: "connecting" };
+  #settleReady;
+  #endPause = () => {};
+  #hurry = () => this.#endPause();
+
+  constructor(url, options) {
+    this.#options = checked(url, options);
+    this.#calls = new Calls(this.#options.bufferLimit);
+    this.ready = new Promise((resolve, reject) => {
+      this.#settleReady = { resolve, reject };
+    });
+    globalThis.addEventListener?.("online", this.#hurry);
+    this.#run();
+  }
+
+  /** What it is doing: `{ state, … }`, as told to `on("status")`. */
+  get status() {
+    return this.#status;
+  }
+
+  /** Publish; resolves with the id of the message when the gateway has taken it. */
+  async publish(path, data = {}, { reply, notBack = false, resend = false, timeout = 0 } = {}) {
+    const head = { path, ...(reply && { reply }), ...(notBack && { not_back: true }) };
+    return this.#say(head, { data, again: resend, timeout });
+  }
+
+  /** Ask one subscriber; resolves with its answer, a message. */
+  async request(path, data = {}, { timeout = this.#options.timeout, resend = false } = {}) {
+    return this.#say({ path, request: true }, { data, again: resend, timeout });
+  }
+
+  /** Have a handler called with every message; resolves when the gateway has confirmed it. */
+  async subscribe(path, handler, options = {}) {
+    this.#refuseIfClosed();
+    const subscription = new Subscription(path, handler, options, (each) => this.#unsubscribe(each));
+    const interests = this.#subscriptions.add(subscription);
+    for (const interest of interests) {
+      if (this.#session && interest.count === 1) this.#declare(interest);
+    }
+    try {
+      await Promise.all(interests.map((interest) => interest.ready));
+    } catch (error) {
+      await this.#unsubscribe(subscription);
+      throw error;
+    }
+    return subscription;
+  }
+
+  /** Call a handler on every "status", "gap" or "error"; what is returned takes that back. */
+  on(event, handler) {
+    if (!["status", "gap", "error"].includes(event)) throw failure("BadOption", `there is no event ${event}`);
+    const handlers = this.#listeners.get(event) ?? new Set();
+    this.#listeners.set(event, handlers.add(handler));
+    return () => handlers.delete(handler);
+  }
+
+  /** Wait a moment for what was said to be taken, and leave. */
+  async close() {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    if (this.#link) await this.#quiet();
+    this.#end(null);
+  }
+
+  // The life of it: dial, talk, lose, pause, for ever.
+
+  async #run() {
+    let delay = this.#options.backoffFirst;
+    for (let attempt = 0; this.#status.state !== "closed"; attempt += 1) {
+      let error;
+      try {
+        const begun = Date.now();
+        error = await (await this.#dial(attempt)).lost;
+        attempt = 0;
+        // One that is let in and thrown out at once must not hammer the gateway.
+        if (Date.now() - begun > this.#options.backoffCap) delay = this.#options.backoffFirst;
+      } catch (failed) {
+        error = failed;
+      }
+      if (this.#status.state === "closed") return;
+      const isGivenUp = !this.welcome && !this.#options.wait;
+      if (!error.isPassing || isGivenUp || this.#isClosing) {
+        this.#end(error);
+        return;
+      }
+      this.#become({ state: "reconnecting", reason: error, attempt: attempt + 1 });
+      await this.#pause(delay * Math.random());
+      delay = Math.min(2 * delay, this.#options.backoffCap);
+    }
+  }
+
+  /** Open a link by the first transport that can; it is known by when it is lost. */
+  async #dial(attempt) {
+    const isAlone = this.#proven && attempt % (ATTEMPTS_ALONE + 1) < ATTEMPTS_ALONE;
+    let failed;
+    for (const name of isAlone ? [this.#proven] : this.#options.transports) {
+      try {
+        return await this.#open(name);
+      } catch (error) {
+        if (!error.isPassing || this.#status.state === "closed") throw error;
+        failed = error;
+      }
+    }
+    throw failed;
+  }
+
+  #open(name) {
+    return new Promise((resolve, reject) => {
+      let whenLost;
+      const lost = new Promise((settle) => (whenLost = settle));
+      const link = new TRANSPORTS[name](this.#options, this.#resume?.name === name ? this.#resume : null);
+      // Known before it is open, so that close() ends it.
+      this.#dialing = link;
+      link.open({
+        opened: (welcome, isResumed) => {
+          this.#proven = name;
+          this.#begin(link, welcome, isResumed);
+          resolve({ lost });
+        },
+        heard: (datagram) => this.#hear(datagram),
+        returned: (acks) => acks.forEach((ack) => this.#calls.giveBack(ack)),
+        doubted: (acks, error) => acks.forEach((ack) => this.#calls.doubt(ack, error)),
+        lost: (error, resume) => {
+          if (this.#link === link) this.#lose(error, resume && { name, ...resume });
+          whenLost(error);
+          reject(error);
+        },
+      });
+    });
+  }
+
+  #begin(link, welcome, isResumed) {
+    const isFirst = !this.welcome;
+    this.#link = link;
+    this.#isLeaving = false;
+    if (!isResumed) {
+      this.#endSession(failure("ConnectionLost", "the connection was lost before an answer came"));
+      this.#session = { inbox: welcome.inbox };
+      this.welcome = welcome;
+      for (const interest of this.#subscriptions.interests) this.#declare(interest);
+    }
+    this.#flush();
+    this.#become({ state: "connected", transport: this.#proven, isResumed });
+    this.#settleReady.resolve();
+    if (!isFirst && !isResumed && !this.#subscriptions.isEmpty) {
+      this.#tell("gap", { reason: "reconnected", count: null });
+    }
+  }
+
+  #lose(error, resume) {
+    this.#link = null;
+    this.#resume = resume;
+    if (!resume) this.#endSession(error);
+  }
+
+  #endSession(error) {
+    this.#session = null;
+    this.#calls.end(error);
+  }
+
+  #end(error) {
+    if (this.#status.state === "closed") return;
+    this.#isClosing = true;
+    this.#become({ state: "closed", ...(error && { error }) });
+    const reason = error ?? failure("NotOpen", "the connection is closed");
+    this.#dialing?.leave(reason);
+    this.#link = this.#session = null;
+    this.#calls.close(reason);
+    for (const subscription of this.#subscriptions) this.#drop(subscription, reason);
+    globalThis.removeEventListener?.("online", this.#hurry);
+    this.#settleReady.reject(reason);
+    // Whoever awaits it was told; otherwise nobody has to.
+    this.ready.catch(() => {});
+    this.#endPause();
+  }
+
+  #pause(milliseconds) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      this.#endPause = () => (clearTimeout(timer), resolve());
+    });
+  }
+
+  // What is said.
+
+  #say(head, options) {
+    this.#refuseIfClosed();
+    const call = this.#calls.open(head, options);
+    if (this.#link && !this.#isLeaving) this.#send(call);
+    return call.answer;
+  }
+
+  #send(call) {
+    const text = this.#calls.say(call, this.#session.inbox);
+    const size = new TextEncoder().encode(text).length;
+    const limit = this.#link.largest(this.welcome);
+    if (size > limit) {
+      // The gateway would hang up.
+      const error = failure("BadField", `a datagram of ${size} bytes is over the limit of ${limit}`);
+      this.#calls.refuse(call.ack, "", error);
+    } else {
+      this.#link.send(call.ack, text);
+    }
+  }
+
+  #flush() {
+    for (const call of this.#calls.unsent) this.#send(call);
+  }
+
+  #declare(interest) {
+    const session = this.#session;
+    const head = {
+      interest: interest.pattern,
+      ...(interest.group && { group: interest.group }),
+      ...(interest.policy && { policy: interest.policy }),
+      ...(interest.listenOnly && { listen_only: true }),
+    };
+    this.#say(head, { bound: true, again: true }).then(interest.confirm, (error) => {
+      // In the next conversation it is declared anew.
+      if (this.#session === session) this.#refused(interest, error);
+    });
+  }
+
+  #refused(interest, error) {
+    interest.refuse(error);
+    for (const subscription of this.#subscriptions) {
+      if (interest.isConfirmed && interest.isOf(subscription)) {
+        this.#drop(subscription, error);
+        this.#tell("error", error);
+      }
+    }
+  }
+
+  #drop(subscription, error) {
+    subscription.isOpen = false;
+    for (const interest of this.#subscriptions.remove(subscription)) interest.refuse(error);
+  }
+
+  async #unsubscribe(subscription) {
+    subscription.isOpen = false;
+    const gone = this.#subscriptions.remove(subscription);
+    if (!this.#session) return;
+    const forgotten = gone.map(({ pattern, group }) =>
+      this.#say({ forget: pattern, ...(group && { group }) }, { bound: true, again: true }),
+    );
+    // With the conversation it is over, too.
+    await Promise.allSettled(forgotten);
+  }
+
+  #respond(message, session, data = {}) {
+    if (!message.reply) throw failure("UsageError", `${message.path} awaits no answer`);
+    if (session !== this.#session) {
+      throw failure("ConnectionLost", "the connection that was asked is gone, and nobody waits for the answer");
+    }
+    return this.#say({ path: message.reply }, { data, bound: true });
+  }
+
+  #refuseIfClosed() {
+    if (this.#isClosing) throw failure("NotOpen", "the connection is closed");
+  }
+
+  /** Wait a moment for what was sent to be answered. */
+  async #quiet() {
+    let timer;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, GRACE)));
+    await Promise.race([Promise.allSettled(this.#calls.awaited), late]);
+    clearTimeout(timer);
+  }
+
+  // What is heard.
+
+  #hear(datagram) {
+    if (datagram.error) this.#hearError(datagram);
+    // Beside the id of a published message its confirmation has one of its own in a tunnel.
+    else if ("ok" in datagram) this.#calls.confirm(datagram.ok, datagram.published ?? datagram.id);
+    else if (datagram.gap) this.#tell("gap", datagram.gap);
+    else if (datagram.goodbye) this.#leave(datagram.goodbye);
+    else if (datagram.path && !("pong" in datagram)) this.#hearMessage(datagram);
+  }
+
+  #hearMessage(datagram) {
+    const session = this.#session;
+    const message = new Message(datagram, async (each, data) => this.#respond(each, session, data));
+    if (this.#calls.answer(message.path, message)) return;
+    for (const subscription of this.#subscriptions.receivers(message.path, message.isRequest)) {
+      this.#call(subscription.handler, message);
+    }
+  }
+
+  #hearError(datagram) {
+    const error = errorFromWire(datagram.error);
+    if (!this.#calls.refuse(datagram.ack, datagram.reply, error)) this.#tell("error", error);
+  }
+
+  /** The gateway closes down: let it answer what it took, and go elsewhere. */
+  async #leave({ reason, text }) {
+    const link = this.#link;
+    this.#isLeaving = true;
+    await this.#quiet();
+    link?.close(failure("Draining", text || reason || "the gateway says goodbye"));
+  }
+
+  #become(status) {
+    this.#status = status;
+    this.#tell("status", status);
+  }
+
+  #tell(event, value) {
+    const handlers = [...(this.#listeners.get(event) ?? [])];
+    if (event === "error" && !handlers.length) console.error("weft:", value);
+    for (const handler of handlers) this.#call(handler, value);
+  }
+
+  /** A handler that fails is reported, and the next is called. */
+  async #call(handler, value) {
+    try {
+      await handler(value);
+    } catch (error) {
+      if (this.#listeners.get("error")?.has(handler)) console.error("weft:", error);
+      else this.#tell("error", error);
+    }
+  }
+}
+
+function checked(url, options) {
+  for (const name of Object.keys(options)) {
+    if (!(name in DEFAULTS)) throw failure("BadOption", `there is no option ${name}`);
+  }
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const base = new URL(url, globalThis.location?.href).href.replace(/[?#].*$/, "").replace(/\/$/, "");
+  const all = { ...DEFAULTS, ...given, base };
+  for (const name of all.transports) {
+    if (!(name in TRANSPORTS)) throw failure("BadOption", `${name} is none of ${Object.keys(TRANSPORTS).join(", ")}`);
+  }
+  return all;
+}

@@ -1,0 +1,60 @@
+// A TCP proxy that a test puts before a gateway, to cut and to hold up what passes through it.
+
+import net from "node:net";
+
+export class CuttingProxy {
+  #server;
+  #pairs = new Set();
+  #isHeld = false;
+
+  /** A proxy before the gateway at a URL. */
+  static async before(url) {
+    const proxy = new CuttingProxy();
+    proxy.leadTo(url);
+    proxy.#server = net.createServer((socket) => proxy.#take(socket));
+    await new Promise((resolve) => proxy.#server.listen(0, "127.0.0.1", resolve));
+    proxy.url = `http://127.0.0.1:${proxy.#server.address().port}`;
+    return proxy;
+  }
+
+  /** Lead new connections to another gateway, or, with null, nowhere. */
+  leadTo(url) {
+    this.target = url && new URL(url);
+  }
+
+  /** Cut every connection, without a word. */
+  cut() {
+    for (const [near, far] of this.#pairs) {
+      near.resetAndDestroy();
+      far.destroy();
+    }
+    this.#isHeld = false;
+  }
+
+  /** Let nothing more pass, in either direction, until the cut. */
+  hold() {
+    this.#isHeld = true;
+    for (const pair of this.#pairs) pair.forEach((socket) => socket.pause());
+  }
+
+  close() {
+    this.cut();
+    return new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #take(near) {
+    near.on("error", () => {});
+    if (!this.target) {
+      near.destroy();
+      return;
+    }
+    const far = net.connect(this.target.port, this.target.hostname);
+    const pair = [near, far];
+    this.#pairs.add(pair);
+    far.on("error", () => {});
+    for (const [from, to] of [pair, [far, near]]) {
+      from.on("data", (data) => this.#isHeld || to.write(data));
+      from.on("close", () => (to.destroy(), this.#pairs.delete(pair)));
+    }
+  }
+}

@@ -1,0 +1,87 @@
+"""weft.js in Node against real gateways: what its tests in JavaScript say, file by file."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.core.limits import Limits
+from weft.gateway.settings import Settings
+
+HERE = Path(__file__).parent
+FILES = sorted(path.name for path in HERE.glob("*.test.mjs"))
+NODE = shutil.which("node")
+NODE_MIN = 20
+# Node 20 and 21 have a WebSocket only for those who ask.
+WEBSOCKET_FROM = 22
+
+
+def node_version() -> int:
+    """The version of Node that is here, or 0."""
+    if NODE is None:
+        return 0
+    said = subprocess.run([NODE, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+    found = re.match(r"v(\d+)", said.stdout)
+    return int(found[1]) if found else 0
+
+
+VERSION = node_version()
+
+
+@asynccontextmanager
+async def gateways() -> AsyncIterator[dict[str, str]]:
+    """Where the gateways are that the tests in JavaScript need; one goes when they say so."""
+    strict = Limits(ping_s=0.25, control_burst=100, control_per_s=50)
+    every = {
+        "WEFT_URL": Settings(name="first"),
+        "WEFT_OTHER_URL": Settings(name="other"),
+        "WEFT_STRICT_URL": Settings(name="strict", limits=strict),
+        "WEFT_DRAINED_URL": Settings(name="drained"),
+    }
+    async with AsyncExitStack() as stack:
+        running = {
+            name: await stack.enter_async_context(
+                weft.Gateway(listen="127.0.0.1:0", settings=settings, workers="inline")
+            )
+            for name, settings in every.items()
+        }
+        control = weft.connect(running["WEFT_URL"].address, service="control")
+        connection = await stack.enter_async_context(control)
+        drained = running["WEFT_DRAINED_URL"]
+        connection.subscribe("drain", lambda _message: drained.drain())
+        yield {name: f"http://{gateway.address}" for name, gateway in running.items()}
+
+
+@pytest.mark.skipif(
+    VERSION < NODE_MIN, reason=f"needs Node {NODE_MIN} or newer: apt install nodejs"
+)
+@pytest.mark.parametrize("name", FILES)
+async def test_in_node(name: str) -> None:
+    flags = "" if VERSION >= WEBSOCKET_FROM else "--experimental-websocket"
+    async with gateways() as addresses:
+        process = await asyncio.create_subprocess_exec(
+            *(str(NODE), "--test", "--test-reporter=tap", str(HERE / name)),
+            env={
+                **os.environ,
+                **addresses,
+                "NODE_OPTIONS": flags,
+                "NODE_NO_WARNINGS": "1",
+                "WEFT_TRANSPORTS": "websocket sse poll",
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            said, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    assert process.returncode == 0, said.decode()

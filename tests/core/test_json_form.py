@@ -369,8 +369,9 @@ def test_an_object_is_the_fields_of_a_message(value: dict[str, Any]) -> None:
     assert data_from_fields(fields) == value
 
 
-def test_an_object_whose_one_key_is_empty_is_what_its_value_is() -> None:
-    assert data_from_fields(fields_from_data({"": 7})) == 7
+@pytest.mark.parametrize("value", [{"": 7}, {"": None}, {"": {"": 7}}, {"": {"a": 7}}, {"": {}}])
+def test_an_object_whose_one_key_is_empty_stays_one(value: object) -> None:
+    assert data_from_fields(fields_from_data(value)) == value
 
 
 def test_a_message_that_looks_like_a_word_of_json_gets_a_dollar() -> None:

@@ -31,9 +31,11 @@ def json_from_fields(fields: Fields) -> str:
 
 def data_from_fields(fields: Fields) -> Any:
     """What JSON says of a message: one unnamed value is itself, anything else an object."""
-    if len(fields.names) == 1 and not fields.names[0] and fields.kinds[0] != FieldType.MESSAGE:
+    if not _is_one_value(fields):
+        return _escaped(_object(fields))
+    if fields.kinds[0] != FieldType.MESSAGE:
         return _value(fields.kinds[0], fields.values[0])
-    return _escaped(_object(fields))
+    return _object(fields.values[0])
 
 
 def fields_from_data(value: Any) -> Fields:
@@ -46,7 +48,10 @@ def fields_from_data(value: Any) -> Fields:
     kind, raw = _kind_and_raw(value, 0 if isinstance(value, dict) else 1)
     if kind == FieldType.MESSAGE:
         fields: Fields = raw
-        return fields
+        if not _is_one_value(fields):
+            return fields
+        # `{"": 7}` would be taken for 7: it is put one level deeper.
+        kind, raw = _kind_and_raw(value, 1)
     fields = Fields(False)
     fields.add("", kind, raw)
     return fields
@@ -80,6 +85,15 @@ def json_value(text: str | bytes) -> Any:
         raise
     except (TypeError, ValueError) as error:
         raise BadField(f"not JSON: {error}") from error
+
+
+def _is_one_value(fields: Fields) -> bool:
+    """Say if there is nothing but one value without a name, or the like, nested any deep."""
+    while len(fields.names) == 1 and not fields.names[0]:
+        if fields.kinds[0] != FieldType.MESSAGE:
+            return True
+        fields = fields.values[0]
+    return False
 
 
 def _object(fields: Fields) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 import asyncio
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -139,6 +140,7 @@ SMUGGLED = {
     "a parameter twice": (get(ECHO + b"?a=1&a=2"), 400),
     "no UTF-8 in the target": (get(ECHO + b"/%ff"), 400),
     "no UTF-8 in the query": (get(ECHO + b"?a=%ff"), 400),
+    "a slash in an element": (get(ECHO + b"/a%2Fb"), 400),
     "too short a path": (get(b"/weather"), 404),
     "a chunk without a size": (get(ECHO, HOST, TE) + b"\r\n\r\n", 400),
     "a chunk with a sign": (get(ECHO, HOST, TE) + b"+5\r\nhello\r\n0\r\n\r\n", 400),
@@ -209,6 +211,21 @@ async def test_pipelined_requests_are_answered_though_nothing_more_is_asked() ->
         await guest.say(*[get(ECHO)] * (3 * AT_ONCE_MAX))
         guest.sock.shutdown(1)
         assert (await guest.hear_end()).count(b"GET|") == 3 * AT_ONCE_MAX
+        guest.close()
+
+
+@on_both_loops
+async def test_what_waits_behind_an_answer_is_answered_though_nothing_more_is_asked() -> None:
+    async with housing() as house:
+        desk = Desk(house)
+        guest = Guest(house)
+        await guest.say(get(b"/weather/later") * 2 + get(ECHO) + get(ECHO)[:5])
+        guest.sock.shutdown(1)
+        for number in range(2):
+            await until(partial(lambda n: len(desk.exchanges) == n, number + 1))
+            await asyncio.sleep(0.01)
+            desk.exchanges[number].answer(200, b"later")
+        assert (await guest.hear_end()).count(b"HTTP/1.1 200") == 3
         guest.close()
 
 

@@ -66,6 +66,8 @@ def request_of(event: h11.Request) -> Request:
         raise BadRequest(HTTPStatus.BAD_REQUEST, "a request names one host")
     target, _, query = event.target.decode("latin-1").partition("?")
     elements = [_decoded(element, plus=False) for element in target.split("/")[1:]]
+    if any("/" in element for element in elements):
+        raise BadRequest(HTTPStatus.BAD_REQUEST, "an element of a path holds no slash")
     if len(elements) < 2:
         raise BadRequest(HTTPStatus.NOT_FOUND, "there is no such page")
     return Request(

@@ -117,7 +117,9 @@ class HttpDoor:
         self._held = 0
         self._exchange: Exchange | None = None
         self._is_reading = False
+        # This request is the last, or what came already is all that there will be.
         self._is_last = False
+        self._is_ended = False
         self.companion: Companion | None = None
         self._set_deadline(reception.limits.greeting_s)
 
@@ -141,12 +143,12 @@ class HttpDoor:
     def ended(self) -> None:
         """Nothing more is asked; what was asked is still answered."""
         exchange = self._exchange
+        self._is_ended = True
         if exchange is None:
             self._part()
         elif exchange.is_begun or exchange.is_held:
             # Whoever is sent an answer that lasts, or waits for news, has hung up.
             self.stream.close()
-        self._is_last = True
 
     def drained(self) -> None:
         """There is room again."""
@@ -196,7 +198,7 @@ class HttpDoor:
             return
         if body is not None and status not in _NO_BODY:
             headers.append(("Content-Length", str(len(body))))
-        if self._is_last:
+        if self._has_no_next:
             headers.append(("Connection", "close"))
         reason = HTTPStatus(status).phrase
         response = h11.Response(status_code=status, headers=headers, reason=reason)
@@ -218,7 +220,7 @@ class HttpDoor:
         if http is None:
             return
         self.stream.write(http.send(h11.EndOfMessage()) or b"")
-        is_last = self._is_last or http.our_state is not h11.DONE
+        is_last = self._has_no_next or http.our_state is not h11.DONE
         self._http = None
         self._request = None
         self._exchange = None
@@ -271,9 +273,13 @@ class HttpDoor:
                     if not self._unread and self._http is None:
                         # A browser has one connection for all services of a gateway.
                         self.stream.look_first()
+                    break
+            else:
+                if self._unread:
+                    self._defer()
                     return
-            if self._unread:
-                self._defer()
+            if self._is_ended and self._exchange is None and self.stream.talk is self:
+                self._part()
         except BadRequest as error:
             self._reception.refused("BadRequest")
             self._refuse(error)
@@ -366,6 +372,11 @@ class HttpDoor:
     def _has_body(self) -> bool:
         """Say if the answer to the request may have a body."""
         return self._request is not None and self._request.method != "HEAD"
+
+    @property
+    def _has_no_next(self) -> bool:
+        """Say if nothing is asked after this request."""
+        return self._is_last or (self._is_ended and not self._unread)
 
     @property
     def _is_parting(self) -> bool:

@@ -13,6 +13,7 @@ from tests.doors.test_websocket import BAD_FRAMES
 from websockets.frames import Opcode
 
 from weft.core.frames import Kind, encode
+from weft.dialects.spoken import each_frame
 
 SETTINGS = {"limits.greeting_s": 0.5, "limits.frame_s": 0.5}
 PUBLISH = b"/default/publish/a/b"
@@ -176,12 +177,20 @@ def test_half_a_frame_that_is_never_finished_is_given_up(siege: Siege) -> None:
     stranger.socket.close()
 
 
+def kinds_in(frames: bytes) -> list[int]:
+    return [frame[4] for frame in each_frame(frames)]
+
+
 def test_a_frame_in_pieces_of_a_byte_is_one_frame(siege: Siege) -> None:
     stranger = binary_stranger(siege)
     whole = encode(Kind.CONNECT, b"default") + encode(Kind.PING, body=b"x")
     stranger.send(*(framed(Opcode.BINARY, whole[at : at + 1]) for at in range(len(whole))))
-    kinds = [bytes(frame.data)[4] for frame in (stranger.frame(), stranger.frame()) if frame]
-    assert kinds == [Kind.WELCOME, Kind.PONG]
+    heard = b""
+    while not heard or kinds_in(heard)[-1] != Kind.PONG:
+        frame = stranger.frame()
+        assert frame is not None
+        heard += bytes(frame.data)
+    assert kinds_in(heard) == [Kind.WELCOME, Kind.PONG]
     stranger.socket.close()
 
 
@@ -222,7 +231,6 @@ JSON = {
     "an unknown policy": '{"interest":"/a","policy":"never"}',
     "a long path": '{"path":"/' + "p" * 300 + '"}',
     "a reserved path": '{"path":"/_WEFT/event/connected","data":1}',
-    "the inbox of another": '{"path":"/_INBOX/00000000/000000000000000000000000/1"}',
     "a message over the limit": '{"path":"/a","data":"' + "x" * 1_100_000 + '"}',
 }
 
@@ -234,7 +242,7 @@ def test_json_that_says_nothing_is_told_of_and_the_conversation_goes_on(siege: S
         told = stranger.told_until_pong()
         assert len(told) == 1, (about, told)
         assert told[0]["error"]["name"] in (
-            *("BadField", "BadOption", "BadSubject", "Reserved", "NotYours", "UsageError"),
+            *("BadField", "BadOption", "BadSubject", "Reserved", "UsageError"),
         ), about
     stranger.socket.close()
 

@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run demo test check format build bench bench-gateway bench-journal bench-peers bench-spark \
+.PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-peers bench-spark \
         bench-steady requirements fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
@@ -24,7 +24,9 @@ demo: build ## sensors, a gateway with a journal, and a Spark job that publishes
 
 test: check test-compiled test-interpreted ## every check and every test, compiled and interpreted
 
+# Whoever has Chromium gets the tests in it, too; for others they are skipped, and say so.
 test-compiled: build
+	@if command -v chromium >/dev/null; then $(MAKE) --no-print-directory $(VENV)/.browser; fi
 	@echo "== tests, compiled core"
 	@$(PY) -m pytest
 
@@ -64,6 +66,9 @@ bench-spark: build $(VENV)/.peer-packages ## the journal as Spark reads it, besi
 bench-steady: build ## what a delivery costs beside many others, and over time; STEADY_S=600, and 3 minutes
 	@$(PY) -m benchmarks steady
 
+browser: build $(VENV)/.browser ## weft.js in Node and in Chromium, which is installed first, 300 MB; 2 minutes
+	@$(PY) -m pytest tests/pages tests/browser
+
 requirements: build ## every requirement, the tests that prove it, and whether they pass
 	@$(PY) tools/requirements.py
 
@@ -81,7 +86,7 @@ exactly-once: build ## kill drivers and gateways under streaming queries, and co
 
 lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/lock.txt
-	@for name in dev fuzz lock peers; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	@for name in browser dev fuzz lock peers; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-header requirements/$$name.in -o requirements/$$name.txt; done
 
 clean: ## remove everything that was made here
@@ -108,6 +113,12 @@ $(VENV)/.installed: requirements/dev.txt tools/prepare.sh pyproject.toml
 	@echo "== installing the locked packages"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@WEFT_IS_BUILT=1 $(BIN)/pip install --quiet --no-deps --no-build-isolation --no-index --editable .
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.installed requirements/browser.txt tools/chromium.sh
+	@tools/chromium.sh
+	@echo "== installing what drives Chromium"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
 	@touch $@
 
 $(VENV)/.fuzz: $(VENV)/.installed requirements/fuzz.txt

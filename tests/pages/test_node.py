@@ -17,6 +17,11 @@ from weft.gateway.settings import Settings
 
 HERE = Path(__file__).parent
 FILES = sorted(path.name for path in HERE.glob("*.test.mjs"))
+# Those that say the same of every transport.
+BY_TRANSPORT = ("weft.test.mjs", "resuming.test.mjs")
+RUNS = [(name, "") for name in FILES if name not in BY_TRANSPORT] + [
+    (name, transport) for name in BY_TRANSPORT for transport in ("websocket", "sse", "poll")
+]
 NODE = shutil.which("node")
 NODE_MIN = 20
 # Node 20 and 21 have a WebSocket only for those who ask.
@@ -62,8 +67,8 @@ async def gateways() -> AsyncIterator[dict[str, str]]:
 @pytest.mark.skipif(
     VERSION < NODE_MIN, reason=f"needs Node {NODE_MIN} or newer: apt install nodejs"
 )
-@pytest.mark.parametrize("name", FILES)
-async def test_in_node(name: str) -> None:
+@pytest.mark.parametrize(("name", "transport"), RUNS)
+async def test_in_node(name: str, transport: str) -> None:
     flags = "" if VERSION >= WEBSOCKET_FROM else "--experimental-websocket"
     async with gateways() as addresses:
         process = await asyncio.create_subprocess_exec(
@@ -73,7 +78,7 @@ async def test_in_node(name: str) -> None:
                 **addresses,
                 "NODE_OPTIONS": flags,
                 "NODE_NO_WARNINGS": "1",
-                "WEFT_TRANSPORTS": "websocket sse poll",
+                "WEFT_TRANSPORT": transport,
             },
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -1,0 +1,67 @@
+"""Pages that chat, and a Python service that they ask: `python -m examples.chat`, then two tabs.
+
+It starts a gateway, the service, and a server for the page. That is another origin than the
+gateway's, which therefore has to trust it; a page of your own would be served by your own server.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import functools
+import http.server
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from examples.chat.quotes import serve_quotes
+
+import weft
+from weft.doors.origins import WebSettings
+from weft.gateway.settings import Settings
+
+PAGE = Path(__file__).parent
+
+
+class PageServer(http.server.SimpleHTTPRequestHandler):
+    """Serves the page, and says nothing about it."""
+
+    def log_message(self, *_arguments: object) -> None:
+        """Log no line for each request."""
+
+
+@contextlib.contextmanager
+def page_server(port: int) -> Iterator[str]:
+    """Serve the page from a thread; its origin."""
+    handler = functools.partial(PageServer, directory=PAGE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+async def chat(listen: str, page_port: int) -> None:
+    """Run everything until somebody interrupts."""
+    with page_server(page_port) as origin:
+        settings = Settings(listen=listen, web=WebSettings(origins=(origin,)))
+        async with weft.Gateway(settings=settings, workers="inline") as gateway:
+            print(f"open {origin}/?gateway=http://{gateway.address} in two tabs", flush=True)
+            await serve_quotes(gateway.address)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="chat", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--listen", default="127.0.0.1:7411", help="where the gateway listens")
+    parser.add_argument("--page-port", type=int, default=8000, help="where the page is served")
+    options = parser.parse_args(arguments)
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(chat(options.listen, options.page_port))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,21 @@
+"""A service in Python that pages ask: `python examples/chat/quotes.py 127.0.0.1:7411`."""
+
+import asyncio
+import sys
+
+import weft
+
+PRICES = {"VOD": 71.3, "BP": 412.85, "AZN": 11_204.0}
+
+
+async def serve_quotes(address: str) -> None:
+    """Answer `quotes.get`, which a page calls `/quotes/get`, for ever."""
+    async with weft.connect(address, service="chat", name="quotes") as connection:
+        async for request in connection.subscribe("quotes.get", group="quotes"):
+            symbol = request.get("symbol", "")
+            price = PRICES.get(symbol)
+            await request.respond({"symbol": symbol, "price": price, "is_known": price is not None})
+
+
+if __name__ == "__main__":
+    asyncio.run(serve_quotes(sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7411"))

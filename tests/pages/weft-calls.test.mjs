@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Calls } from "../../src/weft/pages/weft-calls.js";
+import { failure } from "../../src/weft/pages/weft-errors.js";
+import { refusal } from "./awaiting.mjs";
+
+const LOST = failure("ConnectionLost", "cut");
+
+test("a call is said with its data as it was when it was made", () => {
+  const calls = new Calls(1000);
+  const data = { text: "hello" };
+  const call = calls.open({ path: "/a" }, { data });
+  data.text = "changed";
+  assert.deepEqual(JSON.parse(calls.say(call, "/inbox")), { path: "/a", ack: call.ack, data: { text: "hello" } });
+});
+
+test("a request is answered below the inbox of its conversation", async () => {
+  const calls = new Calls(1000);
+  const call = calls.open({ path: "/a", request: true }, { data: {} });
+  assert.equal(JSON.parse(calls.say(call, "/_INBOX/1")).reply, `/_INBOX/1/${call.ack}`);
+  calls.confirm(call.ack, "7.1");
+  assert.equal(calls.answer("/_INBOX/1/other", "no"), false);
+  assert.equal(calls.answer(`/_INBOX/1/${call.ack}`, "answer"), true);
+  assert.equal(await call.answer, "answer");
+});
+
+test("at the end of a conversation what was sent fails, and what was not sent waits", async () => {
+  const calls = new Calls(1000);
+  const [sent, again, unsent, bound] = [{}, { again: true }, {}, { bound: true }].map((options) =>
+    calls.open({ path: "/a" }, options),
+  );
+  [sent, again].forEach((call) => calls.say(call, "/inbox"));
+  calls.end(LOST);
+  assert.deepEqual(await refusal(sent.answer), ["ConnectionLost", 3000]);
+  assert.deepEqual(await refusal(bound.answer), ["ConnectionLost", 3000]);
+  assert.deepEqual(calls.unsent, [again, unsent]);
+});
+
+test("what is given back is said again, what is doubted is not", async () => {
+  const calls = new Calls(1000);
+  const [returned, doubted] = [calls.open({ path: "/a" }), calls.open({ path: "/b" })];
+  [returned, doubted].forEach((call) => calls.say(call, "/inbox"));
+  calls.giveBack(returned.ack);
+  calls.doubt(doubted.ack, LOST);
+  assert.deepEqual(calls.unsent, [returned]);
+  assert.deepEqual(await refusal(doubted.answer), ["ConnectionLost", 3000]);
+});
+
+test("the bound holds for what waits, and frees what was answered", async () => {
+  const calls = new Calls(20);
+  const call = calls.open({ path: "/a" }, { data: "x".repeat(14) });
+  assert.throws(() => calls.open({ path: "/a" }, { data: "xxx" }), { name: "Overloaded" });
+  // Interests are said in every conversation: a full buffer must not keep them out.
+  calls.open({ interest: "/a" });
+  calls.say(call, "/inbox");
+  calls.confirm(call.ack, "7.1");
+  assert.equal(await call.answer, "7.1");
+  calls.open({ path: "/a" }, { data: "xxx" });
+});
+
+test("answers to nothing are ignored", () => {
+  const calls = new Calls(1000);
+  calls.confirm(99, "7.1");
+  calls.doubt(99, LOST);
+  calls.giveBack(99);
+  assert.equal(calls.refuse(99, "/reply", LOST), false);
+  assert.equal(calls.refuse(undefined, undefined, LOST), false);
+});

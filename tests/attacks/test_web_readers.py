@@ -11,8 +11,11 @@ from websockets.frames import Opcode
 
 BOUND = 1 << 20
 SETTINGS = {
-    "limits.outbox_bytes": BOUND, "limits.outbox_age_s": 1.0, "limits.ping_s": 2.0,
-    "limits.control_burst": 2000, "limits.control_per_s": 1000,
+    "limits.outbox_bytes": BOUND,
+    "limits.outbox_age_s": 1.0,
+    "limits.ping_s": 2.0,
+    "limits.control_burst": 2000,
+    "limits.control_per_s": 1000,
 }
 MIB = 1 << 20
 COUNT = 10

@@ -60,3 +60,9 @@ def assert_ended(process: int) -> None:
         # Readable once it has ended.
         assert select.select([descriptor], [], [], 20)[0]
         os.close(descriptor)
+
+
+def test_a_key_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_KEY", "wk_secret")
+    monkeypatch.setenv("WEFT_SERVICE", "market")
+    assert run_shell('printf %s "$WEFT_KEY$WEFT_SERVICE"', b"", 10, {}) == b"market"

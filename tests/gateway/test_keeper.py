@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.core.locksmith import record
 
 from weft.core.frames import Decoder, Kind, encode
 from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.errors import WeftError
 from weft.gateway import keeper as keeping
-from weft.gateway.control import Change, Rules, Start
+from weft.gateway.control import Change, Keys, Rules, Start
 from weft.gateway.keeper import Keeper
 from weft.gateway.settings import Log
 
@@ -246,3 +247,39 @@ async def test_a_worker_that_does_not_end_in_time_is_killed() -> None:
         await place.keeper.close()
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+async def test_a_worker_goes_by_the_keys_it_is_told_and_so_does_the_next() -> None:
+    async with kept() as place:
+        await place.pid()
+        keys = (record("one"), record("two", service="orders"))
+        place.keeper.set_keys(keys)
+        before = place.keeper.restarts
+        await place.kill()
+        while place.keeper.restarts == before:
+            await asyncio.sleep(0.001)
+        peer = place.join()
+        assert Message.from_frame(await peer.frame())["text"] == "a key is needed"
+        peer.sock.close()
+
+
+async def test_keys_that_a_worker_did_not_hear_of_are_told_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with kept() as place:
+        await place.pid()
+        told: list[object] = []
+
+        def not_heard(order: object) -> bool:
+            told.append(order)
+            return False
+
+        monkeypatch.setattr(place.keeper, "_tell", not_heard)
+        keys = (record("one"), record("two", service="orders"))
+        place.keeper.set_keys(keys)
+        place.keeper.set_keys(keys)
+        assert told == [Keys((record("one"),))] * 2
+        monkeypatch.undo()
+        place.keeper.set_keys(keys)
+        place.keeper.set_keys(keys)
+        assert place.keeper._keys is keys

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -210,3 +211,29 @@ def test_pages_that_tell_of_the_gateway_need_a_key(gateway: GatewayProcess, data
     assert page(gateway, "/healthz") == "ok\n"
     assert page(gateway, "/readyz") == "ready\n"
     assert '"keys":3' in page(gateway, "/status", service)
+
+
+def test_a_key_is_revoked_while_the_service_is_busy(gateway: GatewayProcess, data: Path) -> None:
+    busy, gone = made(data, "busy"), made(data, "gone")
+    eventually(lambda: "3 keys were read" in gateway.log, lambda: gateway.log)
+    is_over = threading.Event()
+    frames = encode(Kind.MESSAGE, b"noise", bytes(64), flags=Flag.BARE) * 500
+    with (
+        Stranger(gateway.port, greeting(key=busy)) as noisy,
+        Stranger(gateway.port, greeting(key=gone)) as ended,
+    ):
+        assert noisy.is_welcome()
+        assert ended.is_welcome()
+
+        def make_noise() -> None:
+            while not is_over.is_set():
+                noisy.send(frames)
+
+        noise = threading.Thread(target=make_noise)
+        noise.start()
+        try:
+            revoke_keys(data, "gone")
+            assert ended.hear_end() == "BadKey"
+        finally:
+            is_over.set()
+            noise.join(WAIT_S)

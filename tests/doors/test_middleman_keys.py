@@ -74,7 +74,6 @@ async def test_any_other_is_closed_without_a_word(text: str) -> None:
         assert hall.service.total.messages == 0
 
 
-@pytest.mark.req("MID-2")
 async def test_a_key_that_is_revoked_ends_the_connection() -> None:
     async with locked(SERVICE, CLIENT) as hall, hall.let_in(key_of("client")) as peer:
         hall.lock(SERVICE)

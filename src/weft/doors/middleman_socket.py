@@ -83,11 +83,14 @@ class MiddlemanSocket(PeerSocket):
     def message(self, data: bytes, is_text: bool) -> None:
         """Take a key, or say what a message says; what is wrong with it is told."""
         self.seat.heard()
+        if self.peer.is_over:
+            return
         if not is_text:
             wrong = UnexpectedFrame("middleman is text")
-            self.house.refused(type(wrong).__name__)
-            self.close(_NOT_TEXT, str(wrong) if self._is_let_in else "")
-            self.seat.end(wrong)
+            if self._is_let_in:
+                self.refuse(_NOT_TEXT, wrong)
+            else:
+                end_with(self.peer, wrong)
         elif self.peer.is_greeted:
             self._say(data.decode())
         else:

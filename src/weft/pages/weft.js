@@ -136,15 +136,18 @@ class Connection {
 
   async #run() {
     let delay = this.#options.backoffFirst;
-    for (let attempt = 0; this.#status.state !== "closed"; attempt += 1) {
+    let failures = 0;
+    while (this.#status.state !== "closed") {
+      const begun = Date.now();
       let error;
       try {
-        const begun = Date.now();
-        error = await (await this.#dial(attempt)).lost;
-        attempt = 0;
+        const link = await this.#dial(failures);
+        failures = 0;
+        error = await link.lost;
         // One that is let in and thrown out at once must not hammer the gateway.
         if (Date.now() - begun > this.#options.backoffCap) delay = this.#options.backoffFirst;
       } catch (failed) {
+        failures += 1;
         error = failed;
       }
       if (this.#status.state === "closed") return;
@@ -153,15 +156,15 @@ class Connection {
         this.#end(error);
         return;
       }
-      this.#become({ state: "reconnecting", reason: error, attempt: attempt + 1 });
+      this.#become({ state: "reconnecting", reason: error, attempt: failures + 1 });
       await this.#pause(delay * Math.random());
       delay = Math.min(2 * delay, this.#options.backoffCap);
     }
   }
 
   /** Open a link by the first transport that can; it is known by when it is lost. */
-  async #dial(attempt) {
-    const isAlone = this.#proven && attempt % (ATTEMPTS_ALONE + 1) < ATTEMPTS_ALONE;
+  async #dial(failures) {
+    const isAlone = this.#proven && failures % (ATTEMPTS_ALONE + 1) < ATTEMPTS_ALONE;
     let failed;
     for (const name of isAlone ? [this.#proven] : this.#options.transports) {
       try {

@@ -1,0 +1,68 @@
+"""Pages that show a key, and pages that have none."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.browser.chromium import browsing, needs_chromium, page_at
+from tests.browser.cutting_proxy import proxy_before
+from tests.browser.test_weft_js import BLOCKED
+
+import weft
+from weft.gateway.key_making import make_key, new_record
+from weft.gateway.settings import Settings
+
+pytestmark = needs_chromium
+
+CONNECTING = """async ([key, transports]) => {
+    try {
+        const weft = await connect(location.origin, { key, transports, connectTimeout: 5000 });
+        const used = weft.status.transport;
+        await weft.publish("/a");
+        await weft.close();
+        return used;
+    } catch (error) {
+        return error.name;
+    }
+}"""
+
+
+@asynccontextmanager
+async def page_with_key(folder: Path, blocked: tuple[bytes, ...]) -> AsyncIterator[tuple[Any, str]]:
+    """A page of a gateway that asks for keys, and a key."""
+    key = make_key(folder, new_record("page", "service", "default")).text
+    async with (
+        weft.Gateway(
+            listen="127.0.0.1:0", settings=Settings(data=str(folder)), workers="inline"
+        ) as gateway,
+        proxy_before(gateway.address) as proxy,
+        browsing() as context,
+    ):
+        page = await page_at(context, proxy.address)
+        proxy.blocked = blocked
+        yield page, key
+
+
+@pytest.mark.parametrize("transport", list(BLOCKED))
+async def test_a_key_opens_and_is_never_in_a_url(transport: str, tmp_path: Path) -> None:
+    async with page_with_key(tmp_path, BLOCKED[transport]) as (page, key):
+        urls: list[str] = []
+        page.on("request", lambda request: urls.append(request.url))
+        page.on("websocket", lambda socket: urls.append(socket.url))
+        transports = ["websocket", "sse", "poll"]
+        assert await page.evaluate(CONNECTING, [key, transports]) == transport
+        assert urls
+        assert not [url for url in urls if key in url]
+
+
+@pytest.mark.parametrize("transports", [["websocket"], ["sse"], ["poll"]], ids=" ".join)
+async def test_a_wrong_key_is_refused_by_name(transports: list[str], tmp_path: Path) -> None:
+    async with page_with_key(tmp_path, ()) as (page, key):
+        assert await page.evaluate(CONNECTING, [f"{key}x", transports]) == "BadKey"
+
+
+async def test_a_page_without_a_key_is_told_that_it_needs_one(tmp_path: Path) -> None:
+    async with page_with_key(tmp_path, ()) as (page, _):
+        assert await page.evaluate(CONNECTING, ["", ["websocket", "sse", "poll"]]) == "BadKey"

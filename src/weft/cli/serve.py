@@ -29,6 +29,7 @@ KEYS = {
     "log_format": "log.format",
     "log_level": "log.level",
     "journal": "journal.patterns",
+    "debug_echo": "web.debug_echo",
 }
 
 
@@ -67,6 +68,12 @@ KEYS = {
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     help="How much is logged.",
+)
+@click.option(
+    "--debug-echo",
+    is_flag=True,
+    default=None,
+    help="Say back what a WebSocket says at /SERVICE/_echo, for suites that test WebSockets.",
 )
 def serve(config: Path | None, **options: Any) -> int:
     """Run a gateway until ^C or SIGTERM, which drain it.

@@ -30,6 +30,8 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     bayeux_lost_s: float = 10.0
     bayeux_sessions: int = 10_000
     bayeux_queue_bytes: int = 1 << 20
+    # Let suites that test WebSockets talk to themselves at `/{service}/_echo`.
+    debug_echo: bool = False
 
 
 def is_here(host: str, hosts: tuple[str, ...]) -> bool:

@@ -132,14 +132,15 @@ class Stream:
     def look_first(self) -> None:
         """Before anything more is read, ask if it is for us to read."""
         self._is_looking = True
+        self._watch()
 
     def release(self) -> int:
         """Give the socket away as it is; the stream is closed, and nobody is told."""
         fd = self._fd
-        self._pending = b""
         self._reads = False
         self._watch()
         self._fd = -1
+        self.talk = _SILENCE
         return fd
 
     def pause(self) -> None:
@@ -235,7 +236,9 @@ class Stream:
 
     def _watch(self) -> None:
         """Have the poll tell of what is waited for now."""
-        reads = self._reads and (len(self._pending) < ROOM_BYTES or self._is_ending)
+        # Nor is what comes next looked at before all is sent: another could not send the rest.
+        room = 1 if self._is_looking else ROOM_BYTES
+        reads = self._reads and (len(self._pending) < room or self._is_ending)
         events = (READING if reads else 0) | (WRITING if self._pending else 0)
         if events != self._watched and self._fd >= 0:
             self._poll.watch(self._fd, self, events)

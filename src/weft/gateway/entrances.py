@@ -1,9 +1,10 @@
 """The doors for HTTP of a service, by the name that each has in a path: `/{service}/{door}`."""
 
-from weft.doors import datagram_socket, frame_socket
+from weft.doors import datagram_socket, echo, frame_socket
 from weft.doors.bayeux import BayeuxDoor
 from weft.doors.caller import Callers
 from weft.doors.datagram_socket import DatagramSocket
+from weft.doors.echo import Echoes
 from weft.doors.exchange import Exchange
 from weft.doors.frame_socket import FrameSocket
 from weft.doors.house import House
@@ -25,6 +26,8 @@ def furnish(house: House) -> None:
     house.doors["ticket"] = TicketOffice(house).answer
     house.doors["stream"] = Streams(house).answer
     house.doors["middleman"] = MiddlemanDoor(house).answer
+    if house.rules.debug_echo:
+        house.doors[echo.DOOR] = Echoes(house).answer
 
 
 class WebSockets:

@@ -40,13 +40,13 @@ _TLS_HANDSHAKE = 0x0316
 # The doors that a service has, and how far a request must have come to tell that it is for one.
 DOORS = (
     *("ws", "middleman", "tunnel", "events", "bayeux"),
-    *("publish", "request", "stream", "ticket"),
+    *("publish", "request", "stream", "ticket", "_echo"),
 )
 _DOOR = re.compile(
     rb"[A-Z]+ /([A-Za-z0-9-][A-Za-z0-9_-]{0,62})/(%s)[/? ]"
     % b"|".join(door.encode() for door in DOORS)
 )
-_MAY_BECOME_ONE = re.compile(rb"[A-Z]+(?: (?:/(?:[A-Za-z0-9_-]{1,63}(?:/[a-z]*)?)?)?)?")
+_MAY_BECOME_ONE = re.compile(rb"[A-Z]+(?: (?:/(?:[A-Za-z0-9_-]{1,63}(?:/[a-z_]*)?)?)?)?")
 
 
 class Verdict:

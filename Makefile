@@ -11,7 +11,7 @@ CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
 .PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-peers bench-spark \
-        bench-steady requirements fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
+        bench-steady interop requirements fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ bench-steady: build ## what a delivery costs beside many others, and over time; 
 browser: build $(VENV)/.browser ## weft.js in Node and in Chromium, which is installed first, 300 MB; 2 minutes
 	@$(PY) -m pytest tests/pages tests/browser
 
+interop: build build/interop/bayeux/.installed ## stock CometD and Faye clients against a gateway; needs node 20 and npm
+	@$(PY) -m pytest tests/interop
+
 requirements: build ## every requirement, the tests that prove it, and whether they pass
 	@$(PY) tools/requirements.py
 
@@ -119,6 +122,13 @@ $(VENV)/.browser: $(VENV)/.installed requirements/browser.txt tools/chromium.sh
 	@tools/chromium.sh
 	@echo "== installing what drives Chromium"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
+	@touch $@
+
+build/interop/bayeux/.installed: tests/interop/bayeux/package.json tests/interop/bayeux/package-lock.json
+	@echo "== installing the stock clients"
+	@mkdir -p $(@D)
+	@cp tests/interop/bayeux/package.json tests/interop/bayeux/package-lock.json $(@D)
+	@cd $(@D) && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
 	@touch $@
 
 $(VENV)/.fuzz: $(VENV)/.installed requirements/fuzz.txt

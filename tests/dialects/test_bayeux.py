@@ -42,7 +42,9 @@ ERROR = re.compile(r"\d{3}:([A-Za-z0-9\-_!~()$@ /*.]*)(,[A-Za-z0-9\-_!~()$@ /*.]
 TYPES = ("websocket", "long-polling")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(min_size=1, max_size=3), inner)
+    ),
     max_leaves=10,
 )
 

@@ -14,6 +14,7 @@ from tests.doors.loops import CONNECT, Client, tcp_pair, until
 from websockets.asyncio.client import ClientConnection, connect
 
 from weft.core.frames import Flag, Kind, encode
+from weft.core.keys import KeyRecord, Keyring
 from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.core.service import Service
@@ -100,6 +101,11 @@ class Hall:
         await ours.say(CONNECT, *wishes)
         await ours.hear(1 + len(patterns))
         return ours
+
+    def lock(self, *records: KeyRecord) -> None:
+        """Let in those who have one of these keys, and nobody else."""
+        self.service.set_keys(Keyring(records))
+        self.turn.wake()
 
     async def hold(self, client: "Polling") -> "Polling":
         """A connect of a client that waits on a connection of its own."""

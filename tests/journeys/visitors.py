@@ -5,7 +5,7 @@ as Denied with the name of the error.
 """
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from http.client import HTTPResponse
 from typing import Any, Protocol
@@ -123,6 +123,54 @@ class Middleman:
             self._heard.append(said)
 
 
+class Bayeux:
+    """A client of Bayeux, on a WebSocket or by long-polling."""
+
+    def __init__(self, ask: Callable[[str], Awaitable[str]], read: Callable[[], Awaitable[str]]):
+        self._ask_text = ask
+        self._read_text = read
+        self._known_by = ""
+        self._heard: list[dict[str, Any]] = []
+
+    async def enter(self, key: str) -> None:
+        shown_key = {"ext": {"authentication": {"key": key}}} if key else {}
+        types = ["long-polling", "websocket"]
+        told = await self._ask("/meta/handshake", supportedConnectionTypes=types, **shown_key)
+        self._known_by = told["clientId"]
+        await self._ask("/meta/connect")
+
+    async def listen(self, path: str) -> None:
+        await self._ask("/meta/subscribe", subscription=path)
+
+    async def say(self, path: str, text: str) -> None:
+        await self._ask(path, data=text)
+
+    async def hear(self) -> tuple[str, str]:
+        while not self._heard:
+            self._note(await self._read_text())
+        told = self._heard.pop(0)
+        return told["channel"], told["data"]
+
+    @property
+    def connect(self) -> str:
+        """What waits for messages."""
+        return json.dumps([{"channel": "/meta/connect", "clientId": self._known_by}])
+
+    async def _ask(self, channel: str, **more: Any) -> dict[str, Any]:
+        message = {"channel": channel, "clientId": self._known_by, **more}
+        answers = self._note(await self._ask_text(json.dumps([message])))
+        while not answers:
+            answers = self._note(await self._read_text())
+        if not answers[0]["successful"]:
+            raise Denied(answers[0]["ext"]["error"]["name"])
+        return answers[0]
+
+    def _note(self, text: str) -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = json.loads(text)
+        self._heard += [each for each in told if "data" in each]
+        return [each for each in told if "successful" in each]
+
+
 class Plain:
     """Plain HTTP: POST to publish, an event stream to listen."""
 
@@ -187,6 +235,43 @@ async def by_middleman(address: str, key: str) -> AsyncIterator[Visitor]:
 
 
 @asynccontextmanager
+async def by_bayeux_websocket(address: str, key: str) -> AsyncIterator[Visitor]:
+    async with dial(f"ws://{address}/default/bayeux", open_timeout=LIMIT_S) as socket:
+
+        async def read() -> str:
+            return str(await socket.recv())
+
+        async def ask(text: str) -> str:
+            await socket.send(text)
+            return await read()
+
+        visitor = Bayeux(ask, read)
+        await visitor.enter(key)
+        yield visitor
+
+
+@asynccontextmanager
+async def by_bayeux_polling(address: str, key: str) -> AsyncIterator[Visitor]:
+    browser = Browser(address)
+
+    async def ask(text: str) -> str:
+        answer = await browser.ask(
+            "POST", "/default/bayeux", text.encode(), content_type="application/json"
+        )
+        return answer.body.decode()
+
+    async def read() -> str:
+        return await ask(visitor.connect)
+
+    visitor = Bayeux(ask, read)
+    try:
+        await visitor.enter(key)
+        yield visitor
+    finally:
+        browser.close()
+
+
+@asynccontextmanager
 async def by_http(address: str, key: str) -> AsyncIterator[Visitor]:
     visitor = Plain(address, shown(key))
     try:
@@ -205,5 +290,7 @@ DOORS: dict[str, Callable[[str, str], Any]] = {
     "websocket binary": by_binary_websocket,
     "websocket json": by_json_websocket,
     "middleman": by_middleman,
+    "bayeux websocket": by_bayeux_websocket,
+    "bayeux polling": by_bayeux_polling,
     "http": by_http,
 }

@@ -278,7 +278,7 @@ def _arguments(message: Said) -> str:
 
 def _written(text: str) -> str:
     """A text without what no Bayeux error may hold."""
-    return _UNWRITTEN.sub(" ", text[:_ERROR_MAX]).strip()
+    return " ".join(_UNWRITTEN.sub(" ", text[:_ERROR_MAX]).split())
 
 
 def _object(message: Said, key: str) -> Said:

@@ -248,7 +248,23 @@ def test_json_that_says_nothing_is_told_of_and_the_conversation_goes_on(siege: S
 
 
 KEYS = ("path", "data", "reply", "request", "not_back", "interest", "subpaths", "group")
-VALUES = (None, True, 7, -1, 1.5, "", "x", "/", "/a", "/a/>", [], [1], {}, {"$blob": 1}, "/\x00")
+VALUES: tuple[object, ...] = (
+    None,
+    True,
+    7,
+    -1,
+    1.5,
+    "",
+    "x",
+    "/",
+    "/a",
+    "/a/>",
+    [],
+    [1],
+    {},
+    {"$blob": 1},
+    "/\x00",
+)
 
 
 def test_whatever_value_any_key_has_the_conversation_goes_on(siege: Siege) -> None:

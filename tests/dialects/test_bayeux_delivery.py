@@ -11,10 +11,8 @@ def test_without_acknowledgements_what_was_said_is_forgotten() -> None:
     delivery = Delivery(is_acknowledged=False)
     delivery.add(b"1")
     delivery.add(b"2")
-    assert delivery.is_owed
-    assert delivery.take() == [b"1", b"2"]
-    assert not delivery.is_owed
-    assert delivery.size == 0
+    assert (delivery.is_owed, delivery.take()) == (True, [b"1", b"2"])
+    assert (delivery.is_owed, delivery.size) == (False, 0)
 
 
 def test_what_is_not_acknowledged_is_said_again_in_order() -> None:

@@ -70,7 +70,7 @@ class _any(dict[str, str]):  # noqa: N801  # reads as a word
     def __eq__(self, other: object) -> bool:
         return isinstance(other, dict)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 @given(st.lists(st.integers(1, 40), max_size=40), st.booleans())

@@ -8,7 +8,7 @@ from tests.core.locksmith import key_of, record
 from weft.core.frames import Decoder, Kind, encode
 from weft.core.limits import Limits
 from weft.core.messages import Message
-from weft.errors import NoSuchService
+from weft.errors import BadKey, NoSuchService
 from weft.gateway.inline import Inline
 from weft.gateway.settings import Settings
 
@@ -118,11 +118,14 @@ async def test_when_keys_come_those_without_one_are_told_and_ended() -> None:
     await inline.close()
 
 
-async def test_a_service_that_no_key_opens_is_not_started() -> None:
-    inline = Inline(Settings(), (record("one"),))
+async def test_a_service_is_not_started_for_a_stranger() -> None:
+    inline = Inline(Settings(), (record("boss", "admin"),))
     ours, theirs = pair()
-    with pytest.raises(NoSuchService, match="does not run a service 'orders'"):
+    with pytest.raises(BadKey, match="a key is needed"):
         inline.give("orders", theirs.fileno())
+    assert await inline.report() == {}
+    ours.send(encode(Kind.CONNECT, b"orders", Message(key=key_of("boss")).encode()))
+    inline.give("orders", theirs.detach())
+    assert (await answer(ours)).get_int64("version") == 1
     ours.close()
-    theirs.close()
     await inline.close()

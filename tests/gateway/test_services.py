@@ -1,7 +1,8 @@
 import pytest
+from tests.core.locksmith import record
 
 from weft.errors import NoSuchService
-from weft.gateway.services import admit
+from weft.gateway.services import admit, is_known
 from weft.gateway.settings import Settings
 
 
@@ -28,3 +29,14 @@ def test_those_that_are_named_are_started_whatever_still_runs() -> None:
     settings = Settings(services=("c", "d"), services_max=2)
     admit("c", ["a", "b"], settings)
     admit("d", ["a", "b", "c"], settings)
+
+
+def test_what_an_operator_has_named_is_known_to_strangers_and_the_rest_is_not() -> None:
+    keys = (record("one"), record("boss", "admin"))
+    assert is_known("orders", [], Settings(), None)
+    for service, expected in {"weather": True, "default": True, "orders": False}.items():
+        assert is_known(service, [], Settings(), keys) == expected
+    assert is_known("orders", ["orders"], Settings(), keys)
+    named = Settings(services=("orders",))
+    assert is_known("orders", [], named, keys)
+    assert not is_known("weather", ["weather"], named, keys)

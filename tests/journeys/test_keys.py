@@ -237,3 +237,20 @@ def test_a_key_is_revoked_while_the_service_is_busy(gateway: GatewayProcess, dat
         finally:
             is_over.set()
             noise.join(WAIT_S)
+
+
+def test_strangers_have_nothing_started_and_do_not_learn_what_runs(
+    tmp_path: Path, data: Path
+) -> None:
+    key = make_key(data, new_record("boss", "admin", "*")).text
+    settings = {"data": str(data), "services": [], "drain_s": 0.2}
+    with GatewayProcess(tmp_path, settings) as gateway:
+        for shown in ({}, {"key": "nonsense"}):
+            first = encode(Kind.CONNECT, b"orders", Message(**shown).encode())
+            with Stranger(gateway.port, first) as stranger:
+                assert stranger.hear_end() == "BadKey"
+        assert page(gateway, "/orders/ws") == "401"
+        assert '"services":{}' in page(gateway, "/status", key)
+        first = encode(Kind.CONNECT, b"orders", Message(key=key).encode())
+        with Stranger(gateway.port, first) as friend:
+            assert friend.is_welcome()

@@ -8,6 +8,7 @@ from pathlib import Path
 from weft.gateway.handover import AS_FRAMES
 from weft.gateway.host import Host
 from weft.gateway.key_file import Records
+from weft.gateway.proving import check_newcomer
 from weft.gateway.report import ServiceReport
 from weft.gateway.services import admit, keys_of
 from weft.gateway.settings import Settings, web_of
@@ -44,7 +45,9 @@ class Inline:
 
         Raises:
             NoSuchService: this gateway does not run it.
+            BadKey: it would have to be started, and no key is shown for it.
         """
+        check_newcomer(fd, service, self._hosts, self._settings, self._keys)
         self._host(service).adopt([(fd, way)])
         self._handed_over[service] += 1
 
@@ -87,7 +90,7 @@ class Inline:
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     def _host(self, service: str) -> Host:
-        admit(service, self._hosts, self._settings, self._keys)
+        admit(service, self._hosts, self._settings)
         if service not in self._hosts:
             settings = self._settings
             host = Host(service, settings.name, settings.limits, web_of(settings))

@@ -12,6 +12,7 @@ from weft.gateway.control import Change, Rules, Start
 from weft.gateway.handover import AS_FRAMES, Passed
 from weft.gateway.keeper import START_S, Keeper
 from weft.gateway.key_file import Records
+from weft.gateway.proving import check_newcomer
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
 from weft.gateway.services import admit
@@ -52,8 +53,10 @@ class Pool:
 
         Raises:
             NoSuchService: this gateway does not run it.
+            BadKey: it would have to be started, and no key is shown for it.
             Overloaded: it does not keep up with newcomers.
         """
+        check_newcomer(fd, service, self._keepers, self._settings, self._keys)
         self._keeper(service).give(fd, way)
 
     def change(self, settings: Settings) -> None:
@@ -87,7 +90,7 @@ class Pool:
 
     def _keeper(self, service: str) -> Keeper:
         settings = self._settings
-        admit(service, self._keepers, settings, self._keys)
+        admit(service, self._keepers, settings)
         keeper = self._keepers.get(service)
         if keeper is None:
             data = str(Path(settings.data).absolute()) if settings.data else ""

@@ -9,6 +9,9 @@ from weft.gateway.key_file import Records
 from weft.gateway.report import ServiceReport
 from weft.gateway.settings import Settings
 
+# Everybody's: it may be started by whoever comes first.
+DEFAULT_SERVICE = "default"
+
 
 class Services(Protocol):
     """The services of one gateway.
@@ -35,6 +38,7 @@ class Services(Protocol):
 
         Raises:
             NoSuchService: this gateway does not run it.
+            BadKey: it would have to be started, and no key is shown for it.
             Overloaded: it does not keep up with newcomers.
         """
 
@@ -62,9 +66,7 @@ def keys_of(service: str, keys: Records | None) -> Records | None:
     return None if keys is None else tuple(each for each in keys if each.is_for(service))
 
 
-def admit(
-    service: str, running: Collection[str], settings: Settings, keys: Records | None = None
-) -> None:
+def admit(service: str, running: Collection[str], settings: Settings) -> None:
     """Make sure that newcomers to a service may be let in, and that it may be started if need be.
 
     One that the settings name always is: those that they no longer name end with their connections.
@@ -76,10 +78,22 @@ def admit(
         raise NoSuchService(f"this gateway does not run a service {service!r}")
     if service in settings.services or service in running:
         return
-    if keys is not None and not any(each.is_for(service) for each in keys):
-        # Nobody could get in: strangers must not have processes started.
-        raise NoSuchService(f"this gateway does not run a service {service!r}")
     if len(running) >= settings.services_max:
         raise NoSuchService(
             f"this gateway runs {len(running)} services already and will not start {service!r}"
         )
+
+
+def is_known(
+    service: str, running: Collection[str], settings: Settings, keys: Records | None
+) -> bool:
+    """Say if whoever names a service may be sent there before it has shown a key.
+
+    Others are neither started for strangers, nor told from those that this gateway does not run.
+    """
+    if keys is None or service in settings.services:
+        return True
+    if settings.services:
+        return False
+    is_named = any(each.service == service for each in keys)
+    return service in running or is_named or service == DEFAULT_SERVICE

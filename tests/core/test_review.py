@@ -173,3 +173,19 @@ def test_what_a_service_enabled_ends_when_the_last_that_enabled_it_leaves() -> N
     assert taken_back(client.heard()) == [(b"chat.room", b"", "NotAllowed")]
     assert errors(client.say(message(b"chat.room", flags=ANSWER))) == ["NotAllowed"]
     assert client.peer.weight == 0
+
+
+@pytest.mark.parametrize(
+    "after", [record("serve1", publish=["b"]), record("serve1", "client", publish=["a"])]
+)
+def test_what_a_service_may_no_longer_give_is_taken_from_clients(after: KeyRecord) -> None:
+    house = locked(record("serve1"), record("client", "client"))
+    service, client = enter(house, "serve1"), enter(house, "client")
+    for right in ("publish", "subscribe"):
+        ask(service, "enable", right=right, pattern="a")
+    assert errors(client.say(message(b"a"), subscribe(b"a", flags=0))) == []
+    rekey(house, after, record("client", "client"))
+    assert taken_back(client.heard()) == [(b"a", b"", "NotAllowed")]
+    assert errors(client.say(message(b"a"))) == ["NotAllowed"]
+    assert service.peer.enabling == frozenset()
+    assert not service.peer.is_over

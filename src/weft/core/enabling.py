@@ -30,9 +30,7 @@ def enable(peer: Peer, request: Message) -> None:
     service = peer.service
     if len(peer.enabling) >= service.limits.enabled:
         raise TooMany(f"{len(peer.enabling)} rights are enabled, which is the limit")
-    if not isinstance(peer.enabling, set):
-        peer.enabling = set()
-    peer.enabling.add((right, pattern))
+    peer.enabling = peer.enabling | {(right, pattern)}
     if service.enabled.hold(right, pattern, peer.number):
         service.is_review_due = True
 
@@ -44,10 +42,16 @@ def disable(peer: Peer, request: Message) -> None:
         UsageError: there is no such right, or the pattern is not legal.
         Refused: a client asks.
     """
-    given = _asked(peer, request)
-    if isinstance(peer.enabling, set) and given in peer.enabling:
-        peer.enabling.remove(given)
-        _let_go(peer, *given)
+    right, pattern = _asked(peer, request)
+    if (right, pattern) in peer.enabling:
+        _disable(peer, right, pattern)
+
+
+def disable_unjustified(peer: Peer) -> None:
+    """Take back what a peer has enabled and, by its rights as they are now, may not give."""
+    for right, pattern in list(peer.enabling):
+        if not (is_insider(peer) and _may_give(peer, right, pattern)):
+            _disable(peer, right, pattern)
 
 
 def disable_all(peer: Peer) -> None:
@@ -55,6 +59,11 @@ def disable_all(peer: Peer) -> None:
     for right, pattern in peer.enabling:
         _let_go(peer, right, pattern)
     peer.enabling = NOTHING_ENABLED
+
+
+def _disable(peer: Peer, right: int, pattern: bytes) -> None:
+    peer.enabling = peer.enabling - {(right, pattern)} or NOTHING_ENABLED
+    _let_go(peer, right, pattern)
 
 
 def _let_go(peer: Peer, right: int, pattern: bytes) -> None:

@@ -5,6 +5,7 @@ ended; others keep their connection, and lose what they may no longer have.
 """
 
 from weft.core.answers import end_with, error_frame
+from weft.core.enabling import disable_unjustified
 from weft.core.frames import Kind
 from weft.core.greeting import admit, no_key, not_accepted
 from weft.core.rights import may_not
@@ -16,13 +17,17 @@ _REFUSED = (int(Kind.SUBSCRIBE), 0)
 
 def review(service: Service) -> None:
     """Look at every peer anew, after rights have changed."""
+    greeted = [peer for peer in service.peers.values() if peer.is_greeted and not peer.is_over]
+    staying = [peer for peer in greeted if review_key(peer)]
+    if service.is_right_lost:
+        # Before what clients have by them is looked at.
+        for peer in staying:
+            disable_unjustified(peer)
     is_right_lost = service.is_right_lost
     service.is_review_due = False
     service.is_right_lost = False
-    for peer in list(service.peers.values()):
-        if not peer.is_greeted or peer.is_over:
-            continue
-        if not review_key(peer) or peer.rights is None:
+    for peer in staying:
+        if peer.rights is None:
             continue
         # Found anew with its next message, and with it what may be sent there.
         peer.route = NOWHERE

@@ -96,7 +96,7 @@ class Peer:
         self.key: Key | None = None
         self.rights: Rights | None = None
         # What it has enabled for clients: rights and patterns.
-        self.enabling: set[tuple[int, bytes]] | frozenset[tuple[int, bytes]] = NOTHING_ENABLED
+        self.enabling = NOTHING_ENABLED
         self.is_greeted = False
         self.is_over = False
         self.error: WeftError | None = None

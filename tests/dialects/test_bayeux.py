@@ -242,7 +242,7 @@ def test_what_is_no_subscription_does_not_come_back() -> None:
         (BadSubject("channel '/a/>' …"), "405"),
         (BadOption("x: y"), "400"),
         (Overloaded("full"), "503"),
-        (unknown_client({"channel": "/meta/connect"}), "402"),
+        (unknown_client(), "402"),
     ],
 )
 def test_an_error_has_a_code_arguments_and_a_text(what: WeftError, code: str) -> None:

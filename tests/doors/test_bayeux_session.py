@@ -1,14 +1,17 @@
 import asyncio
+from pathlib import Path
 
 import pytest
-from tests.doors.bayeux_talk import Hall, hall, published
+from tests.doors.bayeux_talk import Hall, Polling, hall, published
 from tests.doors.loops import until
 
+import weft
 from weft.core.answers import told
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.doors.bayeux_session import LINES_MAX
+from weft.gateway.settings import JournalSettings, Settings
 
 pytestmark = pytest.mark.req("TUN-24")
 
@@ -402,3 +405,19 @@ async def test_everyone_who_waits_when_a_session_ends_is_answered() -> None:
         assert answer["advice"]["reconnect"] == "handshake"
         await asyncio.sleep(0)
         assert made.sessions == 0
+
+
+async def test_what_the_journal_keeps_is_answered_when_it_is_safe(tmp_path: Path) -> None:
+    journal = JournalSettings(patterns=("kept.>",))
+    settings = Settings(data=str(tmp_path), journal=journal, services=("weather",))
+    async with weft.Gateway("127.0.0.1:0", settings=settings, workers="inline") as gateway:
+        host, _, port = gateway.address.partition(":")
+        client = Polling(*await asyncio.open_connection(host, int(port)))
+        await client.shake_hands()
+        # All of them are said before the first is written, and the last thing is to leave.
+        kept = [client.said("/kept/a", data=number) for number in range(200)]
+        said = await client.ask(*kept, client.said("/meta/disconnect"))
+        assert all(each["successful"] for each in said)
+        client.writer.close()
+        status = (await gateway.status())["services"]["weather"]["status"]
+        assert status["journal"]["safe"] == status["journal"]["position"] > 0

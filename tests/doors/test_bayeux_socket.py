@@ -6,8 +6,10 @@ from tests.doors.bayeux_talk import HANDSHAKE, Hall, Socket, hall, published
 from tests.doors.loops import until
 from websockets.exceptions import ConnectionClosed
 
+from weft.core.answers import told
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
+from weft.core.messages import Message
 from weft.doors.bayeux_socket import STRANGERS_MAX
 
 pytestmark = pytest.mark.req("TUN-24")
@@ -274,3 +276,20 @@ async def test_a_page_from_elsewhere_opens_no_websocket() -> None:
             Connection="Upgrade",
         )
         assert (await client.hear()).status == 403
+
+
+async def test_a_gateway_that_closes_down_answers_and_closes_the_websocket() -> None:
+    async with hall() as made, made.socket() as client:
+        await client.open("/a")
+        await client.say(client.connect())
+        await until_waiting(made, client)
+        peer = made.session(client).seat.peer
+        peer.owe(told(peer, Kind.GOODBYE, b"", b"", Message(reason="draining")))
+        made.turn.wake()
+        [answer] = await client.hear()
+        assert not answer["successful"]
+        assert answer["advice"]["reconnect"] == "handshake"
+        with pytest.raises(ConnectionClosed) as closed:
+            await client.hear()
+        assert closed.value.rcvd is not None
+        assert 4000 <= closed.value.rcvd.code < 4500

@@ -196,9 +196,9 @@ def failed(message: Said, error: WeftError, **facts: object) -> Said:
     return answer | {"ext": {"error": told}} | facts
 
 
-def unknown_client(message: Said) -> NotOpen:
+def unknown_client() -> NotOpen:
     """What is wrong with a message of a client that is not known, or not any more."""
-    return NotOpen(f"no such client is known for {message['channel']}; shake hands first")
+    return NotOpen("no such client is known: shake hands first")
 
 
 def told_message(data: bytes, frame: Frame) -> Said:

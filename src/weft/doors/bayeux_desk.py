@@ -101,7 +101,7 @@ class Desk:
         known_by = message.get("clientId")
         session = self.sessions.find(known_by, caller.request)
         if session is None:
-            raise unknown_client(message)
+            raise unknown_client()
         if caller.session is not None and caller.session is not session:
             raise NotYours("a text speaks for one client")
         caller.session = session

@@ -47,7 +47,7 @@ class Line(Protocol):
     def send(self, text: bytes) -> None:
         """Send a text."""
 
-    def leave(self, session: "Session") -> None:
+    def leave(self, session: "Session", error: WeftError | None) -> None:
         """The session goes on elsewhere, or not at all."""
 
     def rest(self) -> None:
@@ -71,6 +71,7 @@ class Session:
         self.known_by = known_by
         self.proof = b""
         self.is_over = False
+        self._error: WeftError | None = None
         self.on_over: Callable[[Session], None] | None = None
         self._house = house
         self._delivery = Delivery(is_acknowledged=wants_acks)
@@ -124,10 +125,12 @@ class Session:
             WeftError: it cannot be said.
         """
         if self.is_over or self._is_leaving:
-            raise unknown_client(asked.message)
+            raise unknown_client()
         if self._parked_size > self._house.limits.body_bytes:
             raise Overloaded("the journal must be written first")
         frame = self._conversation.frame(asked.message, asked)
+        # It may be large, and the answer may be long in coming.
+        asked.message.pop("data", None)
         if self._is_resting:
             self._parked.append(frame)
             self._parked_size += len(frame)
@@ -167,7 +170,7 @@ class Session:
         if len(self._lines) > LINES_MAX:
             oldest = next(each for each in self._lines if each is not self._line)
             del self._lines[oldest]
-            oldest.leave(self)
+            oldest.leave(self, None)
 
     def line_lost(self, line: Line) -> None:
         """A WebSocket is closed, or another's: the client may come back by a new one."""
@@ -245,8 +248,8 @@ class Session:
             self.on_over(self)
         is_refused = isinstance(error, Refused)
         again = advice("none" if is_refused else "handshake", self._house.rules.bayeux_interval_s)
+        why = error or unknown_client()
         for asked in self._conversation.take_all():
-            why = error or unknown_client(asked.message)
             self._answer(asked, failed(asked.message, why, advice=again))
         if self._hold is not None:
             asked, self._hold = self._hold.asked, None
@@ -254,14 +257,12 @@ class Session:
                 none = advice("none", 0)
                 self._answer(asked, succeeded(asked.message, clientId=self.known_by, advice=none))
             else:
-                why = error or unknown_client(asked.message)
                 self._answer(asked, failed(asked.message, why, advice=again))
         for asked in self._farewell:
             self._answer(asked, succeeded(asked.message, clientId=self.known_by))
         self._line = None
-        lines, self._lines = self._lines, {}
-        for line in lines:
-            line.leave(self)
+        self._error = error
+        self._defer()
 
     # Helpers.
 
@@ -315,7 +316,11 @@ class Session:
             batch.settle()
         if self._hold is not None and self._delivery.is_owed and not self._is_leaving:
             self._answer_connect({}).settle()
-        if self._is_leaving and not self._conversation and not self.is_over:
+        if self.is_over:
+            lines, self._lines = self._lines, {}
+            for line in lines:
+                line.leave(self, self._error)
+        elif self._is_leaving and not self._conversation:
             if self._farewell:
                 self.seat.say(_GOODBYE)
             else:

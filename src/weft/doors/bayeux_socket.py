@@ -11,7 +11,7 @@ from weft.doors.exchange import Request
 from weft.doors.house import House
 from weft.doors.http import HttpDoor
 from weft.doors.websocket import TEXT, WebSocket, close_code, framed, open_socket
-from weft.errors import BadOption, TooMany, TooSlow, UsageError, WeftError
+from weft.errors import BadOption, Draining, TooMany, TooSlow, UsageError, WeftError
 
 # Whoever speaks for nobody that is known is let go after so many attempts.
 STRANGERS_MAX = 64
@@ -102,11 +102,13 @@ class BayeuxSocket:
         if self._socket is not None:
             self._socket.send(framed(TEXT, text))
 
-    def leave(self, session: Session) -> None:
+    def leave(self, session: Session, error: WeftError | None) -> None:
         """The session goes on elsewhere, or not at all: someone else may follow on this line."""
         if self._session is session:
             self._session = None
             self._since_ns = self._house.now_ns
+            if isinstance(error, Draining):
+                self._close(error)
 
     def rest(self) -> None:
         """Take nothing in for now."""
@@ -133,8 +135,11 @@ class BayeuxSocket:
 
     def _refuse(self, error: WeftError) -> None:
         """Count what no answer could be given to, and close."""
-        socket = self._socket
-        if socket is not None:
+        if self._socket is not None:
             self._house.refused(type(error).__name__)
-            socket.close(close_code(error), str(error))
+            self._close(error)
+
+    def _close(self, error: WeftError) -> None:
+        if self._socket is not None:
+            self._socket.close(close_code(error), str(error))
             self.gone()

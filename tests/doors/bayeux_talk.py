@@ -186,6 +186,7 @@ class Polling(Speaker):
     """A client on one HTTP connection."""
 
     connection_type = "long-polling"
+    service = "weather"
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -195,7 +196,7 @@ class Polling(Speaker):
         """Send a request; `more` follows the door's path."""
         told = {"Host": "localhost", "Content-Type": "application/json"}
         told |= {name.replace("_", "-"): value for name, value in headers.items()}
-        lines = [f"{method} /weather/bayeux{more} HTTP/1.1"]
+        lines = [f"{method} /{self.service}/bayeux{more} HTTP/1.1"]
         lines += [f"{name}: {value}" for name, value in told.items()]
         if "Transfer-Encoding" not in told:
             lines.append(f"Content-Length: {len(body)}")

@@ -301,6 +301,19 @@ async def test_a_client_that_is_owed_too_much_loses_the_oldest_and_is_told() -> 
         assert {gap["reason"] for gap in gaps} == {"slow"}
 
 
+async def test_what_is_acknowledged_makes_room_for_more_at_once() -> None:
+    async with hall(Limits(outbox_bytes=100_000), bayeux_queue_bytes=10_000) as made:
+        client = await made.polling("/a", ack=True)
+        await fill(made, 10_000, 3)
+        numbers = []
+        acked = 0
+        for _ in range(3):
+            said = await client.ask(client.connect(ext={"ack": acked}))
+            numbers += [each["data"]["number"] for each in said[:-1]]
+            acked = said[-1]["ext"]["ack"]
+        assert numbers == [0, 1, 2]
+
+
 async def test_answers_to_a_client_that_takes_nothing_come_when_it_connects() -> None:
     async with hall(Limits(outbox_bytes=100_000), bayeux_queue_bytes=10_000) as made:
         client = await made.polling("/a")

@@ -7,6 +7,7 @@ from tests.core.locksmith import MADE, record
 
 from weft.core.limits import Limits
 from weft.core.service import BODY_MAX_BYTES, Service
+from weft.doors.origins import WebSettings
 from weft.errors import BadOption
 from weft.gateway.key_file import change_keys, path_of
 from weft.gateway.settings import Address, Settings, Tls, host_name, is_service, parse_address
@@ -106,6 +107,8 @@ def test_nothing_else_names_a_service(name: str) -> None:
         ({"limits": Limits(outbox_age_s=0.0009)}, "limits.outbox_age_s is 0.0009"),
         ({"limits": Limits(greeting_bytes=541)}, "limits.greeting_bytes is 541"),
         ({"limits": Limits(greeting_bytes=32_769)}, "limits.greeting_bytes is 32769"),
+        ({"web": WebSettings(bayeux_sessions=0)}, "web.bayeux_sessions is 0"),
+        ({"web": WebSettings(bayeux_interval_s=-1.0)}, "web.bayeux_interval_s is -1.0"),
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_its_key(values: dict[str, Any], said: str) -> None:

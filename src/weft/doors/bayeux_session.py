@@ -144,6 +144,8 @@ class Session:
         if wait.acked is not None:
             self._delivery.acknowledge(wait.acked)
         self._line = line
+        # There may be room again for what waits in the outbox.
+        self.seat.pour()
         timeout_s = self._house.rules.bayeux_timeout_s
         if wait.timeout_ms is not None:
             timeout_s = min(timeout_s, wait.timeout_ms / 1000)

@@ -77,7 +77,7 @@ test("what is published while it is away waits", async () => {
 
 test("what waits is bounded", async () => {
   const proxy = await proxyBefore(WEFT_URL);
-  const weft = await connect(proxy.url, { transports: [transport], bufferLimit: 100 });
+  const weft = await connect(proxy.url, { transports: [transport], bufferLimit: 500 });
   const away = next(weft, "status", ({ state }) => state === "reconnecting");
   proxy.leadTo(null);
   proxy.cut();

@@ -8,7 +8,7 @@ import { refusal } from "./awaiting.mjs";
 const LOST = failure("ConnectionLost", "cut");
 
 test("a call is said with its data as it was when it was made", () => {
-  const calls = new Calls(1000);
+  const calls = new Calls(10_000);
   const data = { text: "hello" };
   const call = calls.open({ path: "/a" }, { data });
   data.text = "changed";
@@ -16,7 +16,7 @@ test("a call is said with its data as it was when it was made", () => {
 });
 
 test("a request is answered below the inbox of its conversation", async () => {
-  const calls = new Calls(1000);
+  const calls = new Calls(10_000);
   const call = calls.open({ path: "/a", request: true }, { data: {} });
   assert.equal(JSON.parse(calls.say(call, "/_INBOX/1")).reply, `/_INBOX/1/${call.ack}`);
   calls.confirm(call.ack, "7.1");
@@ -26,7 +26,7 @@ test("a request is answered below the inbox of its conversation", async () => {
 });
 
 test("at the end of a conversation what was sent fails, and what was not sent waits", async () => {
-  const calls = new Calls(1000);
+  const calls = new Calls(10_000);
   const [sent, again, unsent, bound] = [{}, { again: true }, {}, { bound: true }].map((options) =>
     calls.open({ path: "/a" }, options),
   );
@@ -38,7 +38,7 @@ test("at the end of a conversation what was sent fails, and what was not sent wa
 });
 
 test("what is given back is said again, what is doubted is not", async () => {
-  const calls = new Calls(1000);
+  const calls = new Calls(10_000);
   const [returned, doubted] = [calls.open({ path: "/a" }), calls.open({ path: "/b" })];
   [returned, doubted].forEach((call) => calls.say(call, "/inbox"));
   calls.giveBack(returned.ack);
@@ -48,8 +48,8 @@ test("what is given back is said again, what is doubted is not", async () => {
 });
 
 test("the bound holds for what waits, and frees what was answered", async () => {
-  const calls = new Calls(20);
-  const call = calls.open({ path: "/a" }, { data: "x".repeat(14) });
+  const calls = new Calls(500);
+  const call = calls.open({ path: "/a" }, { data: "x".repeat(100) });
   assert.throws(() => calls.open({ path: "/a" }, { data: "xxx" }), { name: "Overloaded" });
   // Interests are said in every conversation: a full buffer must not keep them out.
   calls.open({ interest: "/a" });
@@ -59,8 +59,15 @@ test("the bound holds for what waits, and frees what was answered", async () => 
   calls.open({ path: "/a" }, { data: "xxx" });
 });
 
-test("answers to nothing are ignored", () => {
+test("the bound holds whatever a path is", () => {
   const calls = new Calls(1000);
+  const open = () => [7, null, {}].forEach((path) => calls.open({ path }));
+  open();
+  assert.throws(open, { name: "Overloaded" });
+});
+
+test("answers to nothing are ignored", () => {
+  const calls = new Calls(10_000);
   calls.confirm(99, "7.1");
   calls.doubt(99, LOST);
   calls.giveBack(99);

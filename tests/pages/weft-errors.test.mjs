@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { errorFromAnswer, errorFromClose, failure } from "../../src/weft/pages/weft-errors.js";
+import { errorFromAnswer, errorFromClose, errorFromFooter, failure } from "../../src/weft/pages/weft-errors.js";
 
 test("an error has a name and a number", () => {
   const { name, number, message } = failure("NotKnown", "nobody serves it");
@@ -41,4 +41,10 @@ test("an answer by somebody else may pass", async () => {
     assert.equal(error.name, "Unreachable");
     assert.match(error.message, /403/);
   }
+});
+
+test("a stream that was ended for a reason is told so, and whether to come back", () => {
+  assert.deepEqual([errorFromFooter("BadKey").number, errorFromFooter("BadKey").isPassing], [4006, false]);
+  assert.deepEqual([errorFromFooter("Silent").number, errorFromFooter("Silent").isPassing], [3006, true]);
+  assert.deepEqual([errorFromFooter("replaced").name, errorFromFooter("replaced").isPassing], ["ConnectionLost", true]);
 });

@@ -3,7 +3,9 @@ import { test } from "node:test";
 
 import { EventReader } from "../../src/weft/pages/weft-tunnels.js";
 
-const TEXT = 'retry: 2000\nevent: open\ndata: {"a": 1}\n\n:\n\nid: 7.1\ndata: one\r\ndata:two\r\n\r\nid: 7.2\n\ndata: größe 東京\r\r';
+const TEXT =
+  'retry: 2000\nevent: open\ndata: {"a": 1}\n\n:\n\nid: 7.1\ndata: one\r\ndata:two\r\n\r\n' +
+  "id: 7.2\n\ndata: größe 東京\r\r";
 const EVENTS = [
   { event: "open", data: '{"a": 1}' },
   { event: "message", data: "one\ntwo" },

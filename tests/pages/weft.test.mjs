@@ -92,7 +92,8 @@ test("not_back keeps a message from its sender", async () => {
 
 test("a request is answered", async () => {
   const [asking, serving] = [await here(), await here()];
-  await serving.subscribe("/quotes/get", (message) => message.respond({ of: message.data.symbol, is: message.isRequest }));
+  const answering = (message) => message.respond({ of: message.data.symbol, is: message.isRequest });
+  await serving.subscribe("/quotes/get", answering);
   const answer = await asking.request("/quotes/get", { symbol: "VOD" }, { timeout: 10_000 });
   assert.deepEqual(answer.data, { of: "VOD", is: true });
 });
@@ -122,6 +123,23 @@ test("what is refused says why, and the connection goes on", async () => {
   assert.deepEqual(await refusal(weft.publish("/a", 10n)), ["BadField", 1002]);
   assert.deepEqual(await refusal(weft.publish("/a", () => {})), ["BadField", 1002]);
   assert.ok(await weft.publish("/a", 1));
+});
+
+test("several that are refused at once each say why", async () => {
+  const weft = await here();
+  const paths = ["no", "/a", "neither", "/_WEFT/a", "/b"];
+  const outcomes = await Promise.allSettled(paths.map((path) => weft.publish(path, 1)));
+  assert.deepEqual(
+    outcomes.map(({ value, reason }) => (value ? "taken" : reason.name)),
+    ["BadSubject", "taken", "BadSubject", "Reserved", "taken"],
+  );
+  assert.equal(weft.status.state, "connected");
+});
+
+test("what is no subscription is refused", async () => {
+  const weft = await here();
+  assert.deepEqual(await refusal(weft.subscribe(7, () => {})), ["UsageError", 1000]);
+  assert.deepEqual(await refusal(weft.subscribe("/a")), ["UsageError", 1000]);
 });
 
 test("a message that is too big is refused, and the connection goes on", async () => {

@@ -5,6 +5,9 @@
 
 import { failure } from "./weft-errors.js";
 
+// What a call takes beside its text, about.
+const COST = 256;
+
 export class Calls {
   #byAck = new Map();
   #byReply = new Map();
@@ -34,7 +37,7 @@ export class Calls {
   open(head, { data, again = false, bound = false, timeout = 0 } = {}) {
     const call = { ack: this.#next++, head, data: textOf(data), again, bound, isSent: false, reply: "" };
     // What is said again in every conversation must never be what does not fit.
-    call.size = head.path ? call.data.length + head.path.length : 0;
+    call.size = "path" in head ? COST + call.data.length + JSON.stringify(head).length : 0;
     if (this.#held + call.size > this.#limit) {
       throw failure("Overloaded", `${this.#held} of ${this.#limit} characters wait to be taken by the gateway`);
     }

@@ -35,6 +35,12 @@ export function failure(name, text) {
   return new WeftError(NUMBERS[name], text, name);
 }
 
+/** The error that ended a stream, by what its footer gives as the reason. */
+export function errorFromFooter(reason) {
+  const text = `the gateway ended the stream: ${reason}`;
+  return failure(reason in NUMBERS ? reason : "ConnectionLost", text);
+}
+
 /** The error that a datagram or the body of an answer tells of. */
 export function errorFromWire({ number, name, text }) {
   return new WeftError(number, text, name);

@@ -17,9 +17,10 @@ export class Link {
 
   /**
    * Open it for whoever listens: that hears `opened(welcome, isResumed)` and `heard(datagram)` for
-   * each that comes; of what it sent, `returned(acks)` if that was not said for certain, and
-   * `doubted(acks, error)` if perhaps; and last, once, `lost(error, resume)`: with a `resume` the
-   * conversation can be taken up again by another link of the same kind.
+   * each that comes; of what it sent, `refused(ack, error)` if it cannot be said, `returned(acks)`
+   * if it was not said for certain, and `doubted(acks, error)` if perhaps; and last, once,
+   * `lost(error, resume)`: with a `resume` the conversation can be taken up again by another link of
+   * the same kind.
    */
   open(listener) {
     this.listener = listener;

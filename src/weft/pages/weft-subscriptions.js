@@ -105,7 +105,8 @@ export class Subscriptions {
         throw failure("BadOption", `${added.path} and ${other.path} overlap, so they must be of one group, or of none`);
       }
       const isSame = other.patterns.some((each) => added.patterns.includes(each));
-      const agrees = other.options.policy === added.options.policy && other.options.listenOnly === added.options.listenOnly;
+      const agrees =
+        other.options.policy === added.options.policy && other.options.listenOnly === added.options.listenOnly;
       if (isSame && !agrees) {
         throw failure("BadOption", `two subscriptions to ${added.path} must agree on policy and listenOnly`);
       }

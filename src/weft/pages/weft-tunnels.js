@@ -4,7 +4,7 @@
 // The gateway keeps what was not received, so whoever comes back with the id of the last datagram
 // gets the rest; what it repeats is known by its id.
 
-import { failure, lossOf } from "./weft-errors.js";
+import { errorFromFooter, failure, lossOf } from "./weft-errors.js";
 import { Link } from "./weft-link.js";
 
 // So many ids are remembered to know a datagram that is repeated.
@@ -14,6 +14,8 @@ const BATCH_MAX = 256;
 const AROUND_BYTES = 512;
 const POST_TIMEOUT = 30_000;
 const PAUSE = 100;
+
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 class TunnelLink extends Link {
   #waiting = [];
@@ -39,7 +41,8 @@ class TunnelLink extends Link {
     if (!tunnel) return;
     // It may outlive the page.
     const body = JSON.stringify({ goodbye: "closed", tunnel });
-    this.fetched(this.address("events"), { method: "POST", body, keepalive: true, signal: undefined }).catch(() => {});
+    const goodbye = { method: "POST", body, keepalive: true, signal: undefined };
+    this.fetched(this.address("events"), goodbye).catch(() => {});
   }
 
   /** How a tunnel is asked for: the one there was, or a new one. */
@@ -72,7 +75,8 @@ class TunnelLink extends Link {
     const body = `[${texts.map((text) => named + text.slice(1)).join(",")}]`;
     const headers = { "Content-Type": "application/json" };
     // Not ended with the link: what is on its way may still arrive.
-    await this.fetched(this.address("events"), { method: "POST", headers, body, signal: AbortSignal.timeout(POST_TIMEOUT) });
+    const signal = AbortSignal.timeout(POST_TIMEOUT);
+    await this.fetched(this.address("events"), { method: "POST", headers, body, signal });
   }
 
   /** Send what waits, a request after the other: they would overtake each other. */
@@ -93,15 +97,19 @@ class TunnelLink extends Link {
   /** What a refused request means for what it said; whether to go on. */
   async #refused(batch, acks, error) {
     const { at, ok } = error.details ?? {};
-    if (error.name === "Overloaded" && ok === at) {
+    if (error.name === "Overloaded" && ok === at && at >= 0) {
       // From there on nothing was taken, and nothing before it must be said again.
       this.#waiting.unshift(...batch.slice(at));
-      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      await pause(PAUSE);
       if (this.ending.signal.aborted) this.end();
       return true;
     }
-    // The one that is wrong is told of by the tunnel.
-    if (error.number < 2000 && ok === batch.length - 1) return true;
+    if (error.number < 2000 && at >= 0) {
+      this.listener.refused(acks[at], error);
+      // Of others that were refused only the tunnel tells, if it can.
+      if (ok < batch.length - 1) setTimeout(() => this.listener.doubted(acks.slice(at + 1), error), POST_TIMEOUT);
+      return true;
+    }
     const lost = failure("ConnectionLost", `what was said did not get through: ${lossOf(error).message}`);
     if (error.name === "NotYours" && ok === 0) this.listener.returned(acks);
     else this.listener.doubted(acks, error.details ? error : lost);
@@ -136,7 +144,7 @@ export class SseLink extends TunnelLink {
   #take(event, content) {
     if (event === "open") this.begun(content);
     else if (event === "message") this.took(content);
-    else if (event === "close") this.close(failure("ConnectionLost", `the gateway ended the stream: ${content.close?.reason}`));
+    else if (event === "close") this.close(errorFromFooter(content.close.reason));
   }
 }
 
@@ -147,8 +155,11 @@ export class PollLink extends TunnelLink {
     if (this.resume) await this.#takeUp();
     while (!this.ending.signal.aborted) {
       const answer = await this.fetched(this.address("tunnel", this.query("poll")));
-      for (const content of await answer.json()) this.#take(content);
+      const contents = await answer.json();
       this.stirred();
+      for (const content of contents) this.#take(content);
+      // Nothing is what comes after a long time, or by mistake again and again.
+      if (!contents.length) await pause(PAUSE);
     }
   }
 

@@ -1,6 +1,6 @@
 // The types of weft.js. Times are in milliseconds.
 
-/** What JSON can say. `{ $blob: "aGVsbG8=" }` is bytes, `{ $timestamp: "…Z" }` a time, `{ $double: "NaN" }` no number. */
+/** What JSON can say; `{ $blob: "aGVsbG8=" }` is bytes, `{ $timestamp: "…Z" }` a time. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
 export type Transport = "websocket" | "sse" | "poll";

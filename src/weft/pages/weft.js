@@ -8,26 +8,11 @@
 
 import { Calls } from "./weft-calls.js";
 import { WeftError, errorFromWire, failure } from "./weft-errors.js";
+import { TRANSPORTS, checked } from "./weft-options.js";
 import { Subscription, Subscriptions } from "./weft-subscriptions.js";
-import { PollLink, SseLink } from "./weft-tunnels.js";
-import { WebSocketLink } from "./weft-websocket.js";
 
 export { WeftError };
 
-const TRANSPORTS = { websocket: WebSocketLink, sse: SseLink, poll: PollLink };
-// Times in milliseconds, sizes in characters of JSON.
-const DEFAULTS = {
-  service: "default",
-  name: "",
-  key: "",
-  transports: Object.keys(TRANSPORTS),
-  wait: false,
-  timeout: 10_000,
-  connectTimeout: 5_000,
-  backoffFirst: 100,
-  backoffCap: 5_000,
-  bufferLimit: 8 << 20,
-};
 // The transport that worked is tried alone, but now and then all are: the network may be another.
 const ATTEMPTS_ALONE = 3;
 // How long a gateway that says goodbye, or a connection that is closed, waits for answers.
@@ -67,6 +52,7 @@ class Connection {
   #resume = null;
   #isLeaving = false;
   #isClosing = false;
+  #closing = null;
   #dialing = null;
   #status = { state: "connecting" };
   #settleReady;
@@ -102,6 +88,9 @@ class Connection {
   /** Have a handler called with every message; resolves when the gateway has confirmed it. */
   async subscribe(path, handler, options = {}) {
     this.#refuseIfClosed();
+    if (typeof path !== "string" || typeof handler !== "function") {
+      throw failure("UsageError", "a subscription is to a path, which is a string, and has a function as its handler");
+    }
     const subscription = new Subscription(path, handler, options, (each) => this.#unsubscribe(each));
     const interests = this.#subscriptions.add(subscription);
     for (const interest of interests) {
@@ -125,8 +114,11 @@ class Connection {
   }
 
   /** Wait a moment for what was said to be taken, and leave. */
-  async close() {
-    if (this.#isClosing) return;
+  close() {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close() {
     this.#isClosing = true;
     if (this.#link) await this.#quiet();
     this.#end(null);
@@ -191,6 +183,7 @@ class Connection {
           resolve({ lost });
         },
         heard: (datagram) => this.#hear(datagram),
+        refused: (ack, error) => this.#calls.refuse(ack, "", error),
         returned: (acks) => acks.forEach((ack) => this.#calls.giveBack(ack)),
         doubted: (acks, error) => acks.forEach((ack) => this.#calls.doubt(ack, error)),
         lost: (error, resume) => {
@@ -298,7 +291,7 @@ class Connection {
     interest.refuse(error);
     for (const subscription of this.#subscriptions) {
       if (interest.isConfirmed && interest.isOf(subscription)) {
-        this.#drop(subscription, error);
+        this.#unsubscribe(subscription);
         this.#tell("error", error);
       }
     }
@@ -312,7 +305,7 @@ class Connection {
   async #unsubscribe(subscription) {
     subscription.isOpen = false;
     const gone = this.#subscriptions.remove(subscription);
-    if (!this.#session) return;
+    if (!this.#session || this.#isClosing) return;
     const forgotten = gone.map(({ pattern, group }) =>
       this.#say({ forget: pattern, ...(group && { group }) }, { bound: true, again: true }),
     );
@@ -393,17 +386,4 @@ class Connection {
       else this.#tell("error", error);
     }
   }
-}
-
-function checked(url, options) {
-  for (const name of Object.keys(options)) {
-    if (!(name in DEFAULTS)) throw failure("BadOption", `there is no option ${name}`);
-  }
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  const base = new URL(url, globalThis.location?.href).href.replace(/[?#].*$/, "").replace(/\/$/, "");
-  const all = { ...DEFAULTS, ...given, base };
-  for (const name of all.transports) {
-    if (!(name in TRANSPORTS)) throw failure("BadOption", `${name} is none of ${Object.keys(TRANSPORTS).join(", ")}`);
-  }
-  return all;
 }

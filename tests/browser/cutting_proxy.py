@@ -4,6 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+NO_WEBSOCKET = b"Upgrade: websocket"
+NO_STREAM = b"format=sse"
+# What a network does not let pass, by the transport that is left then.
+BLOCKED: dict[str, tuple[bytes, ...]] = {
+    "websocket": (),
+    "sse": (NO_WEBSOCKET,),
+    "poll": (NO_WEBSOCKET, NO_STREAM),
+}
+
 _READ_BYTES = 1 << 16
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from tests.browser.chromium import browsing, needs_chromium, page_at
-from tests.browser.cutting_proxy import proxy_before
-from tests.browser.test_weft_js import BLOCKED
+from tests.browser.cutting_proxy import BLOCKED, proxy_before
 
 import weft
 from weft.gateway.key_making import make_key, new_record

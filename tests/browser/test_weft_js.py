@@ -7,22 +7,19 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.browser.chromium import browsing, needs_chromium, page_at
-from tests.browser.cutting_proxy import CuttingProxy, proxy_before
+from tests.browser.cutting_proxy import (
+    BLOCKED,
+    NO_STREAM,
+    NO_WEBSOCKET,
+    CuttingProxy,
+    proxy_before,
+)
 
 import weft
 from weft.doors.origins import WebSettings
 from weft.gateway.settings import Settings
 
 pytestmark = needs_chromium
-
-NO_WEBSOCKET = b"Upgrade: websocket"
-NO_STREAM = b"format=sse"
-# What a network lets pass, by the transport that is left then.
-BLOCKED: dict[str, tuple[bytes, ...]] = {
-    "websocket": (),
-    "sse": (NO_WEBSOCKET,),
-    "poll": (NO_WEBSOCKET, NO_STREAM),
-}
 
 
 class Place(NamedTuple):

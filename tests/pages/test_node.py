@@ -16,6 +16,13 @@ from weft.core.limits import Limits
 from weft.gateway.settings import Settings
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PAGES = ROOT / "src" / "weft" / "pages"
+EXAMPLES = [
+    pytest.param(code, id=page.name)
+    for page in (ROOT / "README.md", ROOT / "docs" / "javascript.md")
+    for code in re.findall(r"^```js\n(.*?)^```", page.read_text(), re.M | re.S)
+]
 FILES = sorted(path.name for path in HERE.glob("*.test.mjs"))
 # Those that say the same of every transport.
 BY_TRANSPORT = ("weft.test.mjs", "resuming.test.mjs")
@@ -64,29 +71,61 @@ async def gateways() -> AsyncIterator[dict[str, str]]:
         yield {name: f"http://{gateway.address}" for name, gateway in running.items()}
 
 
-@pytest.mark.skipif(
+needs_node = pytest.mark.skipif(
     VERSION < NODE_MIN, reason=f"needs Node {NODE_MIN} or newer: apt install nodejs"
 )
+
+
+async def run_node(*arguments: str, **environment: str) -> str:
+    """What Node prints, if it ends well."""
+    flags = "" if VERSION >= WEBSOCKET_FROM else "--experimental-websocket"
+    process = await asyncio.create_subprocess_exec(
+        *(str(NODE), *arguments),
+        env={**os.environ, **environment, "NODE_OPTIONS": flags, "NODE_NO_WARNINGS": "1"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        said, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 0, said.decode()
+    return said.decode()
+
+
+@needs_node
 @pytest.mark.parametrize(("name", "transport"), RUNS)
 async def test_in_node(name: str, transport: str) -> None:
-    flags = "" if VERSION >= WEBSOCKET_FROM else "--experimental-websocket"
     async with gateways() as addresses:
-        process = await asyncio.create_subprocess_exec(
-            *(str(NODE), "--test", "--test-reporter=tap", str(HERE / name)),
-            env={
-                **os.environ,
-                **addresses,
-                "NODE_OPTIONS": flags,
-                "NODE_NO_WARNINGS": "1",
-                "WEFT_TRANSPORT": transport,
-            },
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        try:
-            said, _ = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-    assert process.returncode == 0, said.decode()
+        arguments = ("--test", "--test-reporter=tap", str(HERE / name))
+        await run_node(*arguments, **addresses, WEFT_TRANSPORT=transport)
+
+
+@needs_node
+@pytest.mark.parametrize("code", EXAMPLES)
+async def test_an_example_runs_as_it_is_printed(code: str, tmp_path: Path) -> None:
+    async with weft.Gateway(listen="127.0.0.1:0", workers="inline") as gateway:
+        served = code.replace("http://127.0.0.1:7411/weft.js", PAGES.as_uri() + "/weft.js")
+        served = served.replace("http://127.0.0.1:7411", f"http://{gateway.address}")
+        program = tmp_path / "example.mjs"
+        program.write_text(f"{served}\nawait weft.close();\n")
+        service = re.findall(r'service: "(\w+)"', code)[0]
+        async with weft.connect(gateway.address, service=service) as connection:
+            quotes = connection.subscribe("quotes.get", lambda m: m.respond({"price": 3}))
+            await quotes.ready()
+            assert "3" in await run_node(str(program))
+
+
+def test_options_are_the_same_in_the_program_its_types_and_its_page() -> None:
+    program = (PAGES / "weft-options.js").read_text()
+    types = (PAGES / "weft.d.ts").read_text()
+    page = (ROOT / "docs" / "javascript.md").read_text()
+    known = re.findall(r"^  (\w+):", program.partition("DEFAULTS = {")[2].partition("};")[0], re.M)
+    typed = types.partition("interface ConnectOptions {")[2].partition("\n}")[0]
+    table = page.partition("| option | default")[2].partition("\n\n")[0]
+    assert len(known) == 10
+    assert sorted(re.findall(r"^  (\w+)\?:", typed, re.M)) == sorted(known)
+    named = [cell for row in table.splitlines()[2:] for cell in row.split("|")[1:2]]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(named))) == sorted(known)

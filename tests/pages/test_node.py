@@ -72,7 +72,7 @@ async def gateways() -> AsyncIterator[dict[str, str]]:
 
 
 needs_node = pytest.mark.skipif(
-    VERSION < NODE_MIN, reason=f"needs Node {NODE_MIN} or newer: apt install nodejs"
+    VERSION < NODE_MIN, reason=f"needs Node {NODE_MIN} or newer, and here is {VERSION or 'none'}"
 )
 
 

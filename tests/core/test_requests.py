@@ -228,6 +228,14 @@ def test_only_the_one_it_was_given_to_can_answer_a_request() -> None:
     assert house.service.refused == {"NotYours": 3}
 
 
+def test_an_inbox_itself_is_an_address_too() -> None:
+    house = House()
+    owner, sender = house.guest(b"", b">"), house.guest(b"", b">")
+    sender.say(message(owner.inbox[:-1], b"1"))
+    assert bodies(owner.heard()) == [b"1"]
+    assert sender.heard() == []
+
+
 def test_what_is_published_to_an_inbox_goes_to_its_owner_alone() -> None:
     house = House()
     owner, sender = house.guest(b"", b">"), house.guest(b"", b">")

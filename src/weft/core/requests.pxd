@@ -29,7 +29,9 @@ cpdef bint is_own_inbox(Peer peer, bytes subject) except -1
 )
 cpdef object give_request(Peer peer, Py_ssize_t at, bytes reply)
 
-@cython.locals(service=Service, owner=Peer, awaited=Awaited, data=bytearray, policy=int)
+@cython.locals(
+    service=Service, owner=Peer, awaited=Awaited, data=bytearray, policy=int, address=bytes
+)
 cpdef object take_reply(Peer peer, Py_ssize_t at)
 
 @cython.locals(reply=bytes, awaited=Awaited, requester=Peer)

@@ -75,7 +75,11 @@ def take_reply(peer: Peer, at: int) -> WeftError | None:
     """
     service = peer.service
     data = service.arena.data
-    owner: Peer | None = service.inboxes.get(peer.subject[:_INBOX_BYTES])
+    address = peer.subject[:_INBOX_BYTES]
+    if len(address) == _INBOX_BYTES - 1:
+        # The inbox itself, without anything below it.
+        address += b"."
+    owner: Peer | None = service.inboxes.get(address)
     if owner is None:
         if data[at + 5] & _REQUEST:
             return NotKnown("the owner of this inbox is gone")

@@ -44,7 +44,7 @@ async def test_line_breaks_in_data_end_no_event() -> None:
 async def test_what_cannot_be_heard_is_refused_before_the_stream_begins() -> None:
     async with open_house() as house:
         answer = await house.browser.ask("GET", "/default/stream/_INBOX/1/2")
-        assert (answer.status, answer.error) == (400, "NotYours")
+        assert (answer.status, answer.error) == (403, "NotYours")
         answer = await house.browser.ask("GET", "/default/stream/a?subpaths=maybe")
         assert (answer.status, answer.error) == (400, "BadOption")
 

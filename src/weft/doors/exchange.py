@@ -15,6 +15,7 @@ from weft.errors import (
     NoSuchService,
     NotAllowed,
     NotKnown,
+    NotYours,
     Overloaded,
     ResponderGone,
     TimedOut,
@@ -30,6 +31,7 @@ JSON = "application/json"
 _STATUS: tuple[tuple[type[WeftError], int], ...] = (
     (BadKey, 401),
     (NotAllowed, 403),
+    (NotYours, 403),
     (NotKnown, 404),
     (NoSuchService, 404),
     (TooSlow, 408),
@@ -57,6 +59,10 @@ class Request:
     headers: Mapping[str, str]
     body: bytes = b""
     version: str = "1.1"
+
+
+# Instead of a request that nobody looks at any more.
+NOTHING_ASKED = Request("", "", "", (), {}, {})
 
 
 class Answering(Protocol):

@@ -101,6 +101,11 @@ class Companion(Protocol):
 class HttpDoor:
     """One connection: a request at a time."""
 
+    __slots__ = (
+        *("_body", "_chunks", "_exchange", "_held", "_http", "_is_chunked", "_is_ended", "_is_last"),
+        *("_is_lasting", "_is_reading", "_reception", "_request", "_unread", "companion", "stream"),
+    )
+
     def __init__(self, reception: Reception, poll: Poll, fd: int) -> None:
         """Own a connected, non-blocking socket of which nothing was read.
 
@@ -120,6 +125,9 @@ class HttpDoor:
         # This request is the last, or what came already is all that there will be.
         self._is_last = False
         self._is_ended = False
+        # Of an answer that lasts: whether it has a body, and whether that is told in chunks.
+        self._is_lasting = False
+        self._is_chunked = False
         self.companion: Companion | None = None
         self._set_deadline(reception.limits.greeting_s)
 
@@ -205,27 +213,33 @@ class HttpDoor:
         sent = http.send(response) or b""
         if body and self._has_body:
             sent += http.send(h11.Data(data=body)) or b""
+        if body is None:
+            self._is_lasting = self._has_body
+            self._is_chunked = http.their_http_version != b"1.0"
+            self._is_last = self._is_last or http.their_state is not h11.DONE
+            # The rest is simple: what lasts and is idle should take little.
+            self._http = self._request = None
         self.stream.write(sent)
         if body is not None:
             self.complete()
 
     def piece(self, data: bytes) -> None:
         """Send more of a body."""
-        if self._http is not None and self._has_body:
-            self.stream.write(self._http.send(h11.Data(data=data)) or b"")
+        if self._is_lasting and data:
+            self.stream.write(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
 
     def complete(self) -> None:
         """The answer is out: listen for the next request, or part."""
         http = self._http
-        if http is None:
-            return
-        self.stream.write(http.send(h11.EndOfMessage()) or b"")
-        is_last = self._has_no_next or http.our_state is not h11.DONE
-        self._http = None
-        self._request = None
-        self._exchange = None
+        if http is not None:
+            self.stream.write(http.send(h11.EndOfMessage()) or b"")
+            self._is_last = self._has_no_next or http.our_state is not h11.DONE
+        elif self._is_lasting and self._is_chunked:
+            self.stream.write(b"0\r\n\r\n")
+        self._is_lasting = False
+        self._http = self._request = self._exchange = None
         self._body.clear()
-        if is_last:
+        if self._is_last:
             self._part()
             return
         self._set_deadline(IDLE_S)

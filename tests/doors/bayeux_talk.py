@@ -22,7 +22,7 @@ from weft.doors.bayeux import BayeuxDoor
 from weft.doors.bayeux_session import Session
 from weft.doors.exchange import Request
 from weft.doors.house import House
-from weft.doors.origins import WebSettings
+from weft.doors.origins import WebRules
 from weft.doors.poll import Poll
 from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
@@ -47,7 +47,7 @@ class Hall:
         self.turn.begin()
         self.turn.flush()
         self.poll = Poll(self.turn, loop)
-        self.house = House(self.turn, self.poll, WebSettings(**web))
+        self.house = House(self.turn, self.poll, WebRules(**web))
         self.door = BayeuxDoor(self.house)
         self.house.doors["bayeux"] = self.door.answer
         self._writers: list[asyncio.StreamWriter] = []

@@ -14,7 +14,7 @@ from weft.core.limits import Limits
 from weft.core.service import Service
 from weft.core.watch import sweep
 from weft.doors.house import House
-from weft.doors.origins import WebSettings
+from weft.doors.origins import WebRules
 from weft.doors.poll import Poll
 from weft.doors.turn import Turn
 from weft.gateway.entrances import furnish
@@ -31,7 +31,7 @@ class Hallway:
         loop = asyncio.get_running_loop()
         self._turn = Turn(self.service, loop)
         self._poll = Poll(self._turn, loop)
-        self.house = House(self._turn, self._poll, WebSettings())
+        self.house = House(self._turn, self._poll, WebRules())
         furnish(self.house)
 
     def lock(self, *records: KeyRecord) -> None:

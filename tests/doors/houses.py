@@ -15,7 +15,7 @@ from websockets.protocol import Protocol as Conversation
 from weft.core.limits import Limits
 from weft.core.service import Service
 from weft.doors.house import House
-from weft.doors.origins import WebSettings
+from weft.doors.origins import WebRules
 from weft.doors.poll import Poll
 from weft.doors.turn import Turn
 from weft.gateway.entrances import furnish
@@ -29,7 +29,7 @@ UPGRADE = (
 
 @asynccontextmanager
 async def housing(
-    limits: Limits | None = None, rules: WebSettings | None = None
+    limits: Limits | None = None, rules: WebRules | None = None
 ) -> AsyncIterator[House]:
     """The doors of a service called weather."""
     loop = asyncio.get_running_loop()
@@ -38,7 +38,7 @@ async def housing(
     turn.begin()
     turn.flush()
     poll = Poll(turn, loop)
-    house = House(turn, poll, rules or WebSettings())
+    house = House(turn, poll, rules or WebRules())
     furnish(house)
     try:
         yield house

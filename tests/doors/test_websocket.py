@@ -13,7 +13,7 @@ from websockets.frames import Opcode
 
 from weft.core.limits import Limits
 from weft.doors.house import House
-from weft.doors.origins import WebSettings
+from weft.doors.origins import WebRules
 from weft.doors.websocket import close_code
 from weft.doors.websocket import framed as framed_by_server
 from weft.errors import BadFrame, BadKey, Draining, SlowReader
@@ -275,7 +275,7 @@ async def test_what_is_not_complete_is_counted_and_let_go() -> None:
 
 @pytest.mark.parametrize("is_bomb", [False, True])
 async def test_what_is_compressed_is_read_up_to_the_limit(is_bomb: bool) -> None:
-    async with housing(rules=WebSettings(deflate=True)) as house:
+    async with housing(rules=WebRules(deflate=True)) as house:
         page = Page(house)
         headers = await page.open(DEFLATE)
         assert "permessage-deflate" in headers["sec-websocket-extensions"]

@@ -4,6 +4,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from weft.dialects.formats import FormatSettings
 from weft.errors import BadOption
 from weft.gateway import config
 from weft.gateway.settings import Log, Settings
@@ -63,6 +64,15 @@ def test_options_need_no_file() -> None:
         ('[log]\nlevel = "loud"', "log.level: expected one of debug, info, warning, error, got"),
         ("drain_s = 0", "drain_s is 0"),
         ("name", "not TOML"),
+        ("[web]\ntunnels = 0", "web.tunnels is 0"),
+        ("[web]\nring_s = -1", "web.ring_s is -1"),
+        ("[formats.own]\nheder = ''", "no setting 'formats.NAME.heder'; did you mean"),
+        ("[formats.own]\nheader = 3", "formats.NAME.header: expected str, got int"),
+        ("[formats.own]\nfooter = '%(id)s'", "formats.own.footer: '%(id)s' cannot stand here"),
+        ("[formats.own]\nencoding = 'x'", "formats.own.encoding is 'x'"),
+        ("[formats]\nown = 3", "formats"),
+        ("formats = 3", "formats: expected a table, got int"),
+        ("[formats.poll]", "formats.poll: this one is built in"),
     ],
 )
 def test_a_mistake_in_the_file_names_the_file_and_the_key(
@@ -80,6 +90,14 @@ def test_a_mistake_in_an_option_does_not_blame_the_file(tmp_path: Path) -> None:
     with pytest.raises(BadOption) as caught:
         config.load(path, {"listen": "0.0.0.0:1"})
     assert str(path) not in str(caught.value)
+
+
+@pytest.mark.req("TUN-5")
+def test_an_operator_names_formats(tmp_path: Path) -> None:
+    path = written(tmp_path, '[formats.own]\nheader = "h"\n[formats.two-2]\n')
+    settings = config.load(path, {"formats.own.footer": "f"})
+    own = FormatSettings(header="h", footer="f")
+    assert settings.formats == {"own": own, "two-2": FormatSettings()}
 
 
 def test_an_option_under_what_is_no_table_is_refused(tmp_path: Path) -> None:
@@ -116,13 +134,14 @@ def test_every_key_is_explained_with_its_default() -> None:
     explained = {}
     table = ""
     for line in OPERATIONS.read_text(encoding="utf-8").splitlines():
-        if heading := re.match(r"`\[(\w+)\]`", line):
+        if heading := re.match(r"`\[([\w.]+)\]`", line):
             table = f"{heading[1]}."
         elif line.startswith("### "):
             break
         elif row := re.match(r"\| `(\w+)` \| (.+?) \|", line):
             explained[table + row[1]] = row[2].strip("`")
     defaults = msgspec.to_builtins(Settings())
+    defaults["formats"] = {"NAME": msgspec.to_builtins(FormatSettings())}
     for key in config.all_keys():
         value = defaults
         for name in key.split("."):

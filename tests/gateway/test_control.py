@@ -7,7 +7,7 @@ import pytest
 import uvloop
 
 from weft.core.limits import Limits
-from weft.doors.origins import WebSettings
+from weft.doors.origins import WebRules
 from weft.errors import FrameTooBig, Overloaded
 from weft.gateway.control import (
     Announce,
@@ -81,7 +81,7 @@ def test_workers_go_by_what_is_theirs_of_the_settings() -> None:
     settings = Settings(
         limits=Limits(ping_s=1.0), log=Log(level="debug"), drain_s=5.0, look="never"
     )
-    here = WebSettings(hosts=("127.0.0.1",))
+    here = WebRules(hosts=("127.0.0.1",))
     rules = Rules(Limits(ping_s=1.0), Log(level="debug"), 5.0, looks=False, web=here)
     assert Rules.of(settings) == rules
     assert Rules.of(Settings()) == Rules(web=here)

@@ -207,6 +207,62 @@ class Plain:
         self._listening.close()
 
 
+class Tunneled:
+    """A tunnel: datagrams down one answer that lasts, up by requests."""
+
+    def __init__(self, address: str, headers: dict[str, str]) -> None:
+        self._headers = headers
+        self._saying = Browser(address)
+        self._told = Browser(address)
+        self._events = ""
+        self._stream: HTTPResponse | None = None
+        self._heard: list[dict[str, Any]] = []
+
+    async def open(self) -> None:
+        """Open it, and learn its id."""
+        target = "/default/tunnel?new=1&format=ndjson"
+        self._stream = await self._told.listen(target, **self._headers)
+        if self._stream.status != 200:
+            raise Denied(json.loads(self._stream.read())["error"]["name"])
+        self._events = f"/default/events?tunnel={(await self._read())['tunnel']}"
+
+    async def listen(self, path: str) -> None:
+        await self._ask({"interest": path})
+
+    async def say(self, path: str, text: str) -> None:
+        await self._ask({"path": path, "data": text})
+
+    async def hear(self) -> tuple[str, str]:
+        while not self._heard:
+            await self._read()
+        told = self._heard.pop(0)
+        return told["path"], told["data"]
+
+    def close(self) -> None:
+        self._saying.close()
+        self._told.close()
+
+    async def _ask(self, datagram: dict[str, Any]) -> None:
+        body = json.dumps({**datagram, "ack": 1}).encode()
+        answer = await self._saying.ask("POST", self._events, body)
+        assert answer.status == 202, answer
+        while True:
+            told = await self._read()
+            if "error" in told:
+                raise Denied(told["error"]["name"])
+            if "ok" in told:
+                return
+
+    async def _read(self) -> dict[str, Any]:
+        assert self._stream is not None
+        while (text := await line(self._stream)) == b"\n":
+            pass
+        told: dict[str, Any] = json.loads(text)
+        if "data" in told:
+            self._heard.append(told)
+        return told
+
+
 @asynccontextmanager
 async def by_tcp(address: str, key: str) -> AsyncIterator[Visitor]:
     async with weft.connect(address, key=key) as client:
@@ -280,6 +336,16 @@ async def by_http(address: str, key: str) -> AsyncIterator[Visitor]:
         visitor.close()
 
 
+@asynccontextmanager
+async def by_tunnel(address: str, key: str) -> AsyncIterator[Visitor]:
+    visitor = Tunneled(address, shown(key))
+    try:
+        await visitor.open()
+        yield visitor
+    finally:
+        visitor.close()
+
+
 def shown(key: str) -> dict[str, str]:
     """The headers that show a key."""
     return {"Authorization": f"Bearer {key}"} if key else {}
@@ -293,4 +359,5 @@ DOORS: dict[str, Callable[[str, str], Any]] = {
     "bayeux websocket": by_bayeux_websocket,
     "bayeux polling": by_bayeux_polling,
     "http": by_http,
+    "tunnel": by_tunnel,
 }

@@ -16,7 +16,7 @@ from weft.core.service import Peer, Service
 from weft.dialects.spoken import greeting
 from weft.doors.exchange import Exchange, Request
 from weft.doors.http import HttpDoor
-from weft.doors.origins import WebSettings, is_here, is_welcome
+from weft.doors.origins import WebRules, is_here, is_welcome
 from weft.doors.poll import Poll
 from weft.doors.seat import Seat, Speaker
 from weft.doors.shared import Shared
@@ -34,7 +34,10 @@ _BEARER = "bearer "
 _TRUSTED = (("Access-Control-Allow-Credentials", "true"), ("Vary", "Origin"))
 _PREFLIGHT = (
     ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
-    ("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, Pragma"),
+    (
+        "Access-Control-Allow-Headers",
+        "Authorization, Content-Type, Last-Event-ID, Pragma, Weft-Tunnel",
+    ),
     ("Access-Control-Max-Age", "600"),
 )
 # What people call a key: none of them belongs where it is logged and kept.
@@ -47,7 +50,7 @@ Answer = Callable[[Exchange, HttpDoor], None]
 class House:
     """The doors of one service, and the connections that came in by them."""
 
-    def __init__(self, turn: Turn, poll: Poll, rules: WebSettings) -> None:
+    def __init__(self, turn: Turn, poll: Poll, rules: WebRules) -> None:
         self.turn = turn
         self.poll = poll
         self.rules = rules
@@ -57,6 +60,8 @@ class House:
         self.on_stranger: Callable[[int], None] | None = None
         # Called about once a second with the time.
         self.sweepers: list[Callable[[int], None]] = []
+        # Connections that peers are told by which were there before them, and stay after.
+        self.attached = 0
         self._streams: set[Stream] = set()
         self._is_empty = asyncio.Event()
         self._requesting: set[HttpDoor] = set()
@@ -80,7 +85,7 @@ class House:
     @property
     def connections(self) -> int:
         """How many connections there are that are no peers by themselves."""
-        return len(self._requesting)
+        return len(self._requesting) - self.attached
 
     def adopt(self, fd: int) -> None:
         """Take over a connected, non-blocking socket that speaks HTTP, of which nothing was read.
@@ -183,10 +188,10 @@ class House:
         self.refused(type(error).__name__)
         self.pinged(peer)
 
-    def pinged(self, peer: Peer) -> None:
-        """Let a ping cost as much as a frame."""
+    def pinged(self, peer: Peer, credit: int = 1) -> None:
+        """Let a ping cost as much as a frame, and more work accordingly."""
         try:
-            spend(peer, 1)
+            spend(peer, credit)
         except ControlFlood as flood:
             end_with(peer, flood)
 

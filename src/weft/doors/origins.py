@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from weft.dialects.formats import FormatSettings
+
 # Said by browsers alone: where the page came from that makes them ask.
 _ELSEWHERE = {"cross-site", "same-site"}
 
@@ -32,6 +34,18 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     bayeux_queue_bytes: int = 1 << 20
     # Let suites that test WebSockets talk to themselves at `/{service}/_echo`.
     debug_echo: bool = False
+    # Tunnels: how many a service may have, and how long one stays that nobody is attached to.
+    tunnels: int = 10_000
+    cull_s: float = 60.0
+    # What is kept of each for whoever comes back.
+    ring_bytes: int = 256 << 10
+    ring_s: float = 60.0
+
+
+class WebRules(WebSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a house goes by: the settings, and the formats that an operator has defined."""
+
+    formats: dict[str, FormatSettings] = msgspec.field(default_factory=dict)
 
 
 def is_here(host: str, hosts: tuple[str, ...]) -> bool:

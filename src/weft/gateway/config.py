@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import msgspec
 
@@ -16,6 +16,8 @@ from weft.gateway.settings import Settings
 _FILE_MAX_BYTES = 1 << 20
 # How msgspec ends a complaint: "… - at `$.limits.ping_s`".
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<key>[^`]*)`)?$", re.DOTALL)
+# What stands for the names that operators give to tables.
+_NAME = "NAME"
 
 
 def load(path: Path | None = None, options: Mapping[str, object] | None = None) -> Settings:
@@ -39,7 +41,10 @@ def load(path: Path | None = None, options: Mapping[str, object] | None = None) 
 
 
 def all_keys() -> list[str]:
-    """Every key there is, dotted, in the order of docs/operations.md."""
+    """Every key there is, dotted, in the order of docs/operations.md.
+
+    Where an operator names tables, as in `[formats.mine]`, `NAME` stands for the name.
+    """
     return list(_keys_of(Settings, ""))
 
 
@@ -61,23 +66,35 @@ def _with(tree: Mapping[str, Any], options: Mapping[str, object]) -> dict[str, A
     """A copy of the tree with the options in their places."""
     merged = {name: dict(each) if isinstance(each, dict) else each for name, each in tree.items()}
     for key, value in options.items():
-        table, dot, name = key.rpartition(".")
-        place = merged.setdefault(table, {}) if dot else merged
-        if not isinstance(place, dict):
-            raise BadOption(f"{table} must be a table")
+        *tables, name = key.split(".")
+        place: Any = merged
+        for depth, table in enumerate(tables, 1):
+            inner = place.get(table, {})
+            if not isinstance(inner, dict):
+                raise BadOption(f"{'.'.join(tables[:depth])} must be a table")
+            place[table] = place = dict(inner)
         place[name] = value
     return merged
 
 
 def _made(tree: Mapping[str, Any]) -> Settings:
     known = all_keys()
-    for key in _flat(tree, ""):
+    for key in map(_with_name, _flat(tree, "")):
         if key not in known and not any(name.startswith(f"{key}.") for name in known):
             raise BadOption(f"there is no setting {shortened(key)}{_hint(key, known)}")
     try:
         return msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
         raise _translated(error) from error
+
+
+def _with_name(key: str) -> str:
+    """A key as all_keys() has it, whatever an operator calls the table that it is in."""
+    table, *names = key.split(".", 2)
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+    if names and _named_struct(kinds.get(table)) is not None:
+        names[0] = _NAME
+    return ".".join((table, *names))
 
 
 def _hint(key: str, known: list[str]) -> str:
@@ -102,8 +119,16 @@ def _keys_of(kind: type[msgspec.Struct], prefix: str) -> Iterator[str]:
     for field in msgspec.structs.fields(kind):
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
             yield from _keys_of(field.type, f"{prefix}{field.name}.")
+        elif named := _named_struct(field.type):
+            yield from _keys_of(named, f"{prefix}{field.name}.{_NAME}.")
         else:
             yield f"{prefix}{field.name}"
+
+
+def _named_struct(kind: Any) -> type[msgspec.Struct] | None:
+    """What each table of a setting is whose tables an operator names; None if it has none."""
+    last = get_args(kind)[-1:] if get_origin(kind) is dict else ()
+    return last[0] if last and issubclass(last[0], msgspec.Struct) else None
 
 
 def _translated(error: msgspec.ValidationError) -> BadOption:
@@ -113,7 +138,7 @@ def _translated(error: msgspec.ValidationError) -> BadOption:
     found = _PLACE.match(str(error))
     if found is None or not found["key"]:
         return BadOption(f"settings: {error}")
-    key = found["key"]
+    key = found["key"].replace("[...]", f".{_NAME}")
     unit = " of seconds" if key.endswith("_s") else " of bytes" if key.endswith("_bytes") else ""
     what = found["what"].lower()
     for theirs, ours in (
@@ -131,6 +156,9 @@ def _choices(key: str) -> list[str]:
     """What a setting may be, if it is one of a few words."""
     kind: Any = Settings
     for name in key.split("."):
+        if named := _named_struct(kind):
+            kind = named
+            continue
         kinds = {field.name: field.type for field in msgspec.structs.fields(kind)}
         kind = kinds.get(name)
     return [str(choice) for choice in get_args(kind)]

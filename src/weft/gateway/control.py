@@ -9,7 +9,7 @@ import msgspec
 
 from weft.core.keys import KeyRecord
 from weft.core.limits import Limits
-from weft.doors.origins import WebSettings
+from weft.doors.origins import WebRules
 from weft.errors import FrameTooBig, Overloaded
 from weft.gateway.settings import JournalSettings, Log, Settings, web_of
 from weft.gateway.status import ServiceStatus
@@ -27,7 +27,7 @@ class Rules(msgspec.Struct, frozen=True):
     log: Log = msgspec.field(default_factory=Log)
     drain_s: float = 10.0
     looks: bool = True
-    web: WebSettings = msgspec.field(default_factory=WebSettings)
+    web: WebRules = msgspec.field(default_factory=WebRules)
 
     @classmethod
     def of(cls, settings: Settings) -> "Rules":

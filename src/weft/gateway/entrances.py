@@ -5,6 +5,7 @@ from weft.doors.bayeux import BayeuxDoor
 from weft.doors.caller import Callers
 from weft.doors.datagram_socket import DatagramSocket
 from weft.doors.echo import Echoes
+from weft.doors.events import Events
 from weft.doors.exchange import Exchange
 from weft.doors.frame_socket import FrameSocket
 from weft.doors.house import House
@@ -13,6 +14,7 @@ from weft.doors.live import Streams
 from weft.doors.middleman_socket import MiddlemanDoor
 from weft.doors.peer_socket import PeerSocket
 from weft.doors.tickets import TicketOffice
+from weft.doors.tunnels import Tunnels
 from weft.doors.websocket import handshake
 
 
@@ -28,6 +30,9 @@ def furnish(house: House) -> None:
     house.doors["middleman"] = MiddlemanDoor(house).answer
     if house.rules.debug_echo:
         house.doors[echo.DOOR] = Echoes(house).answer
+    tunnels = Tunnels(house)
+    house.doors["tunnel"] = tunnels.answer
+    house.doors["events"] = Events(house, tunnels).answer
 
 
 class WebSockets:

@@ -21,7 +21,7 @@ from weft.core.messages import Message
 from weft.core.service import Peer, Service
 from weft.core.watch import sweep
 from weft.doors.house import House
-from weft.doors.origins import WebSettings
+from weft.doors.origins import WebRules
 from weft.doors.poll import Poll
 from weft.doors.seat import Seat
 from weft.doors.tcp import TcpDoor
@@ -48,7 +48,7 @@ class Host:
     """A service, its journal if it has one, and the doors of its connections."""
 
     def __init__(
-        self, service: str, gateway: str, limits: Limits, web: WebSettings | None = None
+        self, service: str, gateway: str, limits: Limits, web: WebRules | None = None
     ) -> None:
         self._loop = asyncio.get_running_loop()
         # A number of its own each time it starts: sequences begin anew.
@@ -58,7 +58,7 @@ class Host:
         self._started_ns = monotonic_ns()
         self._turn = Turn(self._service, self._loop)
         self._poll = Poll(self._turn, self._loop)
-        self._house = House(self._turn, self._poll, web or WebSettings())
+        self._house = House(self._turn, self._poll, web or WebRules())
         furnish(self._house)
         self._emptied = asyncio.Event()
         self._turn.on_empty = self._emptied.set
@@ -135,7 +135,7 @@ class Host:
         """Go by other limits from now on, but for the largest body."""
         self._service.set_limits(limits)
 
-    def set_web(self, web: WebSettings) -> None:
+    def set_web(self, web: WebRules) -> None:
         """Go by other settings for pages and scripts from now on."""
         self._house.rules = web
 

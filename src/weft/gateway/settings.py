@@ -17,7 +17,8 @@ from weft.core.greeting import SERVICE_NAME
 from weft.core.limits import Limits
 from weft.core.service import BODY_MAX_BYTES
 from weft.core.subjects import checked_pattern
-from weft.doors.origins import WebSettings
+from weft.dialects.formats import FormatSettings, formats_of
+from weft.doors.origins import WebRules, WebSettings
 from weft.errors import BadOption, BadSubject, shortened
 from weft.gateway.key_file import path_of, read_keys
 
@@ -116,6 +117,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     limits: Limits = msgspec.field(default_factory=Limits)
     journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
     web: WebSettings = msgspec.field(default_factory=WebSettings)
+    # Of tunnels, by the names that clients choose them by, beside those that are built in.
+    formats: dict[str, FormatSettings] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
@@ -136,6 +139,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_ranges(self.limits, "limits.")
         _check_ranges(self.journal, "journal.")
         _check_ranges(self.web, "web.")
+        formats_of(self.formats)
         _check_journal(self.journal, self.data)
         _check_limits(self.limits)
 
@@ -145,10 +149,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return parse_address(self.listen)
 
 
-def web_of(settings: Settings) -> WebSettings:
+def web_of(settings: Settings) -> WebRules:
     """The settings for pages and scripts, with the address among the names that it goes by."""
-    web = settings.web
-    return msgspec.structs.replace(web, hosts=(*web.hosts, settings.address.host))
+    web = {name: getattr(settings.web, name) for name in settings.web.__struct_fields__}
+    web["hosts"] = (*settings.web.hosts, settings.address.host)
+    return WebRules(**web, formats=settings.formats)
 
 
 def is_service(name: str) -> bool:

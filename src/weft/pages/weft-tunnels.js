@@ -177,6 +177,7 @@ export class PollLink extends TunnelLink {
 
   #take(content) {
     if (content.welcome) this.begun(content);
+    else if (content.close) this.close(failure("ConnectionLost", `the gateway ended the poll: ${content.close.reason}`));
     else this.took(content);
   }
 }

@@ -1,0 +1,322 @@
+"""One tunnel: a peer that stays while its connections come and go.
+
+It has a seat, a ring of what it may have to be told again, and at most one attachment. It is open
+once it was told WELCOME and its header was sent; before that nobody can say anything for it.
+"""
+
+import hashlib
+import hmac
+import json
+from typing import Any, Protocol
+
+from weft.core.frames import Kind
+from weft.core.service import INBOX_BYTES, Peer
+from weft.dialects.datagrams import Datagram, Datagrams, error_datagram, since_of
+from weft.dialects.formats import Format, Place
+from weft.dialects.paths import path_of
+from weft.dialects.spoken import each_frame
+from weft.doors.attachment import Attachment, Held, Stream
+from weft.doors.exchange import Exchange
+from weft.doors.house import House
+from weft.doors.ring import Item, Ring, is_all_messages
+from weft.doors.seat import Seat
+from weft.errors import NotYours, Overloaded, Silent, WeftError
+
+_PING = int(Kind.PING)
+_MESSAGE = int(Kind.MESSAGE)
+_WELCOME = int(Kind.WELCOME)
+_GOODBYE = int(Kind.GOODBYE)
+_S = 1_000_000_000
+# A sweep comes about once a second: what is due before the next but one is done now.
+_SLACK_NS = _S // 2
+
+
+class Registry(Protocol):
+    """Whoever knows the tunnels of a service by their ids."""
+
+    def over(self, tunnel: "Tunnel") -> None:
+        """A tunnel is no more."""
+
+
+class Tunnel:
+    """One peer that speaks datagrams, up by requests of their own and down by its attachment."""
+
+    __slots__ = (
+        "_attachment",
+        "_datagrams",
+        "_house",
+        "_is_renewed",
+        "_is_resting",
+        "_key",
+        "_registry",
+        "_ring",
+        "_since_ns",
+        "_welcome",
+        "known_by",
+        "path",
+        "seat",
+    )
+
+    def __init__(self, house: House, registry: Registry) -> None:
+        self._house = house
+        self._registry = registry
+        self._attachment: Attachment | None = None
+        self._datagrams = Datagrams(house.service.run.body_limit)
+        self._ring = Ring()
+        self._is_renewed = False
+        self._is_resting = False
+        self._key = b""
+        self._welcome = b""
+        # Since when nobody is attached, or somebody is who has yet to be told something.
+        self._since_ns = house.now_ns
+        self.known_by = ""
+        self.path = ""
+        self.seat: Seat = house.seat(self)
+
+    @property
+    def peer(self) -> Peer:
+        """The peer that it is."""
+        return self.seat.peer
+
+    @property
+    def is_open(self) -> bool:
+        """Say if something may be said for it."""
+        return self._welcome != b"" and not self.peer.is_over
+
+    @property
+    def is_attached(self) -> bool:
+        """Say if there is a connection that it is told by."""
+        return self._attachment is not None
+
+    # What clients do with it.
+
+    def open(
+        self, known_by: str, key: str, arrival: "Arrival", *, is_renewed: bool = False
+    ) -> None:
+        """Give it an id and the key it came by; its header is sent as soon as it is welcome."""
+        self.known_by = known_by
+        self._key = _digest(key)
+        self._is_renewed = is_renewed
+        self.path = path_of(self.peer.inbox[:INBOX_BYTES])
+        self._attach(arrival)
+
+    def attach(self, arrival: "Arrival", last: str) -> None:
+        """Tell it by another connection from now on, beginning after what was received last."""
+        house, ring, before = self._house, self._ring, self._attachment
+        self._lost()
+        attachment = self._attach(arrival)
+        if not arrival.form.is_held:
+            attachment.open(self._facts())
+        if last:
+            if not ring.confirm(last):
+                house.refused("UnknownLast")
+                ring.reset(last, house.now_ns)
+        elif arrival.form.is_held:
+            # Whoever polls anew has the answer to the last poll, if it does not say otherwise.
+            ring.confirm_sent()
+        items = ring.replay(house.now_ns)
+        # To come back often, for much, is work: it costs as if it had been asked for.
+        house.pinged(self.peer, 1 + len(items) + ring.size // 256)
+        if items:
+            self._told(attachment, items)
+        if before is not None:
+            before.close("replaced")
+        self.seat.pour()
+
+    def check_key(self, key: str) -> None:
+        """Refuse whoever shows another key than the tunnel came by; to show none is all right.
+
+        Raises:
+            NotYours: it is another.
+        """
+        if key and not hmac.compare_digest(_digest(key), self._key):
+            raise NotYours("this tunnel is not yours, or no longer there")
+
+    def say(self, datagram: Datagram) -> None:
+        """Say what a datagram says.
+
+        Raises:
+            NotYours: the tunnel is no more.
+            Overloaded: nothing can be taken from it for now.
+            WeftError: the datagram says nothing that can be; whoever waits for it is told.
+        """
+        if not self.is_open:
+            self._house.refused("NotYours")
+            raise NotYours("this tunnel is not yours, or no longer there")
+        if self._is_resting:
+            self._house.refused("Overloaded")
+            raise Overloaded("the journal must be written first: try again in a moment")
+        try:
+            since = since_of(datagram)
+            frame = self._datagrams.frame(datagram)
+            if since is None:
+                self.seat.say(frame)
+            else:
+                self.seat.recall(frame, since)
+        except WeftError as error:
+            self._house.charge(self.peer, error)
+            told = error_datagram(error, datagram)
+            if "ack" in told and self.has_room:
+                self._pass_on([self._ring.own(told)])
+            raise
+
+    # What time brings.
+
+    def sweep(self, now_ns: int) -> None:
+        """Do what is due: keep the connection, give up on who does not come back."""
+        # It answers for its client, which cannot: while it is there, it is not silent.
+        self.seat.heard()
+        rules = self._house.rules
+        if not self._ring.is_empty:
+            self._ring.expire(now_ns - int(rules.ring_s * _S))
+        attachment = self._attachment
+        if attachment is None:
+            if now_ns - self._since_ns > rules.cull_s * _S:
+                self.seat.end(Silent(f"nobody was attached for {rules.cull_s:g} s"))
+        elif not attachment.has_room:
+            if now_ns - attachment.told_ns > self._house.limits.outbox_age_s * _S:
+                # It may come back for what it did not read, but does not keep it from others.
+                self._house.refused("SlowReader")
+                attachment.exchange.abort()
+        elif now_ns - attachment.told_ns > attachment.format.keepalive_s * _S - _SLACK_NS:
+            attachment.told_ns = now_ns
+            attachment.keep_alive()
+            self._drop_if_over(attachment)
+
+    # What the seat says.
+
+    @property
+    def has_room(self) -> bool:
+        """Say if more can be told now; while nobody is attached it is for the ring to bound it."""
+        return self._attachment is None or self._attachment.has_room
+
+    def tell(self, frames: bytes) -> None:
+        """Tell of frames, or keep them until somebody is attached."""
+        if is_all_messages(frames):
+            self._pass_on([frames])
+            return
+        items: list[Item] = []
+        for frame in each_frame(frames):
+            kind = frame[4]
+            if kind == _MESSAGE:
+                items.append(frame)
+            elif kind == _WELCOME:
+                self._begin(frame)
+            elif kind != _PING:
+                items.append(self._ring.own(self._own(frame)))
+                if kind == _GOODBYE:
+                    # Not now: what is owed is being handed out.
+                    self._house.turn.later(self.seat.end)
+        if items:
+            self._pass_on(items)
+
+    def rest(self) -> None:
+        """Take nothing in for now."""
+        self._is_resting = True
+
+    def go_on(self) -> None:
+        """Take in again."""
+        self._is_resting = False
+
+    def over(self, error: WeftError | None) -> None:
+        """The peer has left: nobody can come back to it."""
+        self._release("left" if error is None else type(error).__name__)
+        self._registry.over(self)
+
+    # Inside.
+
+    def _begin(self, welcome: bytes) -> None:
+        """It is welcome: send its header."""
+        told = self._datagrams.told(welcome)
+        self._welcome = _json(told["welcome"])
+        attachment = self._attachment
+        if attachment is not None:
+            attachment.open(self._facts())
+            self._is_renewed = False
+            attachment.told_ns = self._house.now_ns
+            self._drop_if_over(attachment)
+
+    def _facts(self) -> bytes:
+        """What a header says."""
+        named = _json({"tunnel": self.known_by, "path": self.path})[:-1]
+        renewed = b',"renewed":true' if self._is_renewed else b""
+        return named + renewed + b',"welcome":' + self._welcome + b"}"
+
+    def _own(self, frame: bytes) -> dict[str, Any]:
+        """The datagram of a frame that is no message; its id is the tunnel's own."""
+        datagram = self._datagrams.told(frame)
+        if "id" in datagram:
+            datagram["published"] = datagram.pop("id")
+        return datagram
+
+    def _pass_on(self, items: list[Item]) -> None:
+        limit_bytes, now_ns = self._house.rules.ring_bytes, self._house.now_ns
+        attachment = self._attachment
+        if attachment is None:
+            for item in items:
+                self._ring.wait(item, now_ns, limit_bytes)
+        else:
+            for item in items:
+                self._ring.sent(item, now_ns, limit_bytes)
+            self._told(attachment, items)
+
+    def _told(self, attachment: Attachment, items: list[Item]) -> None:
+        attachment.told_ns = self._house.now_ns
+        attachment.tell(items)
+        self._drop_if_over(attachment)
+
+    def _attach(self, arrival: "Arrival") -> Attachment:
+        kind = Held if arrival.form.is_held else Stream
+        place = Place(self.known_by.encode(), self.path.encode(), arrival.callback)
+        exchange = arrival.exchange
+        attachment = kind(exchange, arrival.form, place, self._house.shared)
+        attachment.told_ns = self._house.now_ns
+        exchange.is_held = arrival.form.is_held
+        exchange.on_lost = self._lost
+        exchange.on_room = self.seat.pour
+        attachment.is_padded = arrival.is_padded
+        self._attachment = attachment
+        self._house.attached += 1
+        return attachment
+
+    def _release(self, reason: str) -> None:
+        """End the connection that it is told by, if there is one, with a footer."""
+        attachment = self._attachment
+        if attachment is not None:
+            self._lost()
+            attachment.close(reason)
+
+    def _drop_if_over(self, attachment: Attachment) -> None:
+        """An answer that was held is over as soon as anything was said."""
+        if attachment.exchange.is_over and self._attachment is attachment:
+            self._lost()
+
+    def _lost(self) -> None:
+        """Nobody is attached from now on."""
+        if self._attachment is not None:
+            self._attachment.let_go()
+            self._attachment = None
+            self._since_ns = self._house.now_ns
+            self._house.attached -= 1
+
+
+class Arrival:
+    """How somebody comes to a tunnel: by which request, in which format."""
+
+    __slots__ = ("callback", "exchange", "form", "is_padded")
+
+    def __init__(
+        self, exchange: Exchange, form: Format, callback: bytes = b"", *, is_padded: bool = False
+    ) -> None:
+        self.exchange = exchange
+        self.form = form
+        self.callback = callback
+        self.is_padded = is_padded
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest() if key else b""
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

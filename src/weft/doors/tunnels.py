@@ -1,0 +1,113 @@
+"""`/{service}/tunnel`: tunnels are opened here, and come back to.
+
+`new=1` opens one, `tunnel=ID` comes back to it; an id that is not known, or no longer, opens
+another as well, which says so. Whoever opens one shows who it is first: only then there is an id.
+"""
+
+import secrets
+
+from weft.dialects.formats import Format, checked_callback, formats_of
+from weft.doors.exchange import Exchange, Request
+from weft.doors.house import House, bearer, is_on, is_one_of
+from weft.doors.http import HttpDoor
+from weft.doors.origins import WebRules
+from weft.doors.tunnel import Arrival, Tunnel
+from weft.errors import BadOption, NotYours, TooMany, shortened
+
+# 192 bits: nobody finds one by trying.
+_ID_BYTES = 24
+
+
+class Tunnels:
+    """The tunnels of one service, by their ids."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._tunnels: dict[str, Tunnel] = {}
+        self._formats: dict[str, Format] = {}
+        self._formats_of: WebRules | None = None
+        house.sweepers.append(self.sweep)
+
+    def __len__(self) -> int:
+        return len(self._tunnels)
+
+    def answer(self, exchange: Exchange, _door: HttpDoor) -> None:
+        """Open a tunnel, or let somebody come back to one.
+
+        Raises:
+            BadOption: the request does not say which, or names no format.
+            NotYours: it shows another key than the tunnel's.
+            TooMany: there are as many as there may be.
+            WeftError: whoever asks is not let in.
+        """
+        if not is_one_of(exchange, "GET"):
+            return
+        request = exchange.request
+        is_new, known_by = _wanted(request)
+        arrival = self._arrival(exchange)
+        tunnel = None if is_new else self._tunnels.get(known_by)
+        if tunnel is not None and tunnel.is_open:
+            tunnel.check_key(bearer(request))
+            last = request.query.get("last", "") or request.headers.get("last-event-id", "")
+            tunnel.attach(arrival, last)
+        else:
+            self._open(arrival, is_renewed=not is_new)
+
+    def found(self, known_by: str, key: str) -> Tunnel:
+        """The tunnel that somebody says something for.
+
+        Raises:
+            NotYours: there is none, or it is another's: which of them is not told.
+        """
+        tunnel = self._tunnels.get(known_by)
+        if tunnel is None or not tunnel.is_open:
+            raise NotYours("this tunnel is not yours, or no longer there")
+        tunnel.check_key(key)
+        return tunnel
+
+    def over(self, tunnel: Tunnel) -> None:
+        """A tunnel is no more."""
+        self._tunnels.pop(tunnel.known_by, None)
+
+    def sweep(self, now_ns: int) -> None:
+        """Do what is due for each."""
+        for tunnel in list(self._tunnels.values()):
+            tunnel.sweep(now_ns)
+
+    def _open(self, arrival: Arrival, *, is_renewed: bool) -> None:
+        limit = self._house.rules.tunnels
+        if len(self._tunnels) >= limit:
+            raise TooMany(f"{limit} tunnels are open, which is the limit")
+        request = arrival.exchange.request
+        tunnel = Tunnel(self._house, self)
+        self._house.greet(tunnel.seat, request, f"tunnel {arrival.form.name}")
+        known_by = secrets.token_urlsafe(_ID_BYTES)
+        self._tunnels[known_by] = tunnel
+        tunnel.open(known_by, bearer(request), arrival, is_renewed=is_renewed)
+
+    def _arrival(self, exchange: Exchange) -> Arrival:
+        query = exchange.request.query
+        known = self._known_formats()
+        name = query.get("format", "")
+        if name not in known:
+            shown = f"{shortened(name)} is no format" if name else "a tunnel has a format"
+            raise BadOption(f"{shown}: there are {', '.join(sorted(known))}")
+        callback = checked_callback(query.get("callback", "")) if name == "jsonp" else b""
+        return Arrival(
+            exchange, known[name], callback, is_padded=is_on(exchange.request, "padding")
+        )
+
+    def _known_formats(self) -> dict[str, Format]:
+        rules = self._house.rules
+        if rules is not self._formats_of:
+            self._formats = formats_of(rules.formats, has_jsonp=rules.jsonp)
+            self._formats_of = rules
+        return self._formats
+
+
+def _wanted(request: Request) -> tuple[bool, str]:
+    """Whether a new tunnel is wanted, and if not, which."""
+    is_new, known_by = is_on(request, "new"), request.query.get("tunnel", "")
+    if is_new == bool(known_by):
+        raise BadOption("a request has new=1 for a new tunnel, or tunnel=ID to come back to one")
+    return is_new, known_by

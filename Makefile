@@ -49,8 +49,8 @@ format: $(VENV)/.installed ## rewrite the sources in the house format
 bench: build ## compiled against interpreted, and a million subscriptions
 	@$(PY) -m benchmarks compiled subscriptions
 
-bench-gateway: build ## idle connections, busy services, stopped readers, killed workers; about 4 minutes
-	@$(PY) -m benchmarks stopped services recovery idle
+bench-gateway: build ## idle connections and tunnels, busy services, stopped readers, killed workers; about 4 minutes
+	@$(PY) -m benchmarks stopped services recovery tunnels idle
 
 bench-journal: build $(VENV)/.peers ## messages that are kept, beside the durable logs of peers; ROUNDS=5, 10 minutes
 	@$(PY) -m benchmarks.peers.kept --rounds $(or $(ROUNDS),5) --json build/kept.json --chart build/kept.svg

@@ -6,7 +6,7 @@ import platform
 import sys
 from types import ModuleType
 
-from benchmarks import compiled, idle, recovery, services, steady, stopped, subscriptions
+from benchmarks import compiled, idle, recovery, services, steady, stopped, subscriptions, tunnels
 
 BENCHMARKS: dict[str, ModuleType] = {
     "compiled": compiled,
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "services": services,
     "recovery": recovery,
     "steady": steady,
+    "tunnels": tunnels,
     # The last, as it leaves many thousand sockets that the kernel keeps for a minute.
     "idle": idle,
 }

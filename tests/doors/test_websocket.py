@@ -235,6 +235,18 @@ async def test_a_ping_is_answered_with_what_it_says() -> None:
         page.close()
 
 
+@on_both_loops
+async def test_a_ping_between_fragments_is_answered_before_the_message() -> None:
+    async with housing(rules=WebSettings(debug_echo=True)) as house:
+        page = Page(house)
+        await page.open(target=b"/weather/_echo")
+        parts = (framed(Opcode.TEXT, b"he", fin=False), framed(Opcode.CONT, b"llo"))
+        await page.say(text("first"), parts[0], framed(Opcode.PING, b"now"), parts[1])
+        heard = [await page.frame() for _ in range(3)]
+        assert [bytes(each.data) for each in heard] == [b"first", b"now", b"hello"]
+        page.close()
+
+
 @pytest.mark.parametrize("code", [Opcode.PING, Opcode.CONT], ids=["pings", "fragments"])
 async def test_frames_that_are_no_messages_cost_like_any_other(code: Opcode) -> None:
     async with housing(Limits(control_burst=100, control_per_s=1)) as house:

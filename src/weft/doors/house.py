@@ -237,7 +237,8 @@ class House:
         if request.service != self.service.name:
             return 421, f"this connection leads to service {self.service.name!r}"
         if request.door not in self.doors:
-            return 404, f"a service has {', '.join(sorted(self.doors))}"
+            known = ", ".join(sorted(filter(str.isalpha, self.doors)))
+            return 404, f"a service has {known}"
         if not is_welcome(request.headers, self.rules.origins):
             return 403, "pages from there are not trusted; see web.origins"
         if _KEYS_IN_URLS & set(request.query):

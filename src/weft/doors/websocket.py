@@ -6,7 +6,7 @@ put together here, because the same bytes go to everyone.
 
 import codecs
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from websockets.datastructures import Headers
@@ -137,11 +137,18 @@ class WebSocket:
         """Take in bytes; whole messages before something that is wrong count."""
         conversation = self._conversation
         conversation.receive_data(data)
+        # A pong for each ping, in their order; what closes it comes last.
+        answers = iter(conversation.data_to_send())
         is_whole = False
         for event in conversation.events_received():
-            if not self._is_over and self.listener is not None and isinstance(event, Frame):
-                is_whole = self._take(event, self.listener) or is_whole
-        self._flush()
+            if self._is_over or self.listener is None or not isinstance(event, Frame):
+                continue
+            if event.opcode is Opcode.PING:
+                self.stream.write(next(answers))
+            is_whole = self._take(event, self.listener) or is_whole
+        # After we closed it, nothing is said but that nothing follows.
+        is_silent = self._is_over and conversation.close_rcvd is None
+        self._send_all([each for each in answers if not (each and is_silent)])
         if conversation.state is not State.OPEN:
             if conversation.parser_exc is not None:
                 self._found(_error_of(conversation.parser_exc))
@@ -260,7 +267,10 @@ class WebSocket:
         self._hold(0)
 
     def _flush(self) -> None:
-        for data in self._conversation.data_to_send():
+        self._send_all(self._conversation.data_to_send())
+
+    def _send_all(self, written: Iterable[bytes]) -> None:
+        for data in written:
             if data:
                 self.stream.write(data)
             else:

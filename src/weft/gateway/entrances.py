@@ -28,11 +28,10 @@ def furnish(house: House) -> None:
     house.doors["ticket"] = TicketOffice(house).answer
     house.doors["stream"] = Streams(house).answer
     house.doors["middleman"] = MiddlemanDoor(house).answer
-    if house.rules.debug_echo:
-        house.doors[echo.DOOR] = Echoes(house).answer
     tunnels = Tunnels(house)
     house.doors["tunnel"] = tunnels.answer
     house.doors["events"] = Events(house, tunnels).answer
+    house.doors[echo.DOOR] = Echoes(house).answer
 
 
 class WebSockets:

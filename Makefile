@@ -69,7 +69,7 @@ bench-steady: build ## what a delivery costs beside many others, and over time; 
 browser: build $(VENV)/.browser ## weft.js in Node and in Chromium, which is installed first, 300 MB; 2 minutes
 	@$(PY) -m pytest tests/pages tests/browser
 
-interop: build build/interop/bayeux/.installed ## stock CometD and Faye clients against a gateway; needs node 20 and npm
+interop: build $(VENV)/.interop build/interop/bayeux/.installed ## clients that others wrote against a gateway; needs node 20 and npm
 	@$(PY) -m pytest tests/interop
 
 requirements: build ## every requirement, the tests that prove it, and whether they pass
@@ -89,7 +89,7 @@ exactly-once: build ## kill drivers and gateways under streaming queries, and co
 
 lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/lock.txt
-	@for name in browser dev fuzz lock peers; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	@for name in browser dev fuzz interop lock peers; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-header requirements/$$name.in -o requirements/$$name.txt; done
 
 clean: ## remove everything that was made here
@@ -122,6 +122,10 @@ $(VENV)/.browser: $(VENV)/.installed requirements/browser.txt tools/chromium.sh
 	@tools/chromium.sh
 	@echo "== installing what drives Chromium"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
+	@touch $@
+
+$(VENV)/.interop: $(VENV)/.installed requirements/interop.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/interop.txt
 	@touch $@
 
 build/interop/bayeux/.installed: tests/interop/bayeux/package.json tests/interop/bayeux/package-lock.json

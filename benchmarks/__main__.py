@@ -6,7 +6,17 @@ import platform
 import sys
 from types import ModuleType
 
-from benchmarks import compiled, idle, recovery, services, steady, stopped, subscriptions, tunnels
+from benchmarks import (
+    compiled,
+    idle,
+    recovery,
+    services,
+    steady,
+    stopped,
+    subscriptions,
+    tunnels,
+    websockets,
+)
 
 BENCHMARKS: dict[str, ModuleType] = {
     "compiled": compiled,
@@ -16,6 +26,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "recovery": recovery,
     "steady": steady,
     "tunnels": tunnels,
+    "websockets": websockets,
     # The last, as it leaves many thousand sockets that the kernel keeps for a minute.
     "idle": idle,
 }

@@ -78,7 +78,7 @@ def json_value(text: str | bytes) -> Any:
     try:
         # json.loads would take bytes for UTF-16 if they look like it.
         decoded = text if isinstance(text, str) else str(text, "utf-8")
-        return json.loads(decoded, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        return _DECODER.decode(decoded)
     except RecursionError as error:
         raise BadField(f"nesting is over the limit of {DEPTH_MAX}") from error
     except BadField:
@@ -230,3 +230,7 @@ def _refuse_too_deep(depth: int) -> None:
 def _json_type(value: object) -> str:
     names = {str: "a string", list: "an array", dict: "an object", bool: "a boolean"}
     return "null" if value is None else names.get(type(value), "a number")
+
+
+# Made once: json.loads() would make another for each text.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)

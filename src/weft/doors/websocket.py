@@ -210,8 +210,13 @@ class WebSocket:
         return frame.fin
 
     def _whole(self, listener: Listener, data: bytes) -> bool:
-        if not self._is_text or self._is_utf8(data, is_last=True):
-            listener.message(data, self._is_text)
+        if self._is_text:
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                self._refuse_text()
+                return True
+        listener.message(data, self._is_text)
         return True
 
     def _is_utf8(self, data: bytes, *, is_last: bool) -> bool:
@@ -219,9 +224,12 @@ class WebSocket:
         try:
             self._decoder.decode(data, is_last)
         except UnicodeDecodeError:
-            self._fail(BadMessage("a text message is UTF-8"), 1007)
+            self._refuse_text()
             return False
         return True
+
+    def _refuse_text(self) -> None:
+        self._fail(BadMessage("a text message is UTF-8"), 1007)
 
     def _weigh(self, is_whole: bool) -> None:
         """Count what is held of a message that is not complete, and give it its time."""

@@ -306,7 +306,8 @@ def test_kinds_and_flags_have_the_numbers_of_the_protocol() -> None:
         "GOODBYE",
     ]
     assert sorted(Kind) == list(range(1, 12))
-    assert (Flag.NONE, Flag.ANSWER, Flag.REQUEST, Flag.NOT_BACK, Flag.BARE) == (0, 1, 2, 4, 8)
+    assert [Flag.NONE, *Flag] == [0, 1, 2, 4, 8, 16]
+    assert [flag.name for flag in Flag] == ["ANSWER", "REQUEST", "NOT_BACK", "BARE", "MASKED"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.core.talk import ANSWER, REQUEST, NotedDoor, message, subscribe
 
 from weft.core.departure import leave
-from weft.core.frames import Decoder, Frame, Kind, encode, parse
+from weft.core.frames import Decoder, Flag, Frame, Kind, encode, parse
 from weft.core.intake import READ_BYTES
 from weft.core.limits import Limits
 from weft.core.service import Peer, Service
@@ -161,6 +161,27 @@ def test_a_large_frame_makes_room_for_itself(hall: Hall) -> None:
     hall.turn.flush()
     assert bodies(caller.heard()) == [frame[-300_000:]]
     assert hall.turn.service.unfinished_bytes == 0
+
+
+def test_a_large_masked_frame_and_its_answer_make_room_for_their_copies(hall: Hall) -> None:
+    asker, server = hall.caller(), hall.caller(b"a")
+    arena = hall.turn.service.arena
+    body = bytes(Limits().body_bytes)
+
+    def say(caller: Caller, frame: bytes) -> None:
+        sent = 0
+        while sent < len(frame):
+            sent += caller.sock.send(frame[sent:])
+            while caller.read() > 0:
+                arena.reserve(max(0, arena.room() - 2 * len(body)))
+        hall.turn.flush()
+
+    for _ in range(3):
+        say(asker, message(b"a", body, asker.peer.inbox + b"1", REQUEST | Flag.MASKED))
+        (asked,) = server.heard()
+        # Its own reply is masked as well: two copies.
+        say(server, message(asked.reply, body, server.peer.inbox + b"1", Flag.MASKED))
+        assert bodies(asker.heard()) == [body]
 
 
 def test_one_who_reads_is_not_cut_because_a_turn_has_no_room_for_its_answers() -> None:

@@ -55,6 +55,12 @@ def bodies(frames: list[Frame]) -> list[bytes]:
     return [frame.body for frame in frames if frame.kind == Kind.MESSAGE]
 
 
+async def test_every_host_has_a_secret_of_its_own() -> None:
+    async with hosting() as one, hosting() as other:
+        secrets = {each._service.secret for each in (one, other)}
+        assert [len(secret) for secret in secrets] == [32, 32]
+
+
 @pytest.mark.req("MM-16", "HUB-6")
 @on_both_loops
 async def test_a_socket_that_is_taken_over_can_publish_and_subscribe() -> None:

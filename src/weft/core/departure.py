@@ -3,6 +3,7 @@
 from weft.core.enabling import disable_all
 from weft.core.events import announce_peer
 from weft.core.intake import drop_large
+from weft.core.masks import forget_masks
 from weft.core.requests import forget_requests
 from weft.core.service import NOWHERE, Peer, Service
 
@@ -24,6 +25,7 @@ def withdraw(peer: Peer) -> None:
     service.router.leave(peer.outbox)
     disable_all(peer)
     forget_requests(peer)
+    forget_masks(peer)
     drop_large(peer)
 
 

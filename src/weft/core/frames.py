@@ -61,6 +61,7 @@ class Flag(IntFlag):
     REQUEST = 2  # one responder; an ERROR if there is none
     NOT_BACK = 4  # not to the connection it came from
     BARE = 8  # the body is one bare unnamed blob
+    MASKED = 16  # a stand-in takes the place of the reply subject
 
 
 class Frame(NamedTuple):

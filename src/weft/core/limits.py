@@ -19,7 +19,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     subscriptions: int = 65_536
     # Per connection: rights that a service enables for clients.
     enabled: int = 1024
-    # Per connection: requests that wait for an answer, and how long they may.
+    # Per connection: requests that wait for an answer, and how long they may; as many replies
+    # may be masked, and for as long.
     requests: int = 65_536
     request_s: float = 300.0
     # Frames other than messages that a connection may send: at once, and each second.

@@ -3,11 +3,12 @@ cimport cython
 from weft.core.answers cimport acknowledge, refuse
 from weft.core.frames cimport Run, stamp_frame
 from weft.core.keeping cimport acknowledge_when_safe, keep, why_not_kept
+from weft.core.masks cimport begin_mask, end_mask, no_room, put_copy, share_identity
 from weft.core.meter cimport Meter
 from weft.core.requests cimport give_request, is_own_inbox, take_reply
 from weft.core.rights cimport Rights
 from weft.core.routes cimport Route
-from weft.core.service cimport Peer, Service
+from weft.core.service cimport Awaited, Peer, Service
 from weft.core.subjects cimport is_reserved, is_subject
 from weft.core.words cimport cut, same_bytes, u32_at
 
@@ -15,6 +16,7 @@ cdef Py_ssize_t _HEADER
 cdef int _ANSWER
 cdef int _REQUEST
 cdef int _NOT_BACK
+cdef int _MASKED
 cdef int _MAY_PUBLISH
 cdef int _MAY_REQUEST
 cdef Route _NOWHERE
@@ -58,5 +60,8 @@ cdef object _publish_each(Peer peer, Run run)
     service=Service, data=bytearray, is_journaled=bint, is_not_back=bint, size=Py_ssize_t
 )
 cdef object _publish_one(Peer peer, Py_ssize_t at, int flags, bytes reply)
+
+@cython.locals(service=Service, stand_in=bytes, copy=Py_ssize_t, awaited=Awaited)
+cdef object _publish_masked(Peer peer, Py_ssize_t at, int flags, bytes reply)
 
 cdef object _wrong_reply(Peer peer, bytes reply)

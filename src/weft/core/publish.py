@@ -8,18 +8,20 @@ from weft.core.answers import acknowledge, refuse
 from weft.core.ask import answer_ask
 from weft.core.frames import HEADER_BYTES, Flag, Run, stamp_frame
 from weft.core.keeping import acknowledge_when_safe, keep, why_not_kept
+from weft.core.masks import begin_mask, end_mask, no_room, put_copy, share_identity
 from weft.core.meter import Meter
 from weft.core.requests import give_request, is_own_inbox, take_reply
 from weft.core.rights import PUBLISH, REQUEST, Rights, may_not
-from weft.core.service import NOWHERE, Peer
+from weft.core.service import NOWHERE, Awaited, Peer
 from weft.core.subjects import is_reserved, is_subject
 from weft.core.words import cut, same_bytes, u32_at
-from weft.errors import BadSubject, NotYours, Reserved, UsageError, WeftError
+from weft.errors import BadSubject, NotYours, Reserved, TooMany, UsageError, WeftError
 
 _HEADER = HEADER_BYTES
 _ANSWER = int(Flag.ANSWER)
 _REQUEST = int(Flag.REQUEST)
 _NOT_BACK = int(Flag.NOT_BACK)
+_MASKED = int(Flag.MASKED)
 _MAY_PUBLISH = PUBLISH
 _MAY_REQUEST = REQUEST
 _NOWHERE = NOWHERE
@@ -147,7 +149,10 @@ def _publish_each(peer: Peer, run: Run) -> None:
         reply = cut(data, names, names + data[at + 7])
         problem = _wrong_reply(peer, reply) if reply else None
         if problem is None:
-            problem = _publish_one(peer, at, run.flags, reply)
+            if reply and run.flags & _MASKED:
+                problem = _publish_masked(peer, at, run.flags, reply)
+            else:
+                problem = _publish_one(peer, at, run.flags, reply)
         if problem is not None:
             _refuse_one(peer, at, problem, is_told)
             is_told = True
@@ -187,6 +192,32 @@ def _publish_one(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | N
     if is_journaled:
         keep(peer, at, at + size, 1)
     service.deliveries += peer.route.deliver(at, at + size, peer.outbox, is_not_back)
+    return None
+
+
+def _publish_masked(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | None:
+    """Publish a copy that has a stand-in for the reply, and does not say who sent it."""
+    service = peer.service
+    if peer.subject.startswith(_ASK):
+        # The gateway answers by itself, and knows who asks.
+        return _publish_one(peer, at, flags, reply)
+    if len(peer.masks) >= service.limits.requests:
+        return TooMany(f"{len(peer.masks)} reply subjects are masked, which is the limit")
+    stand_in = begin_mask(peer, reply)
+    copy = put_copy(service, at, peer.subject, stand_in)
+    if copy < 0:
+        end_mask(peer, stand_in)
+        return no_room()
+    service.stamp.publisher = 0
+    problem = _publish_one(peer, copy, flags, reply)
+    service.stamp.publisher = peer.number & 0xFFFFFFFF
+    if problem is not None:
+        end_mask(peer, stand_in)
+        return problem
+    share_identity(service.arena.data, at, copy)
+    if flags & _REQUEST and not peer.is_system_subject:
+        awaited: Awaited = peer.asking[reply]
+        awaited.stand_in = stand_in
     return None
 
 

@@ -3,8 +3,9 @@ from libc.stdint cimport int64_t
 
 from weft.core.answers cimport error_frame
 from weft.core.frames cimport stamp_frame
+from weft.core.masks cimport end_mask, no_room, publish_answer, put_answer, share_identity
 from weft.core.outbox cimport Outbox
-from weft.core.service cimport Awaited, Peer, Service
+from weft.core.service cimport Awaited, Mask, Peer, Service
 from weft.core.words cimport u32_at
 
 cdef Py_ssize_t _INBOX_BYTES
@@ -30,7 +31,15 @@ cpdef bint is_own_inbox(Peer peer, bytes subject) except -1
 cpdef object give_request(Peer peer, Py_ssize_t at, bytes reply)
 
 @cython.locals(
-    service=Service, owner=Peer, awaited=Awaited, data=bytearray, policy=int, address=bytes
+    service=Service,
+    data=bytearray,
+    reply=bytes,
+    mask=Mask,
+    owner=Peer,
+    awaited=Awaited,
+    start=Py_ssize_t,
+    policy=int,
+    address=bytes,
 )
 cpdef object take_reply(Peer peer, Py_ssize_t at)
 

@@ -7,7 +7,8 @@ other side is put right: the requester is told, the responder is no longer count
 from weft.core.answers import error_frame
 from weft.core.bounds import KEPT_COST_BYTES, Policy
 from weft.core.frames import Flag, Kind, stamp_frame
-from weft.core.service import INBOX_BYTES, NO_REQUESTS, Awaited, Peer
+from weft.core.masks import end_mask, no_room, publish_answer, put_answer, share_identity
+from weft.core.service import INBOX_BYTES, NO_REQUESTS, Awaited, Mask, Peer
 from weft.core.words import u32_at
 from weft.errors import (
     NotKnown,
@@ -70,30 +71,43 @@ def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
 def take_reply(peer: Peer, at: int) -> WeftError | None:
     """Hand what lies at an offset of the arena to the owner of the inbox it is addressed to.
 
+    What is addressed to a stand-in is copied, and goes where the reply that it stands for leads.
     An answer to an owner that is gone is no error: whoever asked no longer waits. What the owner
     did not ask one alone for is dropped if it falls behind: nobody can get it cut by answering.
     """
     service = peer.service
     data = service.arena.data
-    address = peer.subject[:_INBOX_BYTES]
+    reply = peer.subject
+    mask: Mask | None = None
+    address = reply[:_INBOX_BYTES]
     if len(address) == _INBOX_BYTES - 1:
         # The inbox itself, without anything below it.
         address += b"."
     owner: Peer | None = service.inboxes.get(address)
     if owner is None:
-        if data[at + 5] & _REQUEST:
-            return NotKnown("the owner of this inbox is gone")
-        stamp_frame(data, at, service.stamp)
-        return None
+        mask = service.masks.get(reply)
+        if mask is None:
+            if data[at + 5] & _REQUEST:
+                return NotKnown("the owner of this inbox is gone")
+            stamp_frame(data, at, service.stamp)
+            return None
+        owner, reply = mask.owner, mask.reply
+        if not is_own_inbox(owner, reply):
+            return publish_answer(peer, at, mask)
+    awaited = owner.asking.get(reply)
+    if awaited is not None and awaited.responder is not peer:
+        return NotYours("this request was given to another connection to answer")
+    start = at if mask is None else put_answer(service, at, mask)
+    if start < 0:
+        return no_room()
     policy = _DROP_NEW
-    awaited = owner.asking.get(peer.subject)
     if awaited is not None:
         policy = _CUT
-        if awaited.responder is not peer:
-            return NotYours("this request was given to another connection to answer")
-        _settle(peer.subject, awaited)
-    stamp_frame(data, at, service.stamp)
-    owner.outbox.push(at, u32_at(data, at), policy)
+        _settle(reply, awaited)
+    stamp_frame(data, start, service.stamp)
+    if mask is not None:
+        share_identity(data, at, start)
+    owner.outbox.push(start, u32_at(data, start), policy)
     service.deliveries += 1
     return None
 
@@ -121,3 +135,5 @@ def _settle(reply: bytes, awaited: Awaited) -> None:
     del awaited.requester.asking[reply]
     del awaited.responder.serving[reply]
     awaited.responder.outbox.busy -= 1
+    if awaited.stand_in:
+        end_mask(awaited.requester, awaited.stand_in)

@@ -20,6 +20,14 @@ cdef class Awaited:
     cdef readonly Peer responder
     cdef readonly bytes subject
     cdef readonly int64_t time_ns
+    cdef public bytes stand_in
+
+
+@cython.final
+cdef class Mask:
+    cdef readonly Peer owner
+    cdef readonly bytes reply
+    cdef readonly int64_t time_ns
 
 
 @cython.final
@@ -61,6 +69,7 @@ cdef class Peer:
     cdef public Flow flow
     cdef public dict asking
     cdef public dict serving
+    cdef public dict masks
     cdef public bint is_called_slow
     cdef public Py_ssize_t dropped_said
     cdef public bint is_held
@@ -88,6 +97,9 @@ cdef class Service:
     cdef public int64_t now_ns
     cdef readonly dict peers
     cdef readonly dict inboxes
+    cdef readonly dict masks
+    cdef public uint64_t masks_made
+    cdef readonly bytes secret
     cdef readonly dict desks
     cdef readonly object keyring
     cdef readonly object tickets

@@ -36,6 +36,7 @@ NOWHERE = Route(b"", [])
 NOWHERE.is_stale = True
 # What most peers have at any moment, shared by all of them and never added to.
 NO_REQUESTS: dict[bytes, "Awaited"] = {}
+NO_MASKS: dict[bytes, "Mask"] = {}
 NOTHING_ENABLED: frozenset[tuple[int, bytes]] = frozenset()
 _NO_FLOW = Flow(0)
 Flow(0).fold(_NO_FLOW)
@@ -72,6 +73,17 @@ class Awaited:
         self.requester = requester
         self.responder = responder
         self.subject = subject
+        self.time_ns = time_ns
+        # What stands in for its reply subject, if anything does.
+        self.stand_in = b""
+
+
+class Mask:
+    """What a stand-in leads to: a reply subject, of whoever had it masked."""
+
+    def __init__(self, owner: "Peer", reply: bytes, time_ns: int) -> None:
+        self.owner = owner
+        self.reply = reply
         self.time_ns = time_ns
 
 
@@ -125,8 +137,9 @@ class Peer:
         self.route = NOWHERE
         self.flow = _NO_FLOW
         # Unanswered requests by reply subject: those it made, and those it was given.
-        self.asking = NO_REQUESTS
-        self.serving = NO_REQUESTS
+        self.asking = self.serving = NO_REQUESTS
+        # What stands in for its reply subjects, oldest first.
+        self.masks = NO_MASKS
         # What was already said about its slow reading.
         self.is_called_slow = False
         self.dropped_said = 0
@@ -154,9 +167,14 @@ class Peer:
 
 
 class Service:
-    """A namespace of its own: its subjects mix with those of no other service."""
+    """A namespace of its own: its subjects mix with those of no other service.
 
-    def __init__(self, name: str, gateway: str, origin: int, limits: Limits) -> None:
+    The secret keeps stand-ins from being guessed; whoever runs the service makes it, by chance.
+    """
+
+    def __init__(
+        self, name: str, gateway: str, origin: int, limits: Limits, secret: bytes = b""
+    ) -> None:
         self.name = name
         self.gateway = gateway
         largest = limits.body_bytes + _NAMES_BYTES
@@ -173,6 +191,9 @@ class Service:
         self.now_ns = 0
         self.peers: dict[int, Peer] = {}
         self.inboxes: dict[bytes, Peer] = {}
+        self.masks: dict[bytes, Mask] = {}
+        self.masks_made = 0
+        self.secret = secret
         # Who answers which questions later, because the answer is not to be had in a turn.
         self.desks: dict[str, Desk] = {}
         # Who may come in, and what services enabled for clients. None: everyone is trusted.

@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from weft.core.answers cimport end_with
+from weft.core.masks cimport expire_masks
 from weft.core.outbox cimport Outbox
 from weft.core.requests cimport expire_requests
 from weft.core.service cimport Peer, Service

@@ -7,6 +7,7 @@ has to keep a timer.
 from weft.core.answers import end_with
 from weft.core.events import announce_peer
 from weft.core.frames import Kind, encode
+from weft.core.masks import expire_masks
 from weft.core.requests import expire_requests
 from weft.core.review import review_key
 from weft.core.service import Peer, Service
@@ -42,6 +43,8 @@ def sweep(service: Service) -> list[Peer]:
         _check_pace(peer)
         if peer.asking:
             expire_requests(peer, service.now_ns - int(service.limits.request_s * _S))
+        if peer.masks:
+            expire_masks(peer, service.now_ns - int(service.limits.request_s * _S))
     return lost
 
 

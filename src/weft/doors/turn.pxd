@@ -9,6 +9,7 @@ from weft.doors.kernel cimport receive, send
 
 cdef Py_ssize_t _READ
 cdef Py_ssize_t _ANSWERS
+cdef Py_ssize_t _COPIES
 cdef Py_ssize_t _NOT_NOW
 
 

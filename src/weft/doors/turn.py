@@ -18,6 +18,8 @@ from weft.doors.kernel import NOT_NOW, receive, send
 _READ = READ_BYTES
 # What the answers to one read may take: an error is about four times as long as the least frame.
 _ANSWERS = 8 * READ_BYTES
+# A message may be copied under a masked reply, and again for whoever had its subject masked.
+_COPIES = 3
 _NOT_NOW = NOT_NOW
 
 
@@ -59,7 +61,7 @@ class Turn:
 
         Never while a turn is being flushed.
         """
-        if not peer.is_over and self._make_room(peer, len(frames)):
+        if not peer.is_over and self._make_room(peer, _COPIES * len(frames)):
             self._deal(peer, self.service.arena.put(frames))
 
     def begin(self) -> None:
@@ -122,7 +124,7 @@ class Turn:
         self.wake()
         if not took_large(peer, count):
             return
-        if self._make_room(peer, peer.large_size):
+        if self._make_room(peer, _COPIES * peer.large_size):
             start = self.service.arena.put(peer.large)
             drop_large(peer)
             self._deal(peer, start)

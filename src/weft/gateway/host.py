@@ -42,6 +42,7 @@ SWEEP_S = 1.0
 JOURNAL_END_S = 5.0
 
 _TOKEN_BYTES = 8
+_SECRET_BYTES = 32
 
 
 class Host:
@@ -53,7 +54,7 @@ class Host:
         self._loop = asyncio.get_running_loop()
         # A number of its own each time it starts: sequences begin anew.
         origin = secrets.randbits(32) or 1
-        self._service = Service(service, gateway, origin, limits)
+        self._service = Service(service, gateway, origin, limits, os.urandom(_SECRET_BYTES))
         self._tick()
         self._started_ns = monotonic_ns()
         self._turn = Turn(self._service, self._loop)

@@ -26,6 +26,7 @@ from weft.client.options import (
 from weft.client.publishing import AsyncPublishing
 from weft.client.received import AsyncReceived, async_received
 from weft.client.status import Reporter
+from weft.core.frames import Flag
 from weft.errors import UsageError
 
 __all__ = ["AsyncConnection", "AsyncReceived", "AsyncSubscription", "Connecting", "connect"]
@@ -122,6 +123,7 @@ class AsyncConnection(AsyncPublishing, Face):
             *,
             reply: str = "",
             not_back: bool = False,
+            masked: bool = False,
             acknowledge: Literal[True],
         ) -> Coroutine[Any, Any, Identity]: ...
         @overload
@@ -132,6 +134,7 @@ class AsyncConnection(AsyncPublishing, Face):
             *,
             reply: str = "",
             not_back: bool = False,
+            masked: bool = False,
             acknowledge: Literal[False] = False,
         ) -> Coroutine[Any, Any, None]: ...
         @overload
@@ -142,18 +145,25 @@ class AsyncConnection(AsyncPublishing, Face):
             *,
             reply: str = "",
             not_back: bool = False,
+            masked: bool = False,
             acknowledge: bool = False,
         ) -> Coroutine[Any, Any, Identity | None]: ...
         def publish(self, *_: Any, **__: Any) -> Any:
             """See publishing.py."""
 
     async def send_request(
-        self, subject: str, body: Body, timeout: float | None = None, *, resend: bool = False
+        self,
+        subject: str,
+        body: Body,
+        timeout: float | None = None,
+        *,
+        resend: bool = False,
+        masked: bool = False,
     ) -> AsyncReceived:
         """Ask whoever serves a subject, and wait for the one answer.
 
         If the connection is lost meanwhile nobody knows how far the request came: it fails, unless
-        `resend` says that it may be asked twice.
+        `resend` says that it may be asked twice. With `masked` whoever answers does not learn whom.
 
         Raises:
             NotKnown: nobody serves the subject.
@@ -161,19 +171,22 @@ class AsyncConnection(AsyncPublishing, Face):
             TimedOut: no answer came in time.
             ConnectionLost: the connection was lost, and `resend` was not set.
         """
-        draft = Draft(subject, body)
+        draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
         return async_received(await self._calls.request(draft, timeout, resend=resend), self)
 
     async def gather(
-        self, subject: str, body: Body, **ending: Unpack[GatherOptions]
+        self, subject: str, body: Body, *, masked: bool = False, **ending: Unpack[GatherOptions]
     ) -> list[AsyncReceived]:
         """Ask everybody who hears a subject; the answers until `Gathering` says that it ends.
+
+        With `masked` those who answer do not learn whom.
 
         Raises:
             ConnectionLost: the connection was lost meanwhile.
             Overloaded: the answers are more than `queue_bytes`.
         """
-        frames = await self._calls.gather(Draft(subject, body), made(Gathering, ending))
+        draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
+        frames = await self._calls.gather(draft, made(Gathering, ending))
         return [async_received(frame, self) for frame in frames]
 
     async def enable(self, right: EnabledRight, pattern: str) -> None:

@@ -109,7 +109,7 @@ class Calls:
         while True:
             waiter = Single()
             try:
-                await self._ask(waiter, draft, Flag.REQUEST)
+                await self._ask(waiter, draft, draft.flags | Flag.REQUEST)
                 return await waiter.answer
             except ConnectionLost:
                 if not (resend and waiter.is_lost):
@@ -136,7 +136,7 @@ class Calls:
         answers = Several(self._engine.options.queue_bytes)
         try:
             async with self._limited(limit_s, f"no connection to ask {draft.subject!r}"):
-                await self._ask(answers, draft, Flag.NONE)
+                await self._ask(answers, draft, draft.flags)
             await self._collect(answers, ending, deadline)
         finally:
             self._forget(answers)
@@ -195,7 +195,7 @@ class Calls:
         is_put = False
         reply = self._session.request(waiter).decode()
         try:
-            frame = message_frame(draft.subject, draft.body, reply, Flag.REQUEST)
+            frame = message_frame(draft.subject, draft.body, reply, draft.flags | Flag.REQUEST)
             is_put = self._engine.put_and_flush(frame)
         finally:
             if not is_put:
@@ -203,7 +203,7 @@ class Calls:
         self._engine.reading.steer()
         return is_put
 
-    async def _ask(self, waiter: Waiter, draft: Draft, flags: Flag) -> None:
+    async def _ask(self, waiter: Waiter, draft: Draft, flags: int) -> None:
         def asked() -> bytes:
             reply = self._session.request(waiter).decode()
             return message_frame(draft.subject, draft.body, reply, flags)

@@ -4,6 +4,7 @@ from weft.client.content cimport message_frame, opening
 from weft.client.outgoing cimport Outgoing
 
 cdef int _NOT_BACK
+cdef int _MASKED
 cdef object _END
 
 
@@ -29,3 +30,7 @@ cdef class AsyncPublishing(Publishing):
 cdef class BlockingPublishing(Publishing):
     cdef object _acknowledged
     cdef double _timeout_s
+
+
+@cython.locals(flags=int)
+cdef int _flags(bint not_back, bint masked, str reply) except -1

@@ -7,8 +7,10 @@ from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body, message_frame, opening
 from weft.client.outgoing import Outgoing
 from weft.core.frames import Flag
+from weft.errors import BadOption
 
 _NOT_BACK = int(Flag.NOT_BACK)
+_MASKED = int(Flag.MASKED)
 
 # An iterator that is at its end: whoever awaits it goes on at once.
 _END: Iterator[None] = iter(())
@@ -59,17 +61,19 @@ class AsyncPublishing(Publishing):
         self._outgoing = outgoing
         self._calls = calls
 
-    def publish(
+    def publish(  # noqa: PLR0913  # each is an option of its own
         self,
         subject: str,
         body: Body,
         *,
         reply: str = "",
         not_back: bool = False,
+        masked: bool = False,
         acknowledge: bool = False,
     ) -> Any:
         """Publish a message; `not_back` keeps it from this connection's own subscriptions.
 
+        With `masked` whoever gets it sees a stand-in for the reply, and not who sent it.
         It is buffered when this is called, and nothing is sent until other tasks run. What is
         returned is to be awaited: it waits while there is no room in the buffer, or, with
         `acknowledge`, until the gateway has taken the message, and gives its identity.
@@ -77,11 +81,12 @@ class AsyncPublishing(Publishing):
         Raises:
             BadSubject: the subject or the reply is not one that can be published to.
             BadField: the body cannot be published, or is too large.
+            BadOption: `masked` without a reply.
             Overloaded: the buffer is full; see the option `when_full`.
             NotOpen: the connection is closed.
             WeftError: with `acknowledge`, what the gateway said instead.
         """
-        flags = _NOT_BACK if not_back else 0
+        flags = _flags(not_back, masked, reply)
         if acknowledge:
             return self._calls.acknowledged(Draft(subject, body, reply, flags))
         frame = self._put(subject, body, reply, flags)
@@ -98,28 +103,31 @@ class BlockingPublishing(Publishing):
         self._acknowledged = acknowledged
         self._timeout_s = timeout_s
 
-    def publish(
+    def publish(  # noqa: PLR0913  # each is an option of its own
         self,
         subject: str,
         body: Body,
         *,
         reply: str = "",
         not_back: bool = False,
+        masked: bool = False,
         acknowledge: bool = False,
     ) -> Any:
         """Publish a message; `not_back` keeps it from this connection's own subscriptions.
 
+        With `masked` whoever gets it sees a stand-in for the reply, and not who sent it.
         It returns once the message is buffered, or, with `acknowledge`, once the gateway has taken
         it: then with the identity that it was given.
 
         Raises:
             BadSubject: the subject or the reply is not one that can be published to.
             BadField: the body cannot be published, or is too large.
+            BadOption: `masked` without a reply.
             Overloaded: the buffer is full; see the option `when_full`.
             NotOpen: the connection is closed.
             WeftError: with `acknowledge`, what the gateway said instead.
         """
-        flags = _NOT_BACK if not_back else 0
+        flags = _flags(not_back, masked, reply)
         if acknowledge:
             return self._acknowledged(Draft(subject, body, reply, flags))
         # Not by way of the loop: it is woken only if it sleeps.
@@ -127,3 +135,13 @@ class BlockingPublishing(Publishing):
         if frame is not None:
             self._outgoing.put_waiting(frame, self._timeout_s)
         return None
+
+
+def _flags(not_back: bool, masked: bool, reply: str) -> int:
+    """What a frame says of how it is to be passed on."""
+    flags = _NOT_BACK if not_back else 0
+    if masked:
+        if not reply:
+            raise BadOption("masked is for a message with a reply: without one it hides nothing")
+        flags |= _MASKED
+    return flags

@@ -33,6 +33,7 @@ from weft.client.publishing import BlockingPublishing
 from weft.client.received import BlockingReceived, blocking_received
 from weft.client.status import Reporter
 from weft.client.sync_subscription import Home, Subscription
+from weft.core.frames import Flag
 from weft.errors import BadOption, NotOpen, UsageError
 
 __all__ = ["BlockingReceived", "Connection", "Subscription"]
@@ -103,6 +104,7 @@ class Connection(BlockingPublishing, Face):
             *,
             reply: str = "",
             not_back: bool = False,
+            masked: bool = False,
             acknowledge: Literal[True],
         ) -> Identity: ...
         @overload
@@ -113,6 +115,7 @@ class Connection(BlockingPublishing, Face):
             *,
             reply: str = "",
             not_back: bool = False,
+            masked: bool = False,
             acknowledge: Literal[False] = False,
         ) -> None: ...
         @overload
@@ -123,18 +126,25 @@ class Connection(BlockingPublishing, Face):
             *,
             reply: str = "",
             not_back: bool = False,
+            masked: bool = False,
             acknowledge: bool = False,
         ) -> Identity | None: ...
         def publish(self, *_: Any, **__: Any) -> Any:
             """See publishing.py."""
 
     def send_request(
-        self, subject: str, body: Body, timeout: float | None = None, *, resend: bool = False
+        self,
+        subject: str,
+        body: Body,
+        timeout: float | None = None,
+        *,
+        resend: bool = False,
+        masked: bool = False,
     ) -> BlockingReceived:
         """Ask whoever serves a subject, and wait for the one answer.
 
         If the connection is lost meanwhile nobody knows how far the request came: it fails, unless
-        `resend` says that it may be asked twice.
+        `resend` says that it may be asked twice. With `masked` whoever answers does not learn whom.
 
         Raises:
             NotKnown: nobody serves the subject.
@@ -142,19 +152,23 @@ class Connection(BlockingPublishing, Face):
             TimedOut: no answer came in time.
             ConnectionLost: the connection was lost, and `resend` was not set.
         """
-        request = self._calls.request(Draft(subject, body), timeout, resend=resend)
+        draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
+        request = self._calls.request(draft, timeout, resend=resend)
         return blocking_received(self._background.run(request), self)
 
     def gather(
-        self, subject: str, body: Body, **ending: Unpack[GatherOptions]
+        self, subject: str, body: Body, *, masked: bool = False, **ending: Unpack[GatherOptions]
     ) -> list[BlockingReceived]:
         """Ask everybody who hears a subject; the answers until `Gathering` says that it ends.
+
+        With `masked` those who answer do not learn whom.
 
         Raises:
             ConnectionLost: the connection was lost meanwhile.
             Overloaded: the answers are more than `queue_bytes`.
         """
-        gathering = self._calls.gather(Draft(subject, body), made(Gathering, ending))
+        draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
+        gathering = self._calls.gather(draft, made(Gathering, ending))
         return [blocking_received(frame, self) for frame in self._background.run(gathering)]
 
     def enable(self, right: EnabledRight, pattern: str) -> None:

@@ -84,6 +84,13 @@ def test_not_back_is_a_flag_of_the_frame() -> None:
     assert parse(Datagrams().frame({"path": "/a", "not_back": True})).flags == Flag.NOT_BACK
 
 
+@pytest.mark.req("HUB-7")
+def test_masked_is_a_flag_of_a_frame_with_a_reply() -> None:
+    datagram = {"path": "/a", "reply": "/b", "masked": True}
+    assert parse(Datagrams().frame(datagram)).flags == Flag.MASKED
+    assert parse(Datagrams().frame(datagram | {"masked": False})).flags == Flag.NONE
+
+
 def test_an_interest_is_a_subscription() -> None:
     datagram = {"interest": "/a", "subpaths": True, "group": "g", "policy": "latest"}
     frame = parse(Datagrams().frame(datagram | {"listen_only": True}))
@@ -115,6 +122,8 @@ WRONG: list[tuple[dict[str, Any], type[UsageError]]] = [
     ({"path": "/a", "request": 1}, BadOption),
     ({"path": "/a", "request": "true"}, BadOption),
     ({"path": "/a", "not_back": None}, BadOption),
+    ({"path": "/a", "masked": True}, BadOption),
+    ({"path": "/a", "reply": "/b", "masked": 1}, BadOption),
     ({"path": "/a", "data": "\ud800"}, BadField),
     ({"path": "/a", "data": {"\udfff": 1}}, BadField),
     ({"path": "/a", "data": 1 << 64}, BadField),

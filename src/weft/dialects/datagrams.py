@@ -26,7 +26,7 @@ OBJECTS_MAX = 1024
 ACK_MAX = 128
 
 _KEYS = {
-    "path": ("path", "data", "reply", "request", "not_back", "ack"),
+    "path": ("path", "data", "reply", "request", "not_back", "masked", "ack"),
     "interest": ("interest", "subpaths", "group", "policy", "listen_only", "since", "ack"),
     "forget": ("forget", "subpaths", "group", "ack"),
     "ping": ("ping",),
@@ -204,6 +204,10 @@ def _message(datagram: Datagram) -> Frame:
         flags |= _REQUEST
     if _is_on(datagram, "not_back"):
         flags |= _NOT_BACK
+    if _is_on(datagram, "masked"):
+        if "reply" not in datagram:
+            raise BadOption("masked is for a message with a reply: without one it hides nothing")
+        flags |= Flag.MASKED
     reply = subject_of(datagram["reply"]) if "reply" in datagram else b""
     body = encode_fields(fields_from_data(datagram.get("data", {})))
     return Frame(Kind.MESSAGE, flags, subject_of(datagram["path"]), reply, body)

@@ -79,6 +79,29 @@ def test_the_reply_subject_is_passed_on(gateway: str, run_here: Run) -> None:
         assert next(subscription).reply == "tests.answers"
 
 
+@pytest.mark.req("HUB-7")
+def test_the_reply_subject_can_be_masked(gateway: str, run_here: Run) -> None:
+    options = ["--reply", "tests.hidden", "--masked", "--count", "2"]
+    with (
+        Connection(gateway) as connection,
+        connection.subscribe("tests.masked") as subscription,
+        connection.subscribe("tests.hidden") as answers,
+    ):
+        target = ["--gateway", gateway]
+        assert run_here("pub", "tests.masked", "x", *target, *options).returncode == 0
+        for _ in range(2):
+            message = next(subscription)
+            assert (message.reply == "tests.hidden", message.publisher) == (False, 0)
+        connection.publish("tests.hidden", "still here")
+        assert next(answers).text == "still here"
+
+
+def test_only_a_reply_can_be_masked(run_here: Run) -> None:
+    done = run_here("pub", "a", "x", "--masked")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--masked is for --reply" in done.stderr
+
+
 def test_json_tells_what_was_sent(gateway: str, run_here: Run) -> None:
     done = run_here("pub", "--gateway", gateway, "tests.counted", "four", "--count", "5", "--json")
     facts = json.loads(done.stdout)

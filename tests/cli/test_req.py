@@ -64,6 +64,19 @@ def test_many_answer(gateway: str, run_here: Run) -> None:
     assert sorted(done.stdout.splitlines()) == ["one", "two"]
 
 
+@pytest.mark.req("HUB-7")
+@pytest.mark.parametrize("options", [[], ["--many", "--count", "1", "--timeout", "10"]])
+def test_a_masked_request_does_not_say_who_asks(
+    gateway: str, run_here: Run, options: list[str]
+) -> None:
+    with (
+        weft.Connection(gateway) as connection,
+        connection.subscribe("asked.masked", lambda m: m.respond(f"number {m.publisher}")),
+    ):
+        done = run_here("req", "asked.masked", "x", "--masked", *options)
+    assert (done.returncode, done.stdout) == (0, "number 0\n")
+
+
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_an_answer_that_cannot_be_read_hides_no_other(
     gateway: str, run_here: Run, options: list[str]

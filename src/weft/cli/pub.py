@@ -34,6 +34,7 @@ class Manner:
     """How often, how fast and how carefully to publish."""
 
     reply: str
+    masked: bool
     json_lines: bool
     count: int | None
     rate: float | None
@@ -50,6 +51,11 @@ class Manner:
 @click.argument("subject")
 @content_options
 @click.option("--reply", default="", metavar="SUBJECT", help="Where answers should go.")
+@click.option(
+    "--masked",
+    is_flag=True,
+    help="With --reply: let nobody who gets it know where answers go, or who sent it.",
+)
 @click.option("--json-lines", is_flag=True, help="Every line of standard input is a JSON object.")
 @click.option("--count", type=click.IntRange(min=1), help="Publish the message so many times.")
 @click.option(
@@ -70,6 +76,8 @@ def pub(target: Target, subject: str, content: Content, **options: Any) -> None:
     checked_subject(subject)
     if manner.reply:
         checked_subject(manner.reply)
+    elif manner.masked:
+        raise click.UsageError("--masked is for --reply")
     messages = _messages(content, manner)
     teller = Teller()
     with target.open(teller) as connection, Bar(subject, manner.count) as bar:
@@ -165,6 +173,8 @@ def _publish(
 ) -> None:
     # The first is always acknowledged: if the gateway refuses the subject, this says so.
     if manner.ack or is_first:
-        connection.publish(subject, message, reply=manner.reply, acknowledge=True)
+        connection.publish(
+            subject, message, reply=manner.reply, masked=manner.masked, acknowledge=True
+        )
     else:
-        connection.publish(subject, message, reply=manner.reply)
+        connection.publish(subject, message, reply=manner.reply, masked=manner.masked)

@@ -27,6 +27,7 @@ class Manner:
     many: bool
     count: int | None
     quiet: float | None
+    masked: bool
 
 
 @click.command(
@@ -54,6 +55,7 @@ class Manner:
     metavar="S",
     help="With --many: end after so many seconds without a further answer.",
 )
+@click.option("--masked", is_flag=True, help="Do not let those who answer know who asks.")
 @target_options
 def req(target: Target, subject: str, content: Content, **options: Any) -> None:
     """Send a request to a SUBJECT and print the answer."""
@@ -66,12 +68,15 @@ def req(target: Target, subject: str, content: Content, **options: Any) -> None:
             answers: Sequence[Received] = connection.gather(
                 subject,
                 body,
+                masked=manner.masked,
                 count=manner.count,
                 quiet_s=manner.quiet,
                 deadline_s=manner.timeout,
             )
         else:
-            answers = [connection.send_request(subject, body, timeout=manner.timeout)]
+            answers = [
+                connection.send_request(subject, body, timeout=manner.timeout, masked=manner.masked)
+            ]
     for answer in answers:
         show(answer.message, is_json=target.is_json)
     if not answers:

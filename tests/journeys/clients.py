@@ -57,14 +57,26 @@ class Client(Protocol):
         self, patterns: str | Iterable[str], reply: Reply, **options: Unpack[SubscribeOptions]
     ) -> None: ...
     async def publish(
-        self, subject: str, body: Body, *, reply: str = "", not_back: bool = False
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        masked: bool = False,
     ) -> None: ...
     async def acknowledged(self, subject: str, body: Body) -> Identity: ...
     async def request(
-        self, subject: str, body: Body, timeout: float = LIMIT_S, *, resend: bool = False
+        self,
+        subject: str,
+        body: Body,
+        timeout: float = LIMIT_S,
+        *,
+        resend: bool = False,
+        masked: bool = False,
     ) -> weft.Received: ...
     async def gather(
-        self, subject: str, body: Body, **ending: Unpack[GatherOptions]
+        self, subject: str, body: Body, *, masked: bool = False, **ending: Unpack[GatherOptions]
     ) -> list[weft.Received]: ...
     async def respond(self, message: weft.Received, body: Body) -> None: ...
     async def flush(self) -> None: ...
@@ -150,22 +162,37 @@ class AsyncClient:
         await self._connection.subscribe(patterns, handler, **options).ready()
 
     async def publish(
-        self, subject: str, body: Body, *, reply: str = "", not_back: bool = False
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        masked: bool = False,
     ) -> None:
-        await self._connection.publish(subject, body, reply=reply, not_back=not_back)
+        options = {"not_back": not_back, "masked": masked}
+        await self._connection.publish(subject, body, reply=reply, **options)
 
     async def acknowledged(self, subject: str, body: Body) -> Identity:
         return await self._connection.publish(subject, body, acknowledge=True)
 
     async def request(
-        self, subject: str, body: Body, timeout: float = LIMIT_S, *, resend: bool = False
+        self,
+        subject: str,
+        body: Body,
+        timeout: float = LIMIT_S,
+        *,
+        resend: bool = False,
+        masked: bool = False,
     ) -> weft.Received:
-        return await self._connection.send_request(subject, body, timeout, resend=resend)
+        return await self._connection.send_request(
+            subject, body, timeout, resend=resend, masked=masked
+        )
 
     async def gather(
-        self, subject: str, body: Body, **ending: Unpack[GatherOptions]
+        self, subject: str, body: Body, *, masked: bool = False, **ending: Unpack[GatherOptions]
     ) -> list[weft.Received]:
-        return list(await self._connection.gather(subject, body, **ending))
+        return list(await self._connection.gather(subject, body, masked=masked, **ending))
 
     async def respond(self, message: Any, body: Body) -> None:
         await message.respond(body)
@@ -228,22 +255,39 @@ class BlockingClient:
         await in_thread(self._connection.subscribe, patterns, handler, **options)
 
     async def publish(
-        self, subject: str, body: Body, *, reply: str = "", not_back: bool = False
+        self,
+        subject: str,
+        body: Body,
+        *,
+        reply: str = "",
+        not_back: bool = False,
+        masked: bool = False,
     ) -> None:
-        await in_thread(self._connection.publish, subject, body, reply=reply, not_back=not_back)
+        options = {"not_back": not_back, "masked": masked}
+        await in_thread(lambda: self._connection.publish(subject, body, reply=reply, **options))
 
     async def acknowledged(self, subject: str, body: Body) -> Identity:
         return await in_thread(lambda: self._connection.publish(subject, body, acknowledge=True))
 
     async def request(
-        self, subject: str, body: Body, timeout: float = LIMIT_S, *, resend: bool = False
+        self,
+        subject: str,
+        body: Body,
+        timeout: float = LIMIT_S,
+        *,
+        resend: bool = False,
+        masked: bool = False,
     ) -> weft.Received:
-        return await in_thread(self._connection.send_request, subject, body, timeout, resend=resend)
+        return await in_thread(
+            self._connection.send_request, subject, body, timeout, resend=resend, masked=masked
+        )
 
     async def gather(
-        self, subject: str, body: Body, **ending: Unpack[GatherOptions]
+        self, subject: str, body: Body, *, masked: bool = False, **ending: Unpack[GatherOptions]
     ) -> list[weft.Received]:
-        return list(await in_thread(self._connection.gather, subject, body, **ending))
+        return list(
+            await in_thread(lambda: self._connection.gather(subject, body, masked=masked, **ending))
+        )
 
     async def respond(self, message: Any, body: Body) -> None:
         await in_thread(message.respond, body)

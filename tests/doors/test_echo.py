@@ -7,9 +7,9 @@ from tests.doors.houses import HOST, UPGRADE, Guest, Page, framed, get, housing
 from tests.doors.loops import on_both_loops, until
 from websockets.frames import Opcode
 
-from weft.doors.origins import WebSettings
+from weft.doors.origins import WebRules
 
-ON = WebSettings(debug_echo=True)
+ON = WebRules(debug_echo=True)
 ECHO = b"/weather/_echo"
 
 

@@ -237,7 +237,7 @@ async def test_a_ping_is_answered_with_what_it_says() -> None:
 
 @on_both_loops
 async def test_a_ping_between_fragments_is_answered_before_the_message() -> None:
-    async with housing(rules=WebSettings(debug_echo=True)) as house:
+    async with housing(rules=WebRules(debug_echo=True)) as house:
         page = Page(house)
         await page.open(target=b"/weather/_echo")
         parts = (framed(Opcode.TEXT, b"he", fin=False), framed(Opcode.CONT, b"llo"))

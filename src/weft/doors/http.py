@@ -102,7 +102,16 @@ class HttpDoor:
     """One connection: a request at a time."""
 
     __slots__ = (
-        *("_body", "_chunks", "_exchange", "_held", "_http", "_is_chunked", "_is_ended", "_is_last"),
+        *(
+            "_body",
+            "_chunks",
+            "_exchange",
+            "_held",
+            "_http",
+            "_is_chunked",
+            "_is_ended",
+            "_is_last",
+        ),
         *("_is_lasting", "_is_reading", "_reception", "_request", "_unread", "companion", "stream"),
     )
 

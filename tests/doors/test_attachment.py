@@ -1,4 +1,4 @@
-"""Tunnels that are asked again and again: long polls, as JSON and as scripts."""
+"""Answers that are held: long polls of tunnels, as JSON and as scripts."""
 
 import asyncio
 import json

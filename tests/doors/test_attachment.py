@@ -126,6 +126,19 @@ async def test_what_follows_a_poll_on_its_connection_is_dealt_with_after_it() ->
         assert heard == [0, 1, 2]
 
 
+@pytest.mark.req("TUN-21")
+async def test_a_poll_after_a_lost_stream_gets_what_the_stream_may_have_lost() -> None:
+    async with gateway() as browser:
+        known_by, line = await browser.open()
+        await browser.interest(known_by, "/a")
+        await browser.publish("/a", 1, 2)
+        heard = [await line.json(), await line.json()]
+        line.close()
+        assert await poll(browser, known_by) == heard
+        await browser.publish("/a", 3)
+        assert [each["data"] for each in await poll(browser, known_by)] == [3]
+
+
 @pytest.mark.req("TUN-23")
 async def test_a_tunnel_that_is_not_polled_any_more_is_culled() -> None:
     async with gateway(web=WebSettings(cull_s=0.5)) as browser:

@@ -45,6 +45,7 @@ class Tunnel:
         "_attachment",
         "_datagrams",
         "_house",
+        "_is_polled",
         "_is_renewed",
         "_is_resting",
         "_key",
@@ -63,6 +64,8 @@ class Tunnel:
         self._attachment: Attachment | None = None
         self._datagrams = Datagrams(house.service.run.body_limit)
         self._ring = Ring()
+        # Whether it was told by an answer that was held, and not by a stream, before.
+        self._is_polled = False
         self._is_renewed = False
         self._is_resting = False
         self._key = b""
@@ -103,6 +106,7 @@ class Tunnel:
     def attach(self, arrival: "Arrival", last: str) -> None:
         """Tell it by another connection from now on, beginning after what was received last."""
         house, ring, before = self._house, self._ring, self._attachment
+        was_polled = self._is_polled
         self._lost()
         attachment = self._attach(arrival)
         if not arrival.form.is_held:
@@ -111,7 +115,7 @@ class Tunnel:
             if not ring.confirm(last):
                 house.refused("UnknownLast")
                 ring.reset(last, house.now_ns)
-        elif arrival.form.is_held:
+        elif was_polled and arrival.form.is_held:
             # Whoever polls anew has the answer to the last poll, if it does not say otherwise.
             ring.confirm_sent()
         items = ring.replay(house.now_ns)
@@ -276,6 +280,7 @@ class Tunnel:
         exchange.on_room = self.seat.pour
         attachment.is_padded = arrival.is_padded
         self._attachment = attachment
+        self._is_polled = arrival.form.is_held
         self._house.attached += 1
         return attachment
 

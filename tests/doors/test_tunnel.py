@@ -14,6 +14,7 @@ from tests.doors.pages import Line
 
 from weft.core.keys import Keyring
 from weft.core.limits import Limits
+from weft.dialects.formats import FormatSettings
 from weft.doors.house import House
 from weft.doors.origins import WebRules
 from weft.doors.seat import Seat
@@ -200,9 +201,13 @@ async def test_what_waits_longer_than_was_set_is_lost_and_that_is_told() -> None
         assert (await line.json())["pong"] == "kept"
 
 
-async def test_whoever_reads_nothing_is_parted_from_its_connection_and_may_come_back() -> None:
-    async with rooms(ring_bytes=4 << 20) as house:
-        line, known_by = await house.tunnel("ndjson")
+@pytest.mark.parametrize("form", ["ndjson", "quick"])
+async def test_whoever_reads_nothing_is_parted_from_its_connection_and_may_come_back(
+    form: str,
+) -> None:
+    quick = FormatSettings(keepalive_s=1.0)
+    async with rooms(ring_bytes=4 << 20, formats={"quick": quick}) as house:
+        line, known_by = await house.tunnel(form)
         line.writer.transport.pause_reading()  # type: ignore[attr-defined]  # one that reads
         await house.say(known_by, interest="/a")
         count = 0

@@ -177,15 +177,17 @@ class Tunnel:
         if attachment is None:
             if now_ns - self._since_ns > rules.cull_s * _S:
                 self.seat.end(Silent(f"nobody was attached for {rules.cull_s:g} s"))
-        elif not attachment.has_room:
-            if now_ns - attachment.told_ns > self._house.limits.outbox_age_s * _S:
-                # It may come back for what it did not read, but does not keep it from others.
-                self._house.refused("SlowReader")
-                attachment.exchange.abort()
-        elif now_ns - attachment.told_ns > attachment.format.keepalive_s * _S - _SLACK_NS:
+            return
+        quiet_ns = now_ns - attachment.told_ns
+        is_due = quiet_ns > attachment.format.keepalive_s * _S - _SLACK_NS
+        if is_due and attachment.has_room:
             attachment.told_ns = now_ns
             attachment.keep_alive()
             self._drop_if_over(attachment)
+        elif quiet_ns > self._house.limits.outbox_age_s * _S and not attachment.has_room:
+            # It may come back for what it did not read, but nothing is kept for it meanwhile.
+            self._house.refused("SlowReader")
+            attachment.exchange.abort()
 
     # What the seat says.
 

@@ -72,6 +72,33 @@ async def test_a_page_and_a_service_talk(transport: str) -> None:
         assert await here.page.evaluate("got") == [["/service/says", {"number": 1}]]
 
 
+@pytest.mark.req("MM-13")
+@pytest.mark.parametrize("transport", list(BLOCKED))
+async def test_one_page_talks_to_two_services(transport: str) -> None:
+    async with place(BLOCKED[transport]) as here:
+        got = await here.page.evaluate(
+            """async () => {
+                const services = ["red", "blue"];
+                const open = (service) => connect(location.origin, { service });
+                const all = await Promise.all(services.map(open));
+                const got = { red: [], blue: [] };
+                for (const [at, service] of services.entries()) {
+                    await all[at].subscribe("/same", ({ data }) => got[service].push(data));
+                }
+                for (let round = 0; round < 20; round += 1) {
+                    const say = (each, at) => each.publish("/same", `${services[at]} ${round}`);
+                    await Promise.all(all.map(say));
+                    await fetch("/healthz");
+                }
+                await until(() => got.red.length === 20 && got.blue.length === 20);
+                await Promise.all(all.map((each) => each.close()));
+                return got;
+            }"""
+        )
+        for service in ("red", "blue"):
+            assert got[service] == [f"{service} {number}" for number in range(20)]
+
+
 async def test_a_stream_that_a_proxy_swallows_is_given_up_for_polls() -> None:
     async with place((NO_WEBSOCKET,)) as here:
         here.proxy.swallowed = (NO_STREAM,)

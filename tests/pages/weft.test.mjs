@@ -98,6 +98,18 @@ test("a request is answered", async () => {
   assert.deepEqual(answer.data, { of: "VOD", is: true });
 });
 
+test("a masked request is answered by one who does not see whom", async () => {
+  const [asking, serving] = [await here(), await here()];
+  const replies = [];
+  await serving.subscribe("/masked", (message) => (replies.push(message.reply), message.respond(1)));
+  assert.equal((await asking.request("/masked", {}, { masked: true })).data, 1);
+  assert.equal((await asking.request("/masked")).data, 1);
+  assert.deepEqual(
+    replies.map((reply) => reply.startsWith(asking.welcome.inbox)),
+    [false, true],
+  );
+});
+
 test("a request that nobody serves is refused at once", async () => {
   const weft = await here();
   assert.deepEqual(await refusal(weft.request("/nobody")), ["NotKnown", 4001]);

@@ -32,6 +32,8 @@ export interface PublishOptions {
   reply?: string;
   /** Not to this connection itself. */
   notBack?: boolean;
+  /** Nobody who gets it sees the reply or who sent it, but a stand-in. */
+  masked?: boolean;
   /** Say it again if the connection is lost before the gateway answered: it may then arrive twice. */
   resend?: boolean;
   /** Give up after so long; 0, the default, never does. */
@@ -40,6 +42,8 @@ export interface PublishOptions {
 
 export interface RequestOptions {
   timeout?: number;
+  /** Whoever answers does not learn whom. */
+  masked?: boolean;
   /** Ask again if the connection is lost before an answer came: it may then be carried out twice. */
   resend?: boolean;
 }

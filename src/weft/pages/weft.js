@@ -75,14 +75,14 @@ class Connection {
   }
 
   /** Publish; resolves with the id of the message when the gateway has taken it. */
-  async publish(path, data = {}, { reply, notBack = false, resend = false, timeout = 0 } = {}) {
-    const head = { path, ...(reply && { reply }), ...(notBack && { not_back: true }) };
-    return this.#say(head, { data, again: resend, timeout });
+  async publish(path, data = {}, { reply, notBack, masked, resend = false, timeout = 0 } = {}) {
+    const flags = { ...(notBack && { not_back: true }), ...(masked && { masked }) };
+    return this.#say({ path, ...(reply && { reply }), ...flags }, { data, again: resend, timeout });
   }
 
   /** Ask one subscriber; resolves with its answer, a message. */
-  async request(path, data = {}, { timeout = this.#options.timeout, resend = false } = {}) {
-    return this.#say({ path, request: true }, { data, again: resend, timeout });
+  async request(path, data = {}, { masked, resend = false, timeout = this.#options.timeout } = {}) {
+    return this.#say({ path, request: true, ...(masked && { masked }) }, { data, again: resend, timeout });
   }
 
   /** Have a handler called with every message; resolves when the gateway has confirmed it. */

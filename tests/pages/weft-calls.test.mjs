@@ -47,6 +47,16 @@ test("what is given back is said again, what is doubted is not", async () => {
   assert.deepEqual(await refusal(doubted.answer), ["ConnectionLost", 3000]);
 });
 
+test("a request that was taken is in doubt only when its conversation ends", async () => {
+  const calls = new Calls(10_000);
+  const call = calls.open({ path: "/a", request: true });
+  calls.say(call, "/inbox");
+  calls.confirm(call.ack, "7.1");
+  calls.doubt(call.ack, failure("TimedOut", "not this"));
+  calls.end(LOST);
+  assert.deepEqual(await refusal(call.answer), ["ConnectionLost", 3000]);
+});
+
 test("the bound holds for what waits, and frees what was answered", async () => {
   const calls = new Calls(500);
   const call = calls.open({ path: "/a" }, { data: "x".repeat(100) });

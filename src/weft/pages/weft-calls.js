@@ -67,7 +67,8 @@ export class Calls {
   /** The gateway took it; a request still waits for its answer. */
   confirm(ack, id) {
     const call = this.#byAck.get(ack);
-    if (call && !call.head.request) this.#forget(call).resolve(id);
+    if (call?.head.request) call.isTaken = true;
+    else if (call) this.#forget(call).resolve(id);
   }
 
   /** A message came that may be the answer to a request; say if it is. */
@@ -90,24 +91,28 @@ export class Calls {
     if (call) call.isSent = false;
   }
 
-  /** It was not sent for certain, nor for certain not. */
+  /** It was not sent for certain, nor for certain not; unless the gateway has said that it was. */
   doubt(ack, error) {
     const call = this.#byAck.get(ack);
-    if (call?.again) call.isSent = false;
-    else if (call) this.#fail(call, error);
+    if (call && !call.isTaken) this.#lose(call, error);
   }
 
   /** A conversation ended. */
   end(error) {
     for (const call of this.#byAck.values()) {
       if (call.bound) this.#fail(call, error);
-      else if (call.isSent) this.doubt(call.ack, error);
+      else if (call.isSent) this.#lose(call, error);
     }
   }
 
   /** Nothing will be answered any more. */
   close(error) {
     for (const call of this.#byAck.values()) this.#fail(call, error);
+  }
+
+  #lose(call, error) {
+    if (call.again) call.isSent = call.isTaken = false;
+    else this.#fail(call, error);
   }
 
   #fail(call, error) {

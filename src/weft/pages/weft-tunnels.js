@@ -107,7 +107,7 @@ class TunnelLink extends Link {
     if (error.number < 2000 && at >= 0) {
       this.listener.refused(acks[at], error);
       // Of others that were refused only the tunnel tells, if it can.
-      if (ok < batch.length - 1) setTimeout(() => this.listener.doubted(acks.slice(at + 1), error), POST_TIMEOUT);
+      if (ok < batch.length - 1) this.#doubtLater(acks.slice(at + 1));
       return true;
     }
     const lost = failure("ConnectionLost", `what was said did not get through: ${lossOf(error).message}`);
@@ -115,6 +115,13 @@ class TunnelLink extends Link {
     else this.listener.doubted(acks, error.details ? error : lost);
     this.close(lost);
     return false;
+  }
+
+  #doubtLater(acks) {
+    const unknown = failure("ConnectionLost", "the gateway did not say whether it took this");
+    const timer = setTimeout(() => this.listener.doubted(acks, unknown), POST_TIMEOUT);
+    // No reason for Node to stay.
+    timer.unref?.();
   }
 
   #batch() {

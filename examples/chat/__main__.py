@@ -48,9 +48,14 @@ async def chat(listen: str, page_port: int) -> None:
     """Run everything until somebody interrupts."""
     with page_server(page_port) as origin:
         settings = Settings(listen=listen, web=WebSettings(origins=(origin,)))
-        async with weft.Gateway(settings=settings, workers="inline") as gateway:
+        async with (
+            weft.Gateway(settings=settings, workers="inline") as gateway,
+            asyncio.TaskGroup() as group,
+        ):
+            is_ready = asyncio.Event()
+            group.create_task(serve_quotes(gateway.address, is_ready))
+            await is_ready.wait()
             print(f"open {origin}/?gateway=http://{gateway.address} in two tabs", flush=True)
-            await serve_quotes(gateway.address)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -8,14 +8,18 @@ import weft
 PRICES = {"VOD": 71.3, "BP": 412.85, "AZN": 11_204.0}
 
 
-async def serve_quotes(address: str) -> None:
+async def serve_quotes(address: str, is_ready: asyncio.Event) -> None:
     """Answer `quotes.get`, which a page calls `/quotes/get`, for ever."""
     async with weft.connect(address, service="chat", name="quotes") as connection:
-        async for request in connection.subscribe("quotes.get", group="quotes"):
+        requests = connection.subscribe("quotes.get", group="quotes")
+        await requests.ready()
+        is_ready.set()
+        async for request in requests:
             symbol = request.get("symbol", "")
             price = PRICES.get(symbol)
             await request.respond({"symbol": symbol, "price": price, "is_known": price is not None})
 
 
 if __name__ == "__main__":
-    asyncio.run(serve_quotes(sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7411"))
+    gateway = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7411"
+    asyncio.run(serve_quotes(gateway, asyncio.Event()))

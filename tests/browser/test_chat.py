@@ -20,7 +20,9 @@ async def test_two_tabs_chat_and_ask_a_service() -> None:
             weft.Gateway(listen="127.0.0.1:0", settings=settings, workers="inline") as gateway,
             browsing() as context,
         ):
-            quotes = asyncio.ensure_future(serve_quotes(gateway.address))
+            is_ready = asyncio.Event()
+            quotes = asyncio.ensure_future(serve_quotes(gateway.address, is_ready))
+            await is_ready.wait()
             tabs = [await context.new_page() for _ in range(2)]
             for tab in tabs:
                 await tab.goto(f"{origin}/?gateway=http://{gateway.address}")

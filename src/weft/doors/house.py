@@ -231,8 +231,9 @@ class House:
 
     def _problem(self, request: Request) -> tuple[int, str] | None:
         """What is wrong with a request, whatever it asks for."""
-        host = request.headers.get("host", "")
-        if host and not is_here(host, self.rules.hosts):
+        # Browsers always name the host; what does not is no browser that was lured here.
+        host = request.headers.get("host")
+        if host is not None and not is_here(host, self.rules.hosts):
             return 421, "this gateway does not go by that name; see web.hosts"
         if request.service != self.service.name:
             return 421, f"this connection leads to service {self.service.name!r}"

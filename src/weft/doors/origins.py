@@ -51,7 +51,8 @@ class WebRules(WebSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 def is_here(host: str, hosts: tuple[str, ...]) -> bool:
     """Say if a Host header names this gateway, and not a name that a stranger gave it."""
     name = host.partition("]")[0][1:] if host.startswith("[") else host.partition(":")[0]
-    if name.lower() == "localhost" or name.lower() in hosts:
+    known = ("localhost", *hosts)
+    if any(name.lower() == each.lower() for each in known):
         return True
     try:
         return ipaddress.ip_address(name).is_loopback
@@ -65,5 +66,6 @@ def is_welcome(headers: Mapping[str, str], origins: tuple[str, ...]) -> bool:
     if origin in origins and origin:
         return True
     if origin:
-        return origin.partition("://")[2] == headers.get("host", "")
+        # Of a page that is nobody's, `null` is said.
+        return origin.partition("://")[2] == headers.get("host", "") != ""
     return headers.get("sec-fetch-site", "") not in _ELSEWHERE

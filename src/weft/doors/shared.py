@@ -18,6 +18,8 @@ class Shared:
     def keep(self, dialect: str, frames: bytes, said: bytes) -> None:
         """Remember a translation for the others."""
         size = len(frames) + len(said)
+        if size > self._limit_bytes or (dialect, frames) in self._known:
+            return
         if self._size + size > self._limit_bytes:
             self._known.clear()
             self._size = 0

@@ -11,7 +11,7 @@ CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
 .PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-peers bench-spark \
-        bench-steady interop requirements fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
+        bench-steady conformance interop requirements fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ browser: build $(VENV)/.browser ## weft.js in Node and in Chromium, which is ins
 
 interop: build $(VENV)/.interop build/interop/bayeux/.installed ## clients that others wrote against a gateway; needs node 20 and npm
 	@$(PY) -m pytest tests/interop
+
+conformance: build ## the Autobahn suite for WebSockets against a gateway; needs Python 2.7 as PYTHON2, 5 minutes
+	@$(PY) -m tools.conformance
 
 requirements: build ## every requirement, the tests that prove it, and whether they pass
 	@$(PY) tools/requirements.py

@@ -56,8 +56,11 @@ def test_a_request_has_one_answer() -> None:
     ((status, headers, body),) = connection.sent  # type: ignore[misc]  # only one
     assert (status, body) == (200, b"one")  # type: ignore[has-type]
     assert headers == {  # type: ignore[has-type]
-        "Content-Type": JSON, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
-        "X-Extra": "yes", "X-More": "too",
+        "Content-Type": JSON,
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        "X-Extra": "yes",
+        "X-More": "too",
     }
     assert exchange.is_over
     assert not exchange.has_room

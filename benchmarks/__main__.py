@@ -15,7 +15,7 @@ from benchmarks import (
     stopped,
     subscriptions,
     tunnels,
-    websockets,
+    web_sockets,
 )
 
 BENCHMARKS: dict[str, ModuleType] = {
@@ -26,7 +26,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "recovery": recovery,
     "steady": steady,
     "tunnels": tunnels,
-    "websockets": websockets,
+    "web_sockets": web_sockets,
     # The last, as it leaves many thousand sockets that the kernel keeps for a minute.
     "idle": idle,
 }

@@ -14,8 +14,11 @@ from pathlib import Path
 
 FOLDER = Path("build/autobahn")
 SUITE = "autobahntestsuite==0.8.2"
-# Of the hundreds of cases on compression, each with a thousand messages, some of each kind.
-CASES = ("1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "9.*", "10.*", "12.2.*", "13.*.1")
+# Of the hundreds of cases on compression, each with a thousand messages, a few.
+CASES = (
+    *("1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "9.*", "10.*"),
+    *("12.1.1", "12.2.1", "13.1.1", "13.2.1", "13.3.1", "13.4.1"),
+)
 # The suite wants a close within a fragmented message answered as if nothing were wrong with it; and
 # what is no UTF-8 found before its frame has come to an end.
 KNOWN = {"7.1.5": "FAILED", "6.4.3": "NON-STRICT", "6.4.4": "NON-STRICT"}

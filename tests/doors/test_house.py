@@ -5,11 +5,11 @@ from weft.core.limits import Limits
 from weft.doors.exchange import Exchange, Request
 from weft.doors.house import bearer
 from weft.doors.http import HttpDoor
-from weft.doors.origins import WebSettings
+from weft.doors.origins import WebRules
 from weft.errors import NotAllowed
 
 PAGE = b"Origin: https://pages.example"
-RULES = WebSettings(origins=("https://pages.example",), hosts=("mesh.example",))
+RULES = WebRules(origins=("https://pages.example",), hosts=("mesh.example",))
 
 
 def refuse(_exchange: Exchange, _door: HttpDoor) -> None:

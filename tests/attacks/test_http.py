@@ -56,7 +56,7 @@ REFUSED = {
     "an encoded zero": (get(b"/status%00"), 404),
     "a zero": (get(b"/status\x00"), 400),
     "a space": (get(b"/sta tus"), 400),
-    "a page of a service": (get(b"/default/publish/a/b"), 404),
+    "a method that a door does not take": (get(b"/default/publish/a/b"), 405),
     "a header with a zero": (get(b"/status", HOST, b"X: a\x00b"), 400),
     "a header without a name": (get(b"/status", HOST, b": x"), 400),
     "a space before the colon": (get(b"/status", HOST, b"Content-Length : 5"), 400),

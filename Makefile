@@ -69,7 +69,7 @@ bench-steady: build ## what a delivery costs beside many others, and over time; 
 browser: build $(VENV)/.browser ## weft.js in Node and in Chromium, which is installed first, 300 MB; 2 minutes
 	@$(PY) -m pytest tests/pages tests/browser
 
-interop: build $(VENV)/.interop build/interop/bayeux/.installed ## clients that others wrote against a gateway; needs node 20 and npm
+interop: build $(VENV)/.interop build/interop/bayeux/.installed build/interop/eventsource/.installed ## clients that others wrote against a gateway; needs node 20 and npm
 	@$(PY) -m pytest tests/interop
 
 conformance: build ## the Autobahn suite for WebSockets against a gateway; needs Python 2.7 as PYTHON2, 5 minutes
@@ -131,10 +131,10 @@ $(VENV)/.interop: $(VENV)/.installed requirements/interop.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/interop.txt
 	@touch $@
 
-build/interop/bayeux/.installed: tests/interop/bayeux/package.json tests/interop/bayeux/package-lock.json
-	@echo "== installing the stock clients"
+build/interop/%/.installed: tests/interop/%/package.json tests/interop/%/package-lock.json
+	@echo "== installing the stock clients of $*"
 	@mkdir -p $(@D)
-	@cp tests/interop/bayeux/package.json tests/interop/bayeux/package-lock.json $(@D)
+	@cp tests/interop/$*/package.json tests/interop/$*/package-lock.json $(@D)
 	@cd $(@D) && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
 	@touch $@
 

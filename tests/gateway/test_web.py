@@ -181,7 +181,7 @@ async def test_a_body_that_nobody_asked_for_does_not_cut_off_the_answer() -> Non
 
 async def test_a_request_that_takes_too_long_is_told_so_and_counted() -> None:
     async with opened() as place:
-        place.web.change(4096, 0.01)
+        place.web.change(4096, 0.2)
         assert status_in(await place.ask(b"GET / HT")) == 408
         assert place.refusals.counts == {"TooSlow": 1}
 

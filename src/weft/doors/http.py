@@ -7,13 +7,13 @@ theirs.
 
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Protocol
 
 import h11
 
 from weft.doors.exchange import TEXT, Exchange, Request
 from weft.doors.heads import BadRequest, check_head, request_of
 from weft.doors.poll import Poll
+from weft.doors.reception import Companion, Reception
 from weft.doors.stream import Stream
 from weft.errors import Overloaded
 
@@ -32,70 +32,6 @@ _HEAD_END = b"\r\n\r\n"
 _CHUNK_HEAD_BYTES = 256
 _NO_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _S = 1_000_000_000
-
-
-class Limits(Protocol):
-    """What a request may take."""
-
-    @property
-    def greeting_bytes(self) -> int:
-        """Of its head."""
-
-    @property
-    def greeting_s(self) -> float:
-        """Until its head is there."""
-
-    @property
-    def body_bytes(self) -> int:
-        """Of its body."""
-
-    @property
-    def frame_s(self) -> float:
-        """Until its body is there, or its answer is gone."""
-
-
-class Reception(Protocol):
-    """Whoever deals with requests, and knows the time."""
-
-    @property
-    def limits(self) -> Limits:
-        """What a request may take."""
-
-    @property
-    def now_ns(self) -> int:
-        """The time on the clock that only goes forward."""
-
-    def deal(self, exchange: Exchange, door: "HttpDoor") -> None:
-        """Answer a request, now or later."""
-
-    def is_ours(self, data: bytes) -> bool:
-        """Say if a request that begins like this is for this service."""
-
-    def pass_on(self, fd: int) -> None:
-        """Own a connection whose next request, of which nothing was read, is for another."""
-
-    def later(self, door: "HttpDoor") -> None:
-        """Let a connection go_on() in a turn to come."""
-
-    def left(self, door: "HttpDoor") -> None:
-        """A connection is closed."""
-
-    def refused(self, error_name: str) -> None:
-        """Count what was refused before anybody dealt with it."""
-
-    def weigh(self, before: int, now: int) -> None:
-        """Count how much of what is not complete is held.
-
-        Raises:
-            Overloaded: all of them together hold too much.
-        """
-
-
-class Companion(Protocol):
-    """What goes along with a connection from one request to the next."""
-
-    def end(self) -> None:
-        """The connection is gone."""
 
 
 class HttpDoor:

@@ -1,6 +1,7 @@
 """Those who want in without a key, or more than theirs allows."""
 
 import json
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -170,3 +171,14 @@ def test_a_client_neither_gives_rights_nor_looks_around(fortress: Fortress, ques
         assert error_name(answer(guest, asked)) == "NotAllowed"
         tried = message(b"closed", flags=Flag.ANSWER)
         assert error_name(answer(guest, tried)) == "NotAllowed"
+
+
+@pytest.mark.parametrize("path", ["/default/stream/open/a", "/default/tunnel?new=1&format=poll"])
+def test_a_ticket_opens_one_door_once(fortress: Fortress, path: str) -> None:
+    ticket = json.loads(fortress.page("/default/ticket", fortress.client, "POST"))["ticket"]
+    mark = "&" if "?" in path else "?"
+    url = f"http://127.0.0.1:{fortress.gateway.port}{path}{mark}ticket={ticket}"
+    with urllib.request.urlopen(url, timeout=WAIT_S) as answer:  # ours
+        assert answer.status == 200
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(url, timeout=WAIT_S)  # ours

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.doors.web import Browser, event, open_house
+from tests.doors.web import Browser, event, line, open_house
 from websockets.asyncio.client import connect
 
 import weft
@@ -67,3 +67,20 @@ async def test_a_past_that_cannot_be_had_is_refused_before_the_stream_begins(
     async with open_house() as house:
         answer = await house.browser.ask("GET", f"/default/stream/a?since={since}")
         assert answer.error == error
+
+
+async def test_a_tunnel_has_its_past_and_then_comes_live(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as address:
+        listening, saying = Browser(address), Browser(address)
+        response = await listening.listen("/default/tunnel?new=1&format=ndjson")
+        tunnel = json.loads(await line(response))["tunnel"]
+        interest = json.dumps({"tunnel": tunnel, "interest": "/a/b", "since": "1h"}).encode()
+        assert (await saying.ask("POST", "/default/events", interest)).status == 202
+        heard: list[int] = []
+        while len(heard) < COUNT:
+            told = json.loads(await line(response))
+            if "data" in told:
+                heard.append(told["data"]["n"])
+        assert heard == list(range(COUNT))
+        listening.close()
+        saying.close()

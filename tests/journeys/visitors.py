@@ -7,6 +7,7 @@ as Denied with the name of the error.
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from http.client import HTTPResponse
 from typing import Any, Protocol
 
@@ -208,23 +209,31 @@ class Plain:
 
 
 class Tunneled:
-    """A tunnel: datagrams down one answer that lasts, up by requests."""
+    """A tunnel: datagrams down one answer that lasts, or many that do not, up by requests."""
 
-    def __init__(self, address: str, headers: dict[str, str]) -> None:
+    def __init__(self, address: str, headers: dict[str, str], format_name: str) -> None:
         self._headers = headers
+        self._format = format_name
         self._saying = Browser(address)
         self._told = Browser(address)
         self._events = ""
         self._stream: HTTPResponse | None = None
+        self._known_by = ""
+        self._polled: list[dict[str, Any]] = []
+        self._last = ""
         self._heard: list[dict[str, Any]] = []
 
     async def open(self) -> None:
         """Open it, and learn its id."""
-        target = "/default/tunnel?new=1&format=ndjson"
-        self._stream = await self._told.listen(target, **self._headers)
-        if self._stream.status != 200:
-            raise Denied(json.loads(self._stream.read())["error"]["name"])
-        self._events = f"/default/events?tunnel={(await self._read())['tunnel']}"
+        target = f"/default/tunnel?new=1&format={self._format}"
+        if self._format == "poll":
+            await self._poll(target)
+        else:
+            self._stream = await self._told.listen(target, **self._headers)
+            if self._stream.status != 200:
+                raise Denied(json.loads(self._stream.read())["error"]["name"])
+        self._known_by = (await self._read())["tunnel"]
+        self._events = f"/default/events?tunnel={self._known_by}"
 
     async def listen(self, path: str) -> None:
         await self._ask({"interest": path})
@@ -254,13 +263,32 @@ class Tunneled:
                 return
 
     async def _read(self) -> dict[str, Any]:
-        assert self._stream is not None
-        while (text := await line(self._stream)) == b"\n":
-            pass
-        told: dict[str, Any] = json.loads(text)
+        told = await self._next()
+        self._last = told.get("id", self._last)
         if "data" in told:
             self._heard.append(told)
         return told
+
+    async def _next(self) -> dict[str, Any]:
+        if self._format == "poll":
+            while not self._polled:
+                last = f"&last={self._last}" if self._last else ""
+                await self._poll(f"/default/tunnel?tunnel={self._known_by}&format=poll{last}")
+            return self._polled.pop(0)
+        assert self._stream is not None
+        text = b"\n"
+        if self._format == "sse":
+            text = (await event(self._stream))["data"].encode()
+        while text == b"\n":
+            text = await line(self._stream)
+        told: dict[str, Any] = json.loads(text)
+        return told
+
+    async def _poll(self, target: str) -> None:
+        answer = await self._told.ask("GET", target, None, **self._headers)
+        if answer.status != 200:
+            raise Denied(answer.error)
+        self._polled += json.loads(answer.body)
 
 
 @asynccontextmanager
@@ -337,8 +365,8 @@ async def by_http(address: str, key: str) -> AsyncIterator[Visitor]:
 
 
 @asynccontextmanager
-async def by_tunnel(address: str, key: str) -> AsyncIterator[Visitor]:
-    visitor = Tunneled(address, shown(key))
+async def by_tunnel(format_name: str, address: str, key: str) -> AsyncIterator[Visitor]:
+    visitor = Tunneled(address, shown(key), format_name)
     try:
         await visitor.open()
         yield visitor
@@ -359,5 +387,7 @@ DOORS: dict[str, Callable[[str, str], Any]] = {
     "bayeux websocket": by_bayeux_websocket,
     "bayeux polling": by_bayeux_polling,
     "http": by_http,
-    "tunnel": by_tunnel,
+    "tunnel ndjson": partial(by_tunnel, "ndjson"),
+    "tunnel sse": partial(by_tunnel, "sse"),
+    "tunnel poll": partial(by_tunnel, "poll"),
 }

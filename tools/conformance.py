@@ -37,7 +37,8 @@ _RUN = "from autobahntestsuite.wstest import run; run()"
 def main() -> int:
     """Run the suite; 0 if it found nothing but what is known."""
     python = os.environ.get("PYTHON2") or shutil.which("python2.7")
-    if python is None:
+    # What is on the path may only stand in for one that is not chosen.
+    if python is None or subprocess.run((python, "-c", ""), check=False).returncode:
         print("weft: the Autobahn suite needs Python 2.7: set PYTHON2", file=sys.stderr)
         return 1
     packages = _installed(python)

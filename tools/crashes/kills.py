@@ -4,7 +4,7 @@ import asyncio
 import random
 from pathlib import Path
 
-from tools.crashes.publisher import LARGE, SMALL, Publisher
+from tools.crashes.publisher import Publisher
 from tools.crashes.tally import Tally, tally
 from tools.crashes.victim import Victim
 
@@ -13,8 +13,6 @@ WHOLE_EVERY = 5
 # How often it need not have come back from the last one before it is killed again.
 HASTE = 0.25
 LONGEST_S = 0.6
-# And how often it is killed while it writes much at once.
-LARGE_SHARE = 0.25
 
 
 async def kill_often(folder: Path, kills: int, seed: int) -> Tally:
@@ -27,7 +25,7 @@ async def kill_often(folder: Path, kills: int, seed: int) -> Tally:
     with Victim(folder, folder / "data") as victim:
         async with publisher.publishing(victim.address):
             for number in range(kills):
-                publisher.fillings = LARGE if chance.random() < LARGE_SHARE else SMALL
+                publisher.vary(chance)
                 if chance.random() >= HASTE:
                     await publisher.advance()
                 await asyncio.sleep(chance.uniform(0.0, LONGEST_S))

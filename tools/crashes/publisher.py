@@ -14,6 +14,8 @@ IN_FLIGHT = 50
 # What the numbers come with: little, or so much that a crash may find a write to tear.
 SMALL = (b"", b"", b"", b"-" * 200, b"-" * 200, b"-" * 6000)
 LARGE = (b"", b"-" * 6000, b"-" * 50_000, b"-" * 200_000)
+# How often it is so much.
+LARGE_SHARE = 0.25
 WAIT_S = 60
 _POLL_S = 0.001
 
@@ -47,6 +49,10 @@ class Publisher:
                 yield
             finally:
                 self._is_ending = True
+
+    def vary(self, chance: random.Random) -> None:
+        """Choose what the numbers come with from now on."""
+        self.fillings = LARGE if chance.random() < LARGE_SHARE else SMALL
 
     async def until(self, is_true: Callable[[], bool]) -> None:
         """Publish until something is so.

@@ -134,6 +134,23 @@ def test_what_a_turn_has_taken_but_not_kept_is_not_in_a_batch_that_ends_meanwhil
     assert [(each.first, each.frames) for each in desk.batches[0].blocks] == [(2, 1)]
 
 
+def test_a_batch_is_filled_again_where_its_writer_would_have_it() -> None:
+    desk = Desk()
+    desk.turn(FRAME)
+    (first,) = desk.batches
+    first.lead = 100
+    assert (first.start, first.end) == (0, BLOCK_HEADER_BYTES + len(FRAME))
+    desk.journal.written(desk.batches.pop())
+    assert desk.journal.is_clean()
+    desk.turn(FRAME)
+    desk.journal.written(desk.batches.pop())
+    desk.turn(FRAME)
+    (again,) = desk.batches
+    assert again is first
+    assert (again.start, again.size) == (100, BLOCK_HEADER_BYTES + len(FRAME))
+    assert frames_in(again) == [FRAME]
+
+
 def test_it_is_clean_when_everything_is_written() -> None:
     desk = Desk()
     assert desk.journal.is_clean()

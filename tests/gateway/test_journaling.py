@@ -98,13 +98,13 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_open = threading.Event()
-        self._write = os.write
-        monkeypatch.setattr(os, "write", self)
+        self._write = os.pwrite
+        monkeypatch.setattr(os, "pwrite", self)
 
-    def __call__(self, fd: int, data: memoryview) -> int:
+    def __call__(self, fd: int, data: memoryview, at: int) -> int:
         if threading.current_thread().name == "weft-journal":
             assert self.is_open.wait(20)
-        return self._write(fd, data)
+        return self._write(fd, data, at)
 
 
 async def test_a_publisher_faster_than_the_disk_waits_and_loses_nothing(

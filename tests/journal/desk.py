@@ -5,6 +5,7 @@ from pathlib import Path
 from weft.core.arena import Arena
 from weft.core.frames import Flag, Kind, Stamp, encode, stamp_frame
 from weft.core.journal import Batch, Journal
+from weft.journal.direct import BORDER_BYTES, end_on_border
 from weft.journal.places import Place
 from weft.journal.segment import OpenSegment
 
@@ -36,11 +37,27 @@ def batch_of(frames: list[bytes], first: int, per_block: int = 0) -> Batch:
         arena.reset()
         batch = batches.pop()
         offset = made.writer.reserve(batch.size)
-        made.data[offset : offset + batch.size] = batch.data[: batch.size]
+        made.data[offset : offset + batch.size] = batch.data[batch.start : batch.end]
         made.blocks.extend(
             each._replace(start=each.start + offset, end=each.end + offset) for each in batch.blocks
         )
         journal.written(batch)
+    return made
+
+
+def on_border(batch: Batch) -> Batch:
+    """The same batch where the disk would have it, as one that was written before."""
+    made = Batch()
+    made.writer.reserve(batch.size + 4 * BORDER_BYTES)
+    for _ in range(2):
+        made.clear()
+        offset = made.writer.reserve(batch.size)
+        made.data[offset : offset + batch.size] = batch.data[batch.start : batch.end]
+        made.blocks.extend(
+            each._replace(start=each.start + offset, end=each.end + offset) for each in batch.blocks
+        )
+        # The first time it learns where that is.
+        end_on_border(made)
     return made
 
 

@@ -18,7 +18,7 @@ from weft.journal.blocks import (
 def sealed(count: int = 30, per_block: int = 10) -> bytes:
     batch = batch_of([message(number) for number in range(count)], 0, per_block)
     seal_batch(batch)
-    return bytes(batch.data[: batch.size])
+    return bytes(batch.data[batch.start : batch.end])
 
 
 DATA = about_block(b"about", 0) + sealed() + end_block(30)

@@ -42,15 +42,15 @@ def test_one_that_got_no_messages_leaves_nothing(tmp_path: Path) -> None:
 def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     segment = written(place_in(tmp_path), 10)
     before = segment.path.read_bytes()
-    write = os.write
+    write = os.pwrite
     sizes = iter([100])
 
-    def little(fd: int, data: memoryview) -> int:
+    def little(fd: int, data: memoryview, at: int) -> int:
         for size in sizes:
-            return write(fd, data[:size])
-        return full_disk(fd, data)
+            return write(fd, data[:size], at)
+        return full_disk(fd, data, at)
 
-    monkeypatch.setattr(os, "write", little)
+    monkeypatch.setattr(os, "pwrite", little)
     with pytest.raises(OSError, match="No space"):
         segment.append(batch_of([message(10)] * 10, 10))
     monkeypatch.undo()
@@ -61,7 +61,7 @@ def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.Mo
     assert kinds == [Kind.ABOUT, Kind.FRAMES, Kind.FRAMES]
 
 
-def full_disk(_fd: int, _data: memoryview) -> int:
+def full_disk(_fd: int, _data: memoryview, _at: int) -> int:
     raise OSError(28, "No space left on device")
 
 
@@ -75,7 +75,7 @@ def test_an_old_one_is_never_overwritten(tmp_path: Path) -> None:
 def test_one_that_cannot_begin_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = place_in(tmp_path)
     before = set(Path("/proc/self/fd").iterdir())
-    monkeypatch.setattr(os, "write", full_disk)
+    monkeypatch.setattr(os, "pwrite", full_disk)
     with pytest.raises(OSError, match="No space"):
         OpenSegment(place, 0)
     monkeypatch.undo()

@@ -1,11 +1,12 @@
+import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.journal.desk import place_in, written
+from tests.journal.desk import batch_of, message, on_border, place_in, written
 
-from weft.journal.blocks import Block, blocks_in, end_block
+from weft.journal.blocks import Block, Kind, blocks_in, end_block
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.verify import check_segment
 
@@ -33,9 +34,22 @@ def test_an_open_segment_may_have_no_end(tmp_path: Path) -> None:
     assert (check_segment(segment).messages, check_segment(segment).faults) == (40, [])
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Segment:
-    return full(tmp_path_factory.mktemp("journal"))
+@pytest.fixture(scope="module", params=["ordinary", "direct"])
+def whole(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Segment:
+    folder = tmp_path_factory.mktemp("journal")
+    if request.param == "ordinary":
+        return full(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("weft.journal.direct.DIRECT_MIN_BYTES", 1)
+        patch.setattr("weft.journal.direct.PATIENCE_S", math.inf)
+        segment = written(place_in(folder), 10)
+        for first in (10, 20, 30):
+            frames = [message(number) for number in range(first, first + 10)]
+            segment.append(on_border(batch_of(frames, first)))
+        segment.finish()
+    (found,) = segments_of(folder, "weather")
+    assert Kind.FILLER in [each.kind for each in starts_in(found.path.read_bytes())]
+    return found
 
 
 @settings(max_examples=1000)

@@ -17,6 +17,7 @@ cdef class Batch:
     cdef readonly Writer writer
     cdef readonly list blocks
     cdef public bint is_awaited
+    cdef public Py_ssize_t lead
 
     cpdef object clear(self)
 
@@ -80,6 +81,8 @@ cdef class Journal:
     cpdef list failed(self, str problem)
 
     cpdef object recovered(self)
+
+    cdef bint _is_empty(self) except -1
 
     @cython.locals(batch=Batch, held=list)
     cdef object _pass_on(self)

@@ -65,25 +65,38 @@ class Block(NamedTuple):
 
 
 class Batch:
-    """What is written at once: `data[:size]` are the blocks, all but their headers.
+    """What is written at once: `data[start:end]` are the blocks, all but their headers.
 
-    `is_awaited` says that somebody waits until it is safe.
+    `is_awaited` says that somebody waits until it is safe. Whoever writes may set the `lead`: how
+    much room is left before the blocks when it is filled again, so that they begin where the disk
+    would have them.
     """
 
     def __init__(self) -> None:
         self.writer = Writer()
         self.blocks: list[Block] = []
         self.is_awaited = False
+        self.lead = 0
 
     @property
     def data(self) -> bytearray:
-        """The blocks, one after the other, and room behind them."""
+        """The blocks, one after the other, and room around them."""
         return self.writer.data
 
     @property
+    def start(self) -> int:
+        """Where its first block begins."""
+        return self.blocks[0].start
+
+    @property
+    def end(self) -> int:
+        """Where its last block ends."""
+        return self.blocks[-1].end
+
+    @property
     def size(self) -> int:
-        """How many bytes of the data count."""
-        return self.writer.size
+        """How many bytes the blocks have."""
+        return self.end - self.start
 
     @property
     def next_position(self) -> int:
@@ -94,6 +107,7 @@ class Batch:
     def clear(self) -> None:
         """Be empty again."""
         self.writer.cut_back(0)
+        self.writer.reserve(self.lead)
         self.blocks.clear()
         self.is_awaited = False
 
@@ -152,8 +166,7 @@ class Journal:
 
     def is_clean(self) -> bool:
         """Say if everything that was taken is written."""
-        is_empty = self._outbox.pending == 0 and self._batch.writer.size == 0
-        return is_empty and self._spare is not None
+        return self._outbox.pending == 0 and self._is_empty() and self._spare is not None
 
     def take(self, start: int, end: int, count: int) -> None:
         """Keep so many whole frames that lie in the arena."""
@@ -234,9 +247,12 @@ class Journal:
         """The error that says so."""
         return JournalFailed(f"the journal cannot be written: {self.problem}")
 
+    def _is_empty(self) -> bool:
+        return self._block < 0 and not self._batch.blocks
+
     def _pass_on(self) -> None:
         batch = self._batch
-        if self._spare is None or batch.writer.size == 0:
+        if self._spare is None or self._is_empty():
             return
         if self._block >= 0:
             self._end_block()

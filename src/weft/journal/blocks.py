@@ -5,7 +5,7 @@
 Little-endian; both checksums are CRC-32C. `length` is that of the body, `frames` how many it
 holds and `first` the position of the first of them. The first block of a segment says what it is,
 the last one, of a segment that was ended properly, that nothing follows. One without a body stands
-for what a crash tore off.
+for what a crash tore off; a filler says nothing, so that what follows begins on a border.
 """
 
 import struct
@@ -33,6 +33,7 @@ class Kind(IntEnum):
     END = 3
     # Positions that nobody has: they were being written at a crash.
     TORN = 4
+    FILLER = 5
 
 
 class Block(NamedTuple):
@@ -87,6 +88,19 @@ def end_block(position: int) -> bytes:
 def torn_block(first: int, frames: int) -> bytes:
     """The block in place of so many messages that a crash came before the end of."""
     return header_of(Kind.TORN, b"", frames, first)
+
+
+def filler(size: int, position: int) -> bytes:
+    """A block of so many bytes that says nothing."""
+    body = bytes(size - BLOCK_HEADER_BYTES)
+    return header_of(Kind.FILLER, body, 0, position) + body
+
+
+def filler_size(end: int, border_bytes: int) -> int:
+    """How large a filler at an offset is to end on a border; 0 if that is one."""
+    size = -end % border_bytes
+    # A header has to have room.
+    return size + border_bytes if 0 < size < BLOCK_HEADER_BYTES else size
 
 
 def block_at(data: Bytes, at: int) -> Block | None:

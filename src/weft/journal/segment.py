@@ -1,22 +1,24 @@
 """The segment that is being written: a file that only grows, and never holds half of what it says.
 
 Its end counts what was written as a whole. A write that fails is taken back, so that the blocks
-before it stay readable.
+before it stay readable. Large batches are written directly, where the file system can do that.
 """
 
 import contextlib
+import errno
 import mmap
 import os
 from pathlib import Path
-from time import time_ns
+from time import monotonic, time_ns
 
 from weft.core.journal import Batch
 from weft.core.messages import Message
-from weft.journal.blocks import about_block, end_block, seal_batch
+from weft.journal import direct
+from weft.journal.blocks import about_block, end_block, filler, filler_size, seal_batch
 from weft.journal.places import Place, day_of
 
 VERSION = 1
-# When so much more was written, its memory is let go.
+# When so much more was written the ordinary way, its memory is let go.
 LET_GO_BYTES = 4 << 20
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -36,7 +38,9 @@ class OpenSegment:
         self.made_ns = time_ns()
         self.day = day_of(self.made_ns)
         self.size = 0
-        self._let_go_until = 0
+        # Since its memory was let go, and whether any of it may be the system's only.
+        self._copied = 0
+        self._is_unsynced = False
         self.path = place.open(first)
         self._place = place
         about = Message(
@@ -47,9 +51,10 @@ class OpenSegment:
             made=self.made_ns,
         )
         self._fd = os.open(self.path, _FLAGS, _MODE)
+        self._direct = direct.opened(self.path)
         try:
             self._write(about_block(about.encode(), first))
-            os.fdatasync(self._fd)
+            self.sync()
             sync_folder(place.folder)
         except OSError:
             self.abandon()
@@ -62,10 +67,11 @@ class OpenSegment:
             OSError: it was not written, and nothing of it is left in the file.
         """
         seal_batch(batch)
-        with memoryview(batch.data) as data, data[: batch.size] as blocks:
-            self._write(blocks)
+        if not self._append_directly(batch):
+            with memoryview(batch.data) as data, data[batch.start : batch.end] as blocks:
+                self._write(blocks)
         self.next = batch.next_position
-        if self.size - self._let_go_until >= LET_GO_BYTES:
+        if self._copied >= LET_GO_BYTES:
             self._let_go()
 
     def sync(self) -> None:
@@ -75,6 +81,7 @@ class OpenSegment:
             OSError: nobody knows what is: the segment must be abandoned.
         """
         os.fdatasync(self._fd)
+        self._is_unsynced = False
 
     def finish(self) -> None:
         """End the segment: nothing follows.
@@ -83,7 +90,7 @@ class OpenSegment:
             OSError: it stays as it is.
         """
         self._write(end_block(self.next))
-        os.fdatasync(self._fd)
+        self.sync()
         self.abandon()
         if self.next > self.first:
             self.path.rename(self._place.full(self.first, self.next - 1))
@@ -93,9 +100,10 @@ class OpenSegment:
 
     def abandon(self) -> None:
         """Close it as it is; whoever recovers the journal finds its end."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            os.close(fd)
+        for fd in (self._fd, self._direct):
+            if fd >= 0:
+                os.close(fd)
+        self._fd = self._direct = -1
 
     def _let_go(self) -> None:
         """Have what was written sent to the disk, and the memory that it took used again.
@@ -103,22 +111,56 @@ class OpenSegment:
         The system would rather use memory that is free, and where a host lends it, taking it costs
         several times what the write does. It is only advice: what is safe is for sync() to say.
         """
-        self._let_go_until = self.size
+        self._copied = 0
         # Not the last page: it is still being filled.
         pages = self.size - self.size % mmap.PAGESIZE
         with contextlib.suppress(OSError):
             os.posix_fadvise(self._fd, 0, pages, os.POSIX_FADV_DONTNEED)
 
+    def _append_directly(self, batch: Batch) -> bool:
+        """Write a batch past the memory of the system; False if that cannot be done."""
+        end = direct.end_on_border(batch) if self._direct >= 0 else 0
+        if not end:
+            return False
+        size = filler_size(self.size, direct.BORDER_BYTES)
+        if size:
+            self._write(filler(size, self.next))
+        if self._is_unsynced:
+            # A power cut must not take what comes before it and leave it.
+            self.sync()
+        began_s = monotonic()
+        try:
+            with memoryview(batch.data) as data, data[batch.start : end] as blocks:
+                self._put(self._direct, blocks)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            self._end_directness()
+            return False
+        if direct.is_slow(end - batch.start, monotonic() - began_s):
+            self._end_directness()
+        return True
+
+    def _end_directness(self) -> None:
+        """Write the rest of the segment the ordinary way."""
+        os.close(self._direct)
+        self._direct = -1
+
     def _write(self, data: bytes | memoryview) -> None:
+        self._put(self._fd, data)
+        self._copied += len(data)
+        self._is_unsynced = True
+
+    def _put(self, fd: int, data: bytes | memoryview) -> None:
+        """Write at the end, everything or nothing."""
         view = memoryview(data)
         done = 0
         try:
             while done < len(view):
-                done += os.write(self._fd, view[done:])
+                done += os.pwrite(fd, view[done:], self.size + done)
         except OSError:
             if done:
                 os.ftruncate(self._fd, self.size)
-                os.lseek(self._fd, self.size, os.SEEK_SET)
             raise
         self.size += done
 

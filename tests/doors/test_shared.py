@@ -1,3 +1,4 @@
+from weft.core.frames import Kind, encode
 from weft.doors.shared import Shared
 
 
@@ -31,3 +32,25 @@ def test_what_is_kept_again_counts_once() -> None:
         shared.keep("json", b"frames", b"x" * 30)
     shared.keep("json", b"other", b"x" * 30)
     assert shared.get("json", b"frames") is not None
+
+
+def test_messages_are_put_into_words_once_and_everything_else_each_time() -> None:
+    shared = Shared()
+    put: list[bytes] = []
+
+    def words(frame: bytes) -> bytes:
+        put.append(frame)
+        return b"" if frame[4] == Kind.PING else b"w"
+
+    message, ping = encode(Kind.MESSAGE, b"a"), encode(Kind.PING)
+    for frames in (message + message, message + ping):
+        assert shared.said("json", frames, words, joint=b",") in (b"w,w", b"w")
+        assert shared.said("json", frames, words, joint=b",") in (b"w,w", b"w")
+    assert len(put) == 2 + 2 * 2
+
+
+def test_a_dialect_may_have_messages_that_are_not_for_all() -> None:
+    shared = Shared()
+    frames = encode(Kind.MESSAGE, b"a")
+    assert shared.said("text", frames, lambda _: b"mine", is_for_all=lambda _: False) == b"mine"
+    assert shared.get("text", frames) is None

@@ -23,7 +23,6 @@ from weft.dialects.bayeux import (
     unknown_client,
 )
 from weft.dialects.bayeux_delivery import Delivery
-from weft.dialects.spoken import each_frame
 from weft.doors.bayeux_batch import Asked, Batch, array_of
 from weft.doors.house import House
 from weft.errors import Draining, Overloaded, Refused, Silent, TimedOut, WeftError
@@ -32,7 +31,6 @@ DIALECT = "bayeux"
 # On so many WebSockets one client may speak.
 LINES_MAX = 4
 
-_MESSAGE = int(Kind.MESSAGE)
 _GOODBYE = encode(Kind.GOODBYE)
 _S = 1_000_000_000
 
@@ -216,13 +214,7 @@ class Session:
 
     def tell(self, frames: bytes) -> None:
         """Deliver messages, and take note of answers: what goes to many is put into words once."""
-        said = self._house.shared.get(DIALECT, frames)
-        if said is None:
-            parts = each_frame(frames)
-            pieces = [self._said(part) for part in parts]
-            said = b",".join([piece for piece in pieces if piece])
-            if all(part[4] == _MESSAGE for part in parts):
-                self._house.shared.keep(DIALECT, frames, said)
+        said = self._house.shared.said(DIALECT, frames, self._said, joint=b",")
         if said and not self._is_leaving:
             self._delivery.add(said)
             if self._line is not None and not self.wants_acks:

@@ -9,7 +9,6 @@ from weft.dialects.datagrams import (
     since_of,
     text_of,
 )
-from weft.dialects.spoken import each_frame
 from weft.doors.exchange import Request
 from weft.doors.house import House
 from weft.doors.peer_socket import PeerSocket
@@ -18,7 +17,6 @@ from weft.errors import UnexpectedFrame, UsageError
 
 SUBPROTOCOL = "weft.json"
 
-_MESSAGE = int(Kind.MESSAGE)
 _PING = int(Kind.PING)
 
 
@@ -63,13 +61,7 @@ class DatagramSocket(PeerSocket):
 
     def tell(self, frames: bytes) -> None:
         """Tell of frames: what goes to many is put into words once."""
-        said = self.house.shared.get(SUBPROTOCOL, frames)
-        if said is None:
-            parts = each_frame(frames)
-            said = b"".join([self._said(frame) for frame in parts])
-            if all(frame[4] == _MESSAGE for frame in parts):
-                self.house.shared.keep(SUBPROTOCOL, frames, said)
-        self.send(said)
+        self.send(self.house.shared.said(SUBPROTOCOL, frames, self._said))
 
     def _said(self, frame: bytes) -> bytes:
         if frame[4] == _PING:

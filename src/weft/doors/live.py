@@ -5,7 +5,7 @@ from weft.core.messages import Message
 from weft.core.since import since_from
 from weft.dialects.datagrams import Datagrams, text_of
 from weft.dialects.paths import patterns_of
-from weft.dialects.spoken import each_frame, error_in
+from weft.dialects.spoken import error_in
 from weft.doors.exchange import Exchange
 from weft.doors.house import House, is_on, is_one_of
 from weft.doors.http import HttpDoor
@@ -18,7 +18,6 @@ _DIALECT = "stream"
 _KEEPALIVE = b":\n\n"
 _RETRY = b"retry: 2000\n\n"
 _HEADERS = (("X-Accel-Buffering", "no"),)
-_MESSAGE = int(Kind.MESSAGE)
 _S = 1_000_000_000
 
 
@@ -72,13 +71,7 @@ class Live:
 
     def tell(self, frames: bytes) -> None:
         """Tell of frames: what goes to many is put into words once."""
-        said = self._house.shared.get(_DIALECT, frames)
-        if said is None:
-            parts = each_frame(frames)
-            said = b"".join([self._said(frame) for frame in parts])
-            if all(frame[4] == _MESSAGE for frame in parts):
-                self._house.shared.keep(_DIALECT, frames, said)
-        self._send(said)
+        self._send(self._house.shared.said(_DIALECT, frames, self._said))
         if self._is_leaving:
             self._exchange.end()
             self._seat.end()

@@ -10,7 +10,7 @@ from weft.core.answers import end_with
 from weft.core.frames import Kind
 from weft.dialects.middleman import gist
 from weft.dialects.middleman_talk import MiddlemanTalk, error_frame, is_for_all
-from weft.dialects.spoken import each_frame, greeting
+from weft.dialects.spoken import greeting
 from weft.doors.exchange import Exchange
 from weft.doors.house import House
 from weft.doors.http import HttpDoor
@@ -98,12 +98,8 @@ class MiddlemanSocket(PeerSocket):
 
     def tell(self, frames: bytes) -> None:
         """Tell of frames: what goes to many is put into words once."""
-        said = self.house.shared.get(_DIALECT, frames)
-        if said is None:
-            parts = each_frame(frames)
-            said = b"".join([self._said(frame) for frame in parts])
-            if all(map(is_for_all, parts)):
-                self.house.shared.keep(_DIALECT, frames, said)
+        shared = self.house.shared
+        said = shared.said(_DIALECT, frames, self._said, is_for_all=is_for_all)
         if said:
             self.send(said)
 

@@ -1,6 +1,17 @@
 """What was put into a dialect once for all who are owed the same frames."""
 
+from collections.abc import Callable
+
+from weft.core.frames import Kind
+from weft.dialects.spoken import each_frame
+
+_MESSAGE = int(Kind.MESSAGE)
 _BYTES_MAX = 1 << 20
+
+
+def is_message(frame: bytes) -> bool:
+    """Say if a whole frame is a message: most dialects say it the same to everyone."""
+    return frame[4] == _MESSAGE
 
 
 class Shared:
@@ -10,6 +21,27 @@ class Shared:
         self._limit_bytes = limit_bytes
         self._known: dict[tuple[str, bytes], bytes] = {}
         self._size = 0
+
+    def said(
+        self,
+        dialect: str,
+        frames: bytes,
+        put: Callable[[bytes], bytes],
+        *,
+        joint: bytes = b"",
+        is_for_all: Callable[[bytes], bool] = is_message,
+    ) -> bytes:
+        """What these frames are in a dialect, each `put` into words unless somebody had them so.
+
+        What says nothing is left out. The words are for others, too, if every frame is for all.
+        """
+        said = self.get(dialect, frames)
+        if said is None:
+            parts = each_frame(frames)
+            said = joint.join([words for words in map(put, parts) if words])
+            if all(map(is_for_all, parts)):
+                self.keep(dialect, frames, said)
+        return said
 
     def get(self, dialect: str, frames: bytes) -> bytes | None:
         """What these frames are in a dialect, if somebody was told of them just now."""

@@ -16,7 +16,9 @@
     │   ├── BadGreeting           a first frame that is not a proper CONNECT, or a second one
     │   ├── UnexpectedFrame       a kind of frame that this side never sends
     │   ├── TooSlow               a greeting or a frame that was not finished in time
-    │   └── ControlFlood          more subscribing, unsubscribing and pinging than anyone needs
+    │   ├── ControlFlood          more subscribing, unsubscribing and pinging than anyone needs
+    │   ├── BadWord               a word between gateways that is none, or over its bounds
+    │   └── BadAdvert             an advert that was forged, or says what cannot be
     ├── ConnectionLost        the connection failed or was ended: try again
     │   ├── Unreachable           no gateway answers at the address
     │   ├── TimedOut              no answer came in time
@@ -26,6 +28,8 @@
     │   ├── Silent                the other side answered no ping
     │   ├── Overloaded            the gateway, or a buffer, is full at the moment
     │   ├── JournalFailed         the journal cannot be written at the moment
+    │   ├── Redirected            the gateway has as many links as it may: go to others
+    │   ├── DoubledLink           there is a link between these two gateways already
     │   └── InternalError         the gateway failed; its log says how
     └── Refused               the gateway will not do it: do not try again as it is
         ├── NotKnown              a request that nobody serves
@@ -34,7 +38,10 @@
         ├── NoSuchService         a service that this gateway does not run
         ├── TooMany               over what one connection may have
         ├── BadKey                no key, or one that is not accepted (any more)
-        └── NotAllowed            a right that the key does not have
+        ├── NotAllowed            a right that the key does not have
+        ├── NotAdmitted           a gateway that did not prove that it belongs to the mesh
+        ├── LinkedToSelf          a gateway that met itself
+        └── SameNumber            two gateways of a mesh that chose the same number
 
 On the wire an error is its number, its name and a sentence. The thousands tell a client what to do:
 1xxx fix the call, 2xxx end the connection and report a bug, 3xxx connect or try again, 4xxx do not.
@@ -147,6 +154,18 @@ class ControlFlood(ProtocolError):
     number = 2008
 
 
+class BadWord(ProtocolError):
+    """A word between gateways that is none, or one that is over its bounds."""
+
+    number = 2010
+
+
+class BadAdvert(ProtocolError):
+    """An advert that was forged, or that says what cannot be."""
+
+    number = 2011
+
+
 class ConnectionLost(WeftError, ConnectionError):
     """The connection failed or was ended; what was asked for may be tried again."""
 
@@ -207,6 +226,18 @@ class JournalFailed(ConnectionLost):
     number = 3009
 
 
+class Redirected(ConnectionLost):
+    """The gateway has as many links as it may; it says where else to go."""
+
+    number = 3010
+
+
+class DoubledLink(ConnectionLost):
+    """There is a link between these two gateways already."""
+
+    number = 3011
+
+
 class Refused(WeftError):
     """The gateway will not do it; asking again in the same way will not help."""
 
@@ -253,6 +284,24 @@ class NotAllowed(Refused):
     """The key does not have this right."""
 
     number = 4007
+
+
+class NotAdmitted(Refused):
+    """The other side of a link did not prove that it belongs to the mesh."""
+
+    number = 4010
+
+
+class LinkedToSelf(Refused):
+    """The other side of a link has the key of this one."""
+
+    number = 4011
+
+
+class SameNumber(Refused):
+    """Another gateway of the mesh has this number already."""
+
+    number = 4012
 
 
 def error_from_wire(number: int, text: str) -> WeftError:

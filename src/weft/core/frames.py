@@ -51,6 +51,9 @@ class Kind(IntEnum):
     PONG = 9
     GAP = 10
     GOODBYE = 11
+    LINK = 12  # the first word of another gateway
+    FORWARD = 13  # for which gateways the next frames are
+    FABRIC = 14  # what gateways say to each other about themselves
 
 
 class Flag(IntFlag):

@@ -5,7 +5,7 @@ from weft.core.messages cimport Message
 from weft.core.service cimport Peer, Service
 from weft.core.subjects cimport is_reserved, is_subject
 
-cdef int _CONNECT
+cdef int _LINK
 cdef int _WELCOME
 
 

@@ -19,7 +19,8 @@ NAME_MAX_BYTES = 127
 ABOUT_MAX = 128
 
 _TEXTS = ("address", "client", "key", "ticket")
-_CONNECT = int(Kind.CONNECT)
+_LINK = int(Kind.LINK)
+_GREETINGS = (int(Kind.CONNECT), _LINK)
 _WELCOME = int(Kind.WELCOME)
 
 
@@ -41,11 +42,16 @@ def greet(peer: Peer, frame: Frame) -> None:
         NoSuchService: it names another service than this.
         BadKey: there is no key in it, or one that is not accepted.
     """
-    if frame.kind != _CONNECT or peer.is_greeted:
+    if frame.kind not in _GREETINGS or peer.is_greeted:
         raise BadGreeting("the first frame, and no other, must be CONNECT")
     service = peer.service
     if frame.subject != service.name.encode():
         raise NoSuchService(f"this is service {service.name!r}")
+    if frame.kind == _LINK:
+        if service.on_link is None:
+            raise BadGreeting("this gateway is in no mesh")
+        service.on_link(peer, frame)
+        return
     said = _introduction(frame.body) if frame.body else Introduction()
     # Before all else: a stranger learns nothing, not even what else is wrong.
     key = _key(service, said)
@@ -60,6 +66,7 @@ def greet(peer: Peer, frame: Frame) -> None:
     peer.client = said.client[:ABOUT_MAX]
     peer.name = frame.reply.decode() or f"c.{peer.number}"
     peer.is_greeted = True
+    peer.run = service.run
     peer.owe(_welcome(peer, frame.subject))
     announce_peer(peer, "connected")
 

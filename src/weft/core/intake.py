@@ -34,15 +34,17 @@ def feed(peer: Peer, at: int, end: int) -> None:
     start = at
     peer.heard_ns = service.now_ns
     peer.rest = b""
-    run = service.run if peer.is_greeted else service.greeting_run
+    run = peer.run
     try:
         while not peer.is_over and run.read(data, at, end):
             at = run.end
-            if run.kind == _MESSAGE and peer.is_greeted:
+            if peer.carrier is not None:
+                peer.carrier.take(run)
+            elif run.kind == _MESSAGE and peer.is_greeted:
                 publish(peer, run)
             else:
                 control(peer, run)
-                run = service.run if peer.is_greeted else service.greeting_run
+            run = peer.run
     except ProtocolError as error:
         end_with(peer, error)
     if at == end or peer.is_over:

@@ -44,8 +44,13 @@ cdef class Interest:
     @cython.locals(node=Node, element=bytes, path=list, parts=list, is_tail=bint)
     cpdef object remove(self, bytes pattern, bytes group, Subscriber subscriber)
 
+    cpdef object subscribers(self, bytes pattern, bytes group)
+
     @cython.locals(found=list, parts=list, node=Node)
     cpdef list match(self, bytes subject)
+
+    @cython.locals(node=Node, element=bytes)
+    cdef object _place(self, bytes pattern)
 
 
 @cython.locals(child=Node)

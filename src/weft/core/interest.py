@@ -5,6 +5,8 @@ are. A subscription costs no object of its own: a place that one subscriber aske
 subscriber, and only a place with more holds an audience.
 """
 
+from collections.abc import Collection
+
 from weft.core.outbox import Outbox
 from weft.core.subjects import elements, is_literal, is_reserved
 
@@ -104,6 +106,16 @@ class Interest:
             node.here = _parted(node.here, group, subscriber)
         _prune(path, parts)
 
+    def subscribers(self, pattern: bytes, group: bytes) -> Collection[Subscriber]:
+        """Everyone who asks for this very pattern, alone or as a member of a group."""
+        place = self._place(pattern)
+        if not isinstance(place, Audience):
+            return () if place is None or group else (place,)
+        if not group:
+            return place.plain
+        members = place.groups.get(group)
+        return () if members is None else members.subscribers
+
     def match(self, subject: bytes) -> list[Place]:
         """Every place whose pattern matches a legal subject."""
         found: list[Place] = []
@@ -119,6 +131,18 @@ class Interest:
             if node is not None:
                 _collect(node, parts, 1, found)
         return found
+
+    def _place(self, pattern: bytes) -> Place | None:
+        if is_literal(pattern):
+            return self._literals.get(pattern)
+        node: Node | None = self._root
+        for element in elements(pattern):
+            if node is None:
+                return None
+            if element == b">":
+                return node.tail
+            node = node.star if element == b"*" else (node.children or {}).get(element)
+        return None if node is None else node.here
 
 
 def _collect(node: Node, parts: list[bytes], at: int, found: list[Place]) -> None:

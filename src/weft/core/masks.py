@@ -133,4 +133,6 @@ def publish_answer(peer: Peer, at: int, mask: Mask) -> WeftError | None:
     if route.is_journaled:
         keep(peer, start, end, 1)
     service.deliveries += route.deliver(start, end, peer.outbox, flags & _NOT_BACK != 0)
+    if route.is_far and service.beyond is not None:
+        service.beyond.spread(route, start, end, 1)
     return None

@@ -16,6 +16,8 @@ cdef class Outbox:
     cdef public object owner
     cdef public int fd
     cdef public Py_ssize_t busy
+    cdef public bint is_distant
+    cdef public bint is_away
     cdef readonly Py_ssize_t pending
     cdef readonly Py_ssize_t gathered
     cdef readonly bint is_cut

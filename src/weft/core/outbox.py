@@ -27,7 +27,8 @@ class Outbox:
     """Bytes owed to one peer; `pending` of them are in the arena, the rest in the backlog.
 
     `owner` is the peer, `fd` the socket that its door sends to directly or -1, `busy` how many
-    requests the peer has yet to answer.
+    requests the peer has yet to answer. It is that of a distant peer if it is another gateway's,
+    and away while there is no way to that.
     """
 
     def __init__(self, arena: Arena, bounds: Bounds) -> None:
@@ -35,6 +36,8 @@ class Outbox:
         self.owner: Any = None
         self.fd = -1
         self.busy = 0
+        self.is_distant = False
+        self.is_away = False
         self.bounds = bounds
         self.pending = 0
         self.gathered = 0

@@ -56,10 +56,17 @@ cdef object _refuse_one(Peer peer, Py_ssize_t at, problem, bint is_told)
 @cython.locals(data=bytearray, at=Py_ssize_t, is_told=bint, names=Py_ssize_t, reply=bytes)
 cdef object _publish_each(Peer peer, Run run)
 
-@cython.locals(
-    service=Service, data=bytearray, is_journaled=bint, is_not_back=bint, size=Py_ssize_t
-)
 cdef object _publish_one(Peer peer, Py_ssize_t at, int flags, bytes reply)
+
+@cython.locals(
+    service=Service,
+    data=bytearray,
+    route=Route,
+    is_journaled=bint,
+    is_not_back=bint,
+    size=Py_ssize_t,
+)
+cdef object _publish_to_all(Peer peer, Py_ssize_t at, int flags)
 
 @cython.locals(service=Service, stand_in=bytes, copy=Py_ssize_t, awaited=Awaited)
 cdef object _publish_masked(Peer peer, Py_ssize_t at, int flags, bytes reply)

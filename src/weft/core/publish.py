@@ -62,6 +62,8 @@ def publish(peer: Peer, run: Run) -> None:
     service.deliveries += receivers * run.count
     if route.groups:
         service.deliveries += route.deliver_in_turn(run.start, run.end, peer.outbox, is_not_back)
+    if route.is_far and service.beyond is not None:
+        service.beyond.spread(route, run.start, run.end, run.count)
 
 
 def _resolve(peer: Peer, subject: bytes, flags: int) -> WeftError | None:
@@ -165,8 +167,6 @@ def _publish_each(peer: Peer, run: Run) -> None:
 
 
 def _publish_one(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | None:
-    service = peer.service
-    data = service.arena.data
     if flags & _REQUEST and not is_own_inbox(peer, reply):
         return UsageError("a request needs a reply subject in the inbox of whoever asks")
     if peer.is_system_subject:
@@ -180,7 +180,14 @@ def _publish_one(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | N
         return problem
     if flags & _REQUEST:
         return give_request(peer, at, reply)
-    is_journaled = peer.route.is_journaled
+    return _publish_to_all(peer, at, flags)
+
+
+def _publish_to_all(peer: Peer, at: int, flags: int) -> WeftError | None:
+    service = peer.service
+    data = service.arena.data
+    route = peer.route
+    is_journaled = route.is_journaled
     if is_journaled and flags & _ANSWER:
         # Before anybody gets it: its publisher will try again.
         problem = why_not_kept(service)
@@ -191,7 +198,9 @@ def _publish_one(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | N
     size = u32_at(data, at)
     if is_journaled:
         keep(peer, at, at + size, 1)
-    service.deliveries += peer.route.deliver(at, at + size, peer.outbox, is_not_back)
+    service.deliveries += route.deliver(at, at + size, peer.outbox, is_not_back)
+    if route.is_far and service.beyond is not None:
+        service.beyond.spread(route, at, at + size, 1)
     return None
 
 

@@ -73,6 +73,8 @@ class Release:
         receivers = route.deliver_to_each(start, run.end, None, False)
         service.deliveries += receivers * run.count
         service.deliveries += route.deliver_in_turn(start, run.end, None, False)
+        if route.is_far and service.beyond is not None:
+            service.beyond.spread(route, start, run.end, run.count)
 
 
 def checked_rows(frames: bytes, body_limit_bytes: int, rights: Rights | None = None) -> int:

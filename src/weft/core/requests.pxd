@@ -6,9 +6,11 @@ from weft.core.frames cimport stamp_frame
 from weft.core.masks cimport end_mask, no_room, publish_answer, put_answer, share_identity
 from weft.core.outbox cimport Outbox
 from weft.core.service cimport Awaited, Mask, Peer, Service
-from weft.core.words cimport u32_at
+from weft.core.words cimport cut, u32_at
 
 cdef Py_ssize_t _INBOX_BYTES
+cdef Py_ssize_t _FAR_INBOX_BYTES
+cdef Py_ssize_t _HEADER
 cdef int _CUT
 cdef int _DROP_NEW
 cdef int _REQUEST
@@ -17,6 +19,11 @@ cdef Py_ssize_t _KEPT_COST
 
 
 cpdef bint is_own_inbox(Peer peer, bytes subject) except -1
+
+@cython.locals(count=Py_ssize_t)
+cpdef object give_request(Peer peer, Py_ssize_t at, bytes reply)
+
+cpdef object pass_request(Peer peer, Py_ssize_t at, bytes reply)
 
 @cython.locals(
     service=Service,
@@ -28,7 +35,11 @@ cpdef bint is_own_inbox(Peer peer, bytes subject) except -1
     responder=Peer,
     awaited=Awaited,
 )
-cpdef object give_request(Peer peer, Py_ssize_t at, bytes reply)
+cdef object _give(Peer peer, Py_ssize_t at, bytes reply, bint is_new)
+
+cpdef object take_reply(Peer peer, Py_ssize_t at)
+
+cpdef object pass_reply(Peer peer, Py_ssize_t at)
 
 @cython.locals(
     service=Service,
@@ -39,9 +50,26 @@ cpdef object give_request(Peer peer, Py_ssize_t at, bytes reply)
     awaited=Awaited,
     start=Py_ssize_t,
     policy=int,
-    address=bytes,
 )
-cpdef object take_reply(Peer peer, Py_ssize_t at)
+cdef object _take(Peer peer, Py_ssize_t at, bint is_new)
+
+@cython.locals(data=bytearray)
+cdef object _identify(Service service, Py_ssize_t at, Py_ssize_t start, bint is_new)
+
+@cython.locals(address=bytes)
+cdef Peer _owner(Service service, bytes reply)
+
+cdef object _to_nobody(Service service, Py_ssize_t at, bint is_new)
+
+@cython.locals(
+    service=Service,
+    data=bytearray,
+    names=Py_ssize_t,
+    reply=bytes,
+    awaited=Awaited,
+    requester=Peer,
+)
+cpdef object pass_refusal(Peer peer, Py_ssize_t at)
 
 @cython.locals(reply=bytes, awaited=Awaited, requester=Peer)
 cpdef object forget_requests(Peer peer)

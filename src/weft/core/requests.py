@@ -1,15 +1,24 @@
 """Requests that wait for their answers: who asked, and who was given it.
 
 A request is given to one peer, and only that one can answer it. When either of the two leaves, the
-other side is put right: the requester is told, the responder is no longer counted as busy.
+other side is put right: the requester is told, the responder is no longer counted as busy. Either
+of the two may be another gateway: what it passes on was stamped where it entered.
 """
 
 from weft.core.answers import error_frame
 from weft.core.bounds import KEPT_COST_BYTES, Policy
-from weft.core.frames import Flag, Kind, stamp_frame
+from weft.core.frames import HEADER_BYTES, Flag, Kind, stamp_frame
 from weft.core.masks import end_mask, no_room, publish_answer, put_answer, share_identity
-from weft.core.service import INBOX_BYTES, NO_REQUESTS, Awaited, Mask, Peer
-from weft.core.words import u32_at
+from weft.core.service import (
+    FAR_INBOX_BYTES,
+    INBOX_BYTES,
+    NO_REQUESTS,
+    Awaited,
+    Mask,
+    Peer,
+    Service,
+)
+from weft.core.words import cut, u32_at
 from weft.errors import (
     NotKnown,
     NotYours,
@@ -21,6 +30,8 @@ from weft.errors import (
 )
 
 _INBOX_BYTES = INBOX_BYTES + 1
+_FAR_INBOX_BYTES = FAR_INBOX_BYTES
+_HEADER = HEADER_BYTES
 _CUT = int(Policy.CUT)
 _DROP_NEW = int(Policy.DROP_NEW)
 _REQUEST = int(Flag.REQUEST)
@@ -36,15 +47,25 @@ def is_own_inbox(peer: Peer, subject: bytes) -> bool:
 
 def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
     """Give the request at an offset of the arena to the least busy peer that serves its subject."""
+    count = len(peer.asking)
+    if count >= peer.service.limits.requests:
+        return TooMany(f"{count} requests wait for their answers, which is the limit")
+    return _give(peer, at, reply, True)
+
+
+def pass_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
+    """Give a request that another gateway passed on to the least busy peer here that serves it."""
+    return _give(peer, at, reply, False)
+
+
+def _give(peer: Peer, at: int, reply: bytes, is_new: bool) -> WeftError | None:
     service = peer.service
     data = service.arena.data
     asking = peer.asking
     if reply in asking:
         return UsageError("another request waits for an answer to the same reply subject")
-    if len(asking) >= service.limits.requests:
-        return TooMany(f"{len(asking)} requests wait for their answers, which is the limit")
     outbox = peer.route.responder(peer.outbox, data[at + 5] & _NOT_BACK != 0, service.request_turn)
-    if outbox is None:
+    if outbox is None or (outbox.is_distant and not is_new):
         return NotKnown(f"nobody serves {peer.subject.decode()!r}")
     size = u32_at(data, at)
     taken = outbox.cost() + outbox.pending
@@ -63,7 +84,8 @@ def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
     responder.serving[reply] = awaited
     outbox.busy += 1
     service.deliveries += 1
-    stamp_frame(data, at, service.stamp)
+    if is_new:
+        stamp_frame(data, at, service.stamp)
     outbox.push(at, size, _CUT)
     return None
 
@@ -75,41 +97,85 @@ def take_reply(peer: Peer, at: int) -> WeftError | None:
     An answer to an owner that is gone is no error: whoever asked no longer waits. What the owner
     did not ask one alone for is dropped if it falls behind: nobody can get it cut by answering.
     """
+    return _take(peer, at, True)
+
+
+def pass_reply(peer: Peer, at: int) -> WeftError | None:
+    """Hand on what another gateway passed on to an inbox here; see take_reply()."""
+    return _take(peer, at, False)
+
+
+def _take(peer: Peer, at: int, is_new: bool) -> WeftError | None:
     service = peer.service
     data = service.arena.data
     reply = peer.subject
     mask: Mask | None = None
-    address = reply[:_INBOX_BYTES]
-    if len(address) == _INBOX_BYTES - 1:
-        # The inbox itself, without anything below it.
-        address += b"."
-    owner: Peer | None = service.inboxes.get(address)
+    owner = _owner(service, reply)
     if owner is None:
         mask = service.masks.get(reply)
-        if mask is None:
-            if data[at + 5] & _REQUEST:
-                return NotKnown("the owner of this inbox is gone")
-            stamp_frame(data, at, service.stamp)
-            return None
-        owner, reply = mask.owner, mask.reply
-        if not is_own_inbox(owner, reply):
-            return publish_answer(peer, at, mask)
+        if mask is not None:
+            owner, reply = mask.owner, mask.reply
+            if not is_own_inbox(owner, reply):
+                return publish_answer(peer, at, mask)
+        elif is_new:
+            owner = service.inboxes.get(reply[:_FAR_INBOX_BYTES])
+    if owner is None:
+        return _to_nobody(service, at, is_new)
     awaited = owner.asking.get(reply)
     if awaited is not None and awaited.responder is not peer:
         return NotYours("this request was given to another connection to answer")
     start = at if mask is None else put_answer(service, at, mask)
     if start < 0:
         return no_room()
+    _identify(service, at, start, is_new)
     policy = _DROP_NEW
     if awaited is not None:
         policy = _CUT
         _settle(reply, awaited)
-    stamp_frame(data, start, service.stamp)
-    if mask is not None:
-        share_identity(data, at, start)
     owner.outbox.push(start, u32_at(data, start), policy)
     service.deliveries += 1
     return None
+
+
+def _identify(service: Service, at: int, start: int, is_new: bool) -> None:
+    """Stamp a frame that is new; a copy of it, and what it was copied from, have one identity."""
+    data = service.arena.data
+    if is_new:
+        stamp_frame(data, start, service.stamp)
+        if start != at:
+            share_identity(data, at, start)
+    elif start != at:
+        share_identity(data, start, at)
+
+
+def _owner(service: Service, reply: bytes) -> Peer | None:
+    """Whose inbox a reply subject lies in."""
+    address = reply[:_INBOX_BYTES]
+    if len(address) == _INBOX_BYTES - 1:
+        # The inbox itself, without anything below it.
+        address += b"."
+    return service.inboxes.get(address)
+
+
+def _to_nobody(service: Service, at: int, is_new: bool) -> WeftError | None:
+    if service.arena.data[at + 5] & _REQUEST:
+        return NotKnown("the owner of this inbox is gone")
+    if is_new:
+        stamp_frame(service.arena.data, at, service.stamp)
+    return None
+
+
+def pass_refusal(peer: Peer, at: int) -> None:
+    """Tell whoever asked that another gateway could not have its request answered."""
+    service = peer.service
+    data = service.arena.data
+    names = at + _HEADER + data[at + 6]
+    reply = cut(data, names, names + data[at + 7])
+    awaited = peer.serving.get(reply)
+    if awaited is not None:
+        requester = awaited.requester
+        _settle(reply, awaited)
+        requester.outbox.push(at, u32_at(data, at), _CUT)
 
 
 def forget_requests(peer: Peer) -> None:

@@ -28,6 +28,7 @@ cdef class Router:
     cdef dict _registry
     cdef Py_ssize_t _count
     cdef public Journal journal
+    cdef public dict changes
 
     @cython.locals(registered=Registered, subscriber=Subscriber, present=Subscriber)
     cpdef bint subscribe(
@@ -46,8 +47,13 @@ cdef class Router:
     @cython.locals(registered=Registered)
     cpdef Py_ssize_t count(self, Outbox outbox) except -1
 
+    @cython.locals(subscriber=Subscriber)
+    cpdef object wanted_here(self, bytes pattern, bytes group=*)
+
     @cython.locals(route=Route)
     cpdef Route route(self, bytes subject)
+
+    cdef object _changed(self, Outbox outbox, bytes pattern, bytes group)
 
     @cython.locals(registered=Registered, subscriber=Subscriber)
     cpdef list subscriptions(self, Outbox outbox, Py_ssize_t limit=*)

@@ -5,6 +5,7 @@ is worked out on the first message to its subject and remembered; see route_cach
 forgotten.
 """
 
+from enum import IntEnum
 from typing import NamedTuple
 
 from weft.core.bounds import Policy
@@ -31,6 +32,14 @@ class Subscription(NamedTuple):
     group: bytes
     policy: Policy
     is_listener: bool = False
+
+
+class Wanted(IntEnum):
+    """How a pattern is asked for."""
+
+    NOT = 0
+    TO_LISTEN = 1
+    TO_ANSWER = 2
 
 
 class Registered:
@@ -61,6 +70,8 @@ class Router:
         self._count = 0
         # Set before the first route is asked for, or never.
         self.journal: Journal | None = None
+        # What connections here have asked for or taken back since somebody looked, if anybody does.
+        self.changes: dict[tuple[bytes, bytes], None] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -100,7 +111,7 @@ class Router:
         else:
             registered.plain[pattern] = subscriber
         self._count += 1
-        self._cache.forget(pattern)
+        self._changed(outbox, pattern, group)
         return True
 
     def unsubscribe(self, outbox: Outbox, pattern: bytes, group: bytes = b"") -> bool:
@@ -117,7 +128,7 @@ class Router:
             del self._registry[outbox]
         self._interest.remove(pattern, group, present)
         self._count -= 1
-        self._cache.forget(pattern)
+        self._changed(outbox, pattern, group)
         return True
 
     def leave(self, outbox: Outbox) -> int:
@@ -142,6 +153,16 @@ class Router:
         registered = self._registry.get(outbox)
         return 0 if registered is None else len(registered.plain) + len(registered.grouped)
 
+    def wanted_here(self, pattern: bytes, group: bytes = b"") -> Wanted:
+        """Whether connections here ask for a pattern, as members of a group or without one."""
+        wanted = Wanted.NOT
+        for subscriber in self._interest.subscribers(pattern, group):
+            if not subscriber.outbox.is_distant:
+                if not subscriber.is_listener:
+                    return Wanted.TO_ANSWER
+                wanted = Wanted.TO_LISTEN
+        return wanted
+
     def route(self, subject: bytes) -> Route | None:
         """Where messages to a subject go; None if it is not a legal subject."""
         route = self._cache.get(subject)
@@ -150,6 +171,11 @@ class Router:
             route.is_journaled = self.journal is not None and self.journal.wants(subject)
             self._cache.add(route)
         return route
+
+    def _changed(self, outbox: Outbox, pattern: bytes, group: bytes) -> None:
+        self._cache.forget(pattern)
+        if self.changes is not None and not outbox.is_distant:
+            self.changes[(pattern, group)] = None
 
     def subscriptions(self, outbox: Outbox, limit: int = SUBSCRIPTIONS_MAX) -> list[Subscription]:
         """What an outbox is subscribed to; of very many, the first."""

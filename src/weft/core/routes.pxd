@@ -16,8 +16,23 @@ cdef class Group:
     cdef readonly bytearray is_plain
     cdef Members _source
 
+    cdef object fill(self, Gathered gathered)
+
     @cython.locals(count=Py_ssize_t, turn=Py_ssize_t)
     cpdef Py_ssize_t pick(self, Outbox sender) except -1
+
+
+@cython.final
+cdef class Gathered:
+    cdef dict plain
+    cdef dict answering
+    cdef dict answering_in_groups
+    cdef dict groups
+    cdef dict members
+
+    cdef object add(self, Subscriber subscriber)
+
+    cdef object add_member(self, bytes name, Members source, Subscriber subscriber)
 
 
 @cython.final
@@ -29,6 +44,10 @@ cdef class Route:
     cdef readonly bytearray policies
     cdef readonly list groups
     cdef readonly list responders
+    cdef readonly list far
+    cdef readonly list far_groups
+    cdef readonly bint is_far
+    cdef public object plan
 
     cpdef bint is_empty(self) except -1
 
@@ -67,24 +86,33 @@ cdef class Route:
         self, Py_ssize_t start, Py_ssize_t end, Outbox sender, bint is_not_back
     ) except -1
 
+    @cython.locals(group=Group)
+    cpdef Py_ssize_t deliver_to_group(
+        self, bytes name, Py_ssize_t start, Py_ssize_t end
+    ) except -1
+
     @cython.locals(
-        plain=dict,
-        answering=dict,
-        answering_in_groups=dict,
-        grouped=dict,
-        policies=dict,
+        here=Gathered,
+        far=Gathered,
         audience=Audience,
         members=Members,
+        subscriber=Subscriber,
         group=Group,
     )
     cdef object _gather(self, list places)
 
+    @cython.locals(group=Group)
+    cdef object _gather_far(self, Gathered here, Gathered far)
+
+
+@cython.locals(handed=Py_ssize_t, any_member=Outbox, arena=Arena, length=Py_ssize_t)
+cdef Py_ssize_t _hand_each(Group group, Py_ssize_t start, Py_ssize_t end) except -1
 
 @cython.locals(turn=Py_ssize_t, outbox=Outbox)
 cdef Py_ssize_t _hand(
     Group group, Py_ssize_t start, Py_ssize_t length, Outbox sender, bint is_not_back
 ) except -1
 
-cdef object _fill(Group group, dict policies, dict plain)
+cdef Gathered _side(Subscriber subscriber, Gathered here, Gathered far)
 
 cdef object _add_subscriber(Subscriber subscriber, dict known, dict answering)

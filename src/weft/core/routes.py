@@ -3,7 +3,12 @@
 A connection is in a route once, however many of its patterns match. Of a queue group one member
 gets each message; groups of the same name are one group, whatever patterns their members gave. A
 request goes to one alone: of the members of all groups if there are any, else of the others.
+
+Other gateways are named apart: a message goes to each of them once, and a queue group or a request
+only where nobody here is there for it.
 """
+
+from typing import Any
 
 from weft.core.interest import Audience, Members, Place, Subscriber
 from weft.core.outbox import Outbox
@@ -25,6 +30,13 @@ class Group:
         # Where the turn is kept, for all routes that this group is in.
         self._source = source
 
+    def fill(self, gathered: "Gathered") -> None:
+        """Take in its members."""
+        for outbox, policy in gathered.members[self.name].items():
+            self.members.append(outbox)
+            self.policies.append(policy)
+            self.is_plain.append(outbox in gathered.plain)
+
     def pick(self, sender: Outbox | None) -> int:
         """The position of the member whose turn it is; the sender only if nobody else is there."""
         count = len(self.members)
@@ -33,6 +45,28 @@ class Group:
             turn = (turn + 1) % count
         self._source.turn = turn + 1
         return turn
+
+
+class Gathered:
+    """Those who asked for one subject, each once."""
+
+    def __init__(self) -> None:
+        self.plain: dict[Outbox, int] = {}
+        self.answering: dict[Outbox, None] = {}
+        self.answering_in_groups: dict[Outbox, None] = {}
+        self.groups: dict[bytes, Group] = {}
+        self.members: dict[bytes, dict[Outbox, int]] = {}
+
+    def add(self, subscriber: Subscriber) -> None:
+        """Add one that gets everything."""
+        _add_subscriber(subscriber, self.plain, self.answering)
+
+    def add_member(self, name: bytes, source: Members, subscriber: Subscriber) -> None:
+        """Add a member of a group."""
+        if name not in self.groups:
+            self.groups[name] = Group(name, source)
+            self.members[name] = {}
+        _add_subscriber(subscriber, self.members[name], self.answering_in_groups)
 
 
 class Route:
@@ -46,6 +80,12 @@ class Route:
         self.policies = bytearray()
         self.groups: list[Group] = []
         self.responders: list[Outbox] = []
+        # Other gateways that want all of it, and groups that have members only there.
+        self.far: list[Outbox] = []
+        self.far_groups: list[Group] = []
+        self.is_far = False
+        # How it gets there, for whoever brings it.
+        self.plan: Any = None
         if places:
             self._gather(places)
 
@@ -58,7 +98,9 @@ class Route:
         count = len(self.outboxes)
         for group in self.groups:
             count += len(group.members)
-        return count
+        for group in self.far_groups:
+            count += len(group.members)
+        return count + len(self.far)
 
     def responder(self, sender: Outbox, is_not_back: bool, turn: int) -> Outbox | None:
         """Whoever has the fewest unanswered requests; the sender only if nobody else is there.
@@ -70,7 +112,7 @@ class Route:
         best_burden = 0
         for step in range(count):
             outbox = self.responders[(turn + step) % count]
-            if outbox is sender and is_not_back:
+            if outbox.is_away or (outbox is sender and is_not_back):
                 continue
             burden = outbox.busy
             if outbox is sender or outbox.is_behind():
@@ -124,34 +166,60 @@ class Route:
             start += length
         return handed
 
+    def deliver_to_group(self, name: bytes, start: int, end: int) -> int:
+        """Owe frames to one member each of the named group; returns how many were handed on."""
+        for group in self.groups:
+            if group.name == name:
+                return _hand_each(group, start, end)
+        return 0
+
     def _gather(self, places: list[Place]) -> None:
-        plain: dict[Outbox, int] = {}
-        answering: dict[Outbox, None] = {}
-        answering_in_groups: dict[Outbox, None] = {}
-        grouped: dict[bytes, Group] = {}
-        policies: dict[bytes, dict[Outbox, int]] = {}
+        here = Gathered()
+        far = Gathered()
         for place in places:
             if not isinstance(place, Audience):
-                _add_subscriber(place, plain, answering)
+                _side(place, here, far).add(place)
                 continue
             audience = place
             for subscriber in audience.plain:
-                _add_subscriber(subscriber, plain, answering)
+                _side(subscriber, here, far).add(subscriber)
             for name, members in audience.groups.items():
-                if name not in grouped:
-                    grouped[name] = Group(name, members)
-                    policies[name] = {}
                 for subscriber in members.subscribers:
-                    _add_subscriber(subscriber, policies[name], answering_in_groups)
-        self.outboxes.extend(plain)
-        self.policies.extend(plain.values())
-        for name, group in grouped.items():
-            _fill(group, policies[name], plain)
+                    _side(subscriber, here, far).add_member(name, members, subscriber)
+        self.outboxes.extend(here.plain)
+        self.policies.extend(here.plain.values())
+        for group in here.groups.values():
+            group.fill(here)
             self.groups.append(group)
-        if answering_in_groups or len(answering) < len(plain):
-            self.responders = list(answering_in_groups or answering)
+        if here.answering_in_groups or len(here.answering) < len(here.plain):
+            self.responders = list(here.answering_in_groups or here.answering)
         else:
             self.responders = self.outboxes
+        if far.plain or far.groups:
+            self._gather_far(here, far)
+
+    def _gather_far(self, here: "Gathered", far: "Gathered") -> None:
+        self.far.extend(far.plain)
+        for name, group in far.groups.items():
+            if name not in here.groups:
+                group.fill(far)
+                self.far_groups.append(group)
+        self.is_far = len(self.far) + len(self.far_groups) > 0
+        if not self.responders:
+            self.responders = list(far.answering_in_groups or far.answering)
+
+
+def _hand_each(group: Group, start: int, end: int) -> int:
+    handed = 0
+    any_member = group.members[0]
+    arena = any_member.arena
+    if start < 0 or end > arena.fill:
+        raise ValueError(f"bytes {start} … {end} are not among the {arena.fill} of this turn")
+    while start < end:
+        length = u32_at(arena.data, start)
+        handed += _hand(group, start, length, None, False)
+        start += length
+    return handed
 
 
 def _hand(group: Group, start: int, length: int, sender: Outbox | None, is_not_back: bool) -> int:
@@ -169,11 +237,8 @@ def _hand(group: Group, start: int, length: int, sender: Outbox | None, is_not_b
     return 1
 
 
-def _fill(group: Group, policies: dict[Outbox, int], plain: dict[Outbox, int]) -> None:
-    for outbox, policy in policies.items():
-        group.members.append(outbox)
-        group.policies.append(policy)
-        group.is_plain.append(outbox in plain)
+def _side(subscriber: Subscriber, here: Gathered, far: Gathered) -> Gathered:
+    return far if subscriber.outbox.is_distant else here
 
 
 def _add_subscriber(

@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
 from weft.core.arena cimport Arena
+from weft.core.beyond cimport Beyond, Carrier
 from weft.core.bounds cimport Bounds
 from weft.core.frames cimport Run, Stamp
 from weft.core.meter cimport Flow, Meter
@@ -43,7 +44,9 @@ cdef class Peer:
     cdef public object key
     cdef public Rights rights
     cdef public object enabling
+    cdef public Carrier carrier
     cdef public bint is_greeted
+    cdef public Run run
     cdef readonly bint is_over
     cdef readonly object error
     cdef readonly int64_t joined_ns
@@ -90,6 +93,7 @@ cdef class Service:
     cdef readonly Bounds bounds
     cdef readonly Router router
     cdef readonly Run run
+    cdef readonly Run link_run
     cdef readonly Run greeting_run
     cdef readonly Stamp stamp
     cdef readonly Writer writer
@@ -101,6 +105,8 @@ cdef class Service:
     cdef public uint64_t masks_made
     cdef readonly bytes secret
     cdef readonly dict desks
+    cdef public Beyond beyond
+    cdef public object on_link
     cdef readonly object keyring
     cdef readonly object tickets
     cdef readonly Enabled enabled

@@ -11,8 +11,9 @@ from typing import Protocol
 import msgspec
 
 from weft.core.arena import ARENA_BYTES, ARENA_MAX_BYTES, Arena
+from weft.core.beyond import Beyond, Carrier
 from weft.core.bounds import Bounds, Policy, Reason
-from weft.core.frames import HEADER_BYTES, NAME_MAX_BYTES, Run, Stamp
+from weft.core.frames import HEADER_BYTES, NAME_MAX_BYTES, Frame, Run, Stamp
 from weft.core.keys import Key, Keyring
 from weft.core.limits import Limits
 from weft.core.messages import Message
@@ -27,6 +28,8 @@ from weft.errors import WeftError
 
 # `_INBOX.`, eight digits for the gateway, a dot, and 24 for the connection.
 INBOX_BYTES = 40
+# Those of another gateway all begin with so many bytes, the dot after its digits included.
+FAR_INBOX_BYTES = 16
 
 _NAMES_BYTES = HEADER_BYTES + 2 * NAME_MAX_BYTES
 _CUT = int(Policy.CUT)
@@ -43,6 +46,8 @@ Flow(0).fold(_NO_FLOW)
 _S = 1_000_000_000
 # The arena holds some of the largest frames at once.
 _LARGEST_IN_ARENA = 4
+# What gateways tell each other is not bounded by what clients may send.
+LINK_BODY_BYTES = 1 << 20
 BODY_MAX_BYTES = ARENA_MAX_BYTES // _LARGEST_IN_ARENA - _NAMES_BYTES
 
 
@@ -109,7 +114,11 @@ class Peer:
         self.rights: Rights | None = None
         # What it has enabled for clients: rights and patterns.
         self.enabling = NOTHING_ENABLED
+        # Whoever deals with what it says, if it is another gateway.
+        self.carrier: Carrier | None = None
         self.is_greeted = False
+        # By which its bytes are taken apart: how large a frame may be depends on who it is.
+        self.run = service.greeting_run
         self.is_over = False
         self.error: WeftError | None = None
         self.joined_ns = service.wall_ns
@@ -122,9 +131,7 @@ class Peer:
         self.rest = b""
         self.rest_ns = 0
         self.large = _NOTHING
-        self.large_fill = 0
-        self.large_size = 0
-        self.weight = 0
+        self.large_fill = self.large_size = self.weight = 0
         self.control_credit = float(service.limits.control_burst)
         self.control_ns = service.now_ns
         self.meter: Meter | None = None
@@ -185,6 +192,7 @@ class Service:
         self.set_limits(limits)
         self.router = Router()
         self.run = Run(limits.body_bytes)
+        self.link_run = Run(max(limits.body_bytes, LINK_BODY_BYTES))
         self.stamp = Stamp(origin, sequence=1)
         self.writer = Writer()
         self.wall_ns = 0
@@ -196,6 +204,9 @@ class Service:
         self.secret = secret
         # Who answers which questions later, because the answer is not to be had in a turn.
         self.desks: dict[str, Desk] = {}
+        # Other gateways, and who is told that one of them asks to be linked with.
+        self.beyond: Beyond | None = None
+        self.on_link: Callable[[Peer, Frame], None] | None = None
         # Who may come in, and what services enabled for clients. None: everyone is trusted.
         self.keyring: Keyring | None = None
         self.tickets = Tickets()

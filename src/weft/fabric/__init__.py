@@ -1,0 +1,1 @@
+"""How gateways become one fabric: pure, without clocks, sockets or chance."""

@@ -1,0 +1,66 @@
+cimport cython
+from libc.stdint cimport uint32_t, uint64_t
+
+from weft.core.answers cimport error_frame
+from weft.core.arena cimport Arena
+from weft.core.requests cimport is_own_inbox, pass_refusal, pass_reply, pass_request
+from weft.core.routes cimport Route
+from weft.core.service cimport Peer, Service
+from weft.core.subjects cimport is_reserved
+from weft.core.words cimport cut, same_bytes, u32_at
+from weft.fabric.counts cimport TrafficCounts
+from weft.fabric.distant cimport Distant
+from weft.fabric.incoming cimport Incoming
+from weft.fabric.load cimport Load
+
+cdef Py_ssize_t _HEADER
+cdef int _PLAIN
+cdef int _ONE
+cdef int _MESSAGE
+cdef int _ERROR
+cdef int _REQUEST
+cdef Route _NOWHERE
+
+
+@cython.final
+cdef class Arrivals:
+    cdef Service _service
+    cdef TrafficCounts _counts
+    cdef dict _distants
+    cdef object _say
+    cdef dict _incoming
+    cdef dict _unsettled
+    cdef bytes _subject
+    cdef Route _route
+
+    cpdef Incoming stream(self, uint32_t origin, uint64_t number)
+
+    cpdef object arrive(self, Incoming incoming, Load load)
+
+    @cython.locals(counts=TrafficCounts, data=bytearray)
+    cdef object _arrive_odd(self, Incoming incoming, Load load)
+
+    @cython.locals(arena=Arena, load=Load)
+    cdef object _release(self, Incoming incoming)
+
+    @cython.locals(
+        service=Service,
+        data=bytearray,
+        start=Py_ssize_t,
+        length=Py_ssize_t,
+        route=Route,
+        receivers=Py_ssize_t,
+        handed=Py_ssize_t,
+    )
+    cdef object _deliver(self, Load load)
+
+    @cython.locals(route=Route)
+    cdef object _find(self, bytes subject)
+
+    @cython.locals(
+        service=Service, data=bytearray, distant=Distant, at=Py_ssize_t, size=Py_ssize_t
+    )
+    cdef object _deliver_each(self, Load load)
+
+    @cython.locals(data=bytearray, names=Py_ssize_t, subject=bytes, reply=bytes, route=Route)
+    cdef object _deliver_one(self, Peer peer, Py_ssize_t at)

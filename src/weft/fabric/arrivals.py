@@ -1,0 +1,297 @@
+"""What arrives from other gateways for subscribers here: in order, once, or announced as lost.
+
+Frames are handed on as they came: they were stamped, and kept if they are kept, where they entered.
+What is missing is asked for once; if it does not come, those who are subscribed here are told.
+"""
+
+from collections.abc import Callable
+
+from weft.core.answers import error_frame
+from weft.core.frames import HEADER_BYTES, Flag, Kind
+from weft.core.losses import put_gap
+from weft.core.requests import is_own_inbox, pass_refusal, pass_reply, pass_request
+from weft.core.service import NOWHERE, Peer, Service
+from weft.core.subjects import is_reserved
+from weft.core.words import cut, same_bytes, u32_at
+from weft.core.writer import Writer
+from weft.fabric.counts import TrafficCounts
+from weft.fabric.distant import EPOCH_BITS, Distant
+from weft.fabric.envelope import ONE, PLAIN
+from weft.fabric.incoming import Held, Incoming
+from weft.fabric.load import Load
+from weft.fabric.words import Ack, Gone, Mark, Nack, RoutedWord
+
+# What overtook something on another way is held back so long before that is asked for.
+HOLD_NS = 50_000_000
+# When it was asked for and did not come within this, it is announced as lost.
+REPAIR_NS = 1_000_000_000
+
+_HEADER = HEADER_BYTES
+_PLAIN = PLAIN
+_ONE = ONE
+_MESSAGE = int(Kind.MESSAGE)
+_ERROR = int(Kind.ERROR)
+_REQUEST = int(Flag.REQUEST)
+_REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
+_INBOX = b"_INBOX."
+_NOWHERE = NOWHERE
+
+Say = Callable[[int, RoutedWord], bool]
+
+
+class Arrivals:
+    """Everything that other gateways sent to one."""
+
+    def __init__(
+        self, service: Service, counts: TrafficCounts, distants: dict[int, Distant], say: Say
+    ) -> None:
+        self._service = service
+        self._counts = counts
+        self._distants = distants
+        self._say = say
+        self._incoming: dict[int, Incoming] = {}
+        # Those of which something is missing, or that wait to hear that nothing is.
+        self._unsettled: dict[int, Incoming] = {}
+        # Where the last messages went: most that follow have the same subject.
+        self._subject = b""
+        self._route = NOWHERE
+
+    def stream(self, origin: int, number: int) -> Incoming:
+        """What comes from a gateway, of which a number has come."""
+        incoming = self._incoming.get(origin)
+        if incoming is None:
+            incoming = Incoming(origin, number)
+            self._incoming[origin] = incoming
+        return incoming
+
+    def arrive(self, incoming: Incoming, load: Load) -> None:
+        """Deal with frames of the arena."""
+        if load.number == incoming.expected:
+            incoming.expected += load.count
+            self._deliver(load)
+            if incoming.hole_ns:
+                self._release(incoming)
+        else:
+            self._arrive_odd(incoming, load)
+
+    def hear(self, origin: int, word: Mark | Gone) -> None:
+        """A gateway says what it has sent, or what it cannot send again."""
+        if isinstance(word, Mark):
+            self._hear_mark(self.stream(origin, word.number), word)
+            return
+        incoming = self._incoming.get(origin)
+        if incoming is None:
+            return
+        for first, last in word.ranges:
+            if first <= incoming.expected <= last < incoming.hole_end:
+                self._lose(incoming, last + 1)
+
+    def tick(self) -> None:
+        """Ask for what is missing, and give up on what was asked for and did not come."""
+        if self._unsettled:
+            for incoming in list(self._unsettled.values()):
+                self._look_after(incoming)
+
+    def forget(self, origin: int) -> None:
+        """A gateway is gone: nothing more will come; say so unless it had said that it was all."""
+        incoming = self._incoming.pop(origin, None)
+        self._unsettled.pop(origin, None)
+        if incoming is None:
+            return
+        while not incoming.is_complete:
+            before = incoming.expected
+            self._lose(incoming, incoming.hole_end)
+            if incoming.expected == before:
+                # The arena has no room for what was held back: it is lost, too.
+                self._announce(origin, 0)
+                return
+        if not incoming.is_last:
+            self._announce(origin, 0)
+
+    def _hear_mark(self, incoming: Incoming, mark: Mark) -> None:
+        if not self._is_of_this_epoch(incoming, mark.number):
+            return
+        incoming.top = max(incoming.top, mark.number)
+        incoming.is_last = incoming.is_last or mark.is_last
+        incoming.is_ack_due = True
+        if not incoming.is_complete:
+            incoming.missing(self._service.now_ns)
+        self._unsettled[incoming.origin] = incoming
+        self._look_after(incoming)
+
+    def _look_after(self, incoming: Incoming) -> None:
+        now_ns = self._service.now_ns
+        if not incoming.is_complete:
+            self._release(incoming)
+        if incoming.is_complete:
+            if incoming.is_ack_due and not self._say(incoming.origin, Ack(incoming.expected)):
+                return
+            incoming.is_ack_due = False
+            self._unsettled.pop(incoming.origin, None)
+        elif incoming.asked_ns == 0:
+            if now_ns - incoming.hole_ns < HOLD_NS:
+                return
+            if self._say(incoming.origin, Nack(incoming.expected, incoming.hole_end - 1)):
+                incoming.asked_ns = now_ns
+            elif now_ns - incoming.hole_ns > REPAIR_NS:
+                self._lose(incoming, incoming.hole_end)
+        elif now_ns - incoming.asked_ns > REPAIR_NS:
+            self._lose(incoming, incoming.hole_end)
+
+    def _arrive_odd(self, incoming: Incoming, load: Load) -> None:
+        """Deal with frames that are not those expected: too early, or there before."""
+        counts = self._counts
+        if not self._is_of_this_epoch(incoming, load.number):
+            counts.doubled += load.count
+            return
+        data = self._service.arena.data
+        counts.doubled += load.skip(data, incoming.expected)
+        if load.count == 0:
+            return
+        if load.number == incoming.expected:
+            self.arrive(incoming, load)
+            return
+        held = Held(load.count, load.flags, load.group, cut(data, load.start, load.end))
+        self._unsettled[incoming.origin] = incoming
+        if incoming.hold(load.number, held, self._service.now_ns):
+            counts.held += load.count
+        elif incoming.held_bytes and load.number >= incoming.hole_end:
+            # There is no room for more: what is missing is given up.
+            incoming.top = max(incoming.top, load.number + load.count)
+            self._lose(incoming, incoming.hole_end)
+        else:
+            counts.doubled += load.count
+
+    def _release(self, incoming: Incoming) -> None:
+        """Hand on what was held back, as far as nothing is missing before it."""
+        arena = self._service.arena
+        load = Load()
+        load.origin = incoming.origin
+        is_moved = False
+        while (due := incoming.due()) is not None:
+            number, held = due
+            load.start = arena.put(held.frames)
+            if load.start < 0:
+                # In the next turn there is room.
+                incoming.put_back(number, held)
+                return
+            load.end = arena.fill
+            load.number, load.count = number, held.frame_count
+            load.flags, load.group = held.flags, held.group
+            self._counts.doubled += load.skip(arena.data, incoming.expected)
+            if load.count > 0:
+                incoming.expected = load.number + load.count
+                self._deliver(load)
+            is_moved = True
+        if is_moved or incoming.is_complete:
+            incoming.moved(self._service.now_ns)
+
+    def _lose(self, incoming: Incoming, until: int) -> None:
+        """What is missing before a number will not come."""
+        if until > incoming.expected:
+            self._announce(incoming.origin, until - incoming.expected)
+            incoming.expected = until
+            incoming.moved(self._service.now_ns)
+        self._release(incoming)
+
+    def _is_of_this_epoch(self, incoming: Incoming, number: int) -> bool:
+        """Say if a number is of the epoch that counts now; a later one begins with it."""
+        epoch, expected = number >> EPOCH_BITS, incoming.expected >> EPOCH_BITS
+        if epoch > expected:
+            incoming.begin_anew(number)
+            self._announce(incoming.origin, 0)
+        return epoch >= expected
+
+    def _announce(self, origin: int, count: int) -> None:
+        """Tell everyone who is subscribed that messages of a gateway are lost; 0: not counted."""
+        self._counts.lost += count
+        self._counts.gaps += 1
+        writer = Writer()
+        put_gap(writer, origin, "lost", count)
+        gap = writer.take()
+        router = self._service.router
+        for peer in self._service.peers.values():
+            if peer.is_greeted and peer.carrier is None and router.count(peer.outbox) > 0:
+                peer.owe(gap)
+
+    def _deliver(self, load: Load) -> None:
+        """Hand frames to those whom they are for here."""
+        service = self._service
+        data = service.arena.data
+        start = load.start
+        self._counts.received += load.count
+        if load.flags & _ONE:
+            self._deliver_each(load)
+            return
+        if data[start + 4] != _MESSAGE or u32_at(data, start + 8) != load.origin:
+            self._counts.refuse("ForgedOrigin", load.count)
+            return
+        length = data[start + 6]
+        if (
+            self._route.is_stale
+            or length != len(self._subject)
+            or not same_bytes(data, start + _HEADER, self._subject, 0, length)
+        ):
+            self._find(cut(data, start + _HEADER, start + _HEADER + length))
+        route = self._route
+        if load.flags & _PLAIN:
+            receivers = route.deliver_to_each(start, load.end, None, False)
+            service.deliveries += receivers * load.count
+        else:
+            handed = route.deliver_to_group(load.group, start, load.end)
+            service.deliveries += handed
+            self._counts.unserved += load.count - handed
+
+    def _find(self, subject: bytes) -> None:
+        """Look up who wants a subject; what belongs to a system is nobody's business elsewhere."""
+        self._subject = subject
+        self._route = _NOWHERE
+        if is_reserved(subject):
+            self._counts.refuse("Reserved", 1)
+            return
+        route = self._service.router.route(subject)
+        if route is None:
+            self._counts.refuse("BadSubject", 1)
+        else:
+            self._route = route
+
+    def _deliver_each(self, load: Load) -> None:
+        """Hand on frames that say themselves whom they are for."""
+        distant = self._distants.get(load.origin)
+        if distant is None:
+            self._counts.unserved += load.count
+            return
+        service = self._service
+        data = service.arena.data
+        service.stamp.publisher = 0
+        service.stamp.time_ns = service.wall_ns
+        at = load.start
+        while at < load.end:
+            size = u32_at(data, at)
+            if data[at + 4] == _ERROR:
+                pass_refusal(distant.peer, at)
+            else:
+                self._deliver_one(distant.peer, at)
+            at += size
+
+    def _deliver_one(self, peer: Peer, at: int) -> None:
+        """Hand on a reply, or a request: then its gateway is told if that cannot be."""
+        data = self._service.arena.data
+        names = at + _HEADER + data[at + 6]
+        subject = cut(data, at + _HEADER, names)
+        peer.subject = subject
+        if subject.startswith(_INBOX):
+            if pass_reply(peer, at) is not None:
+                self._counts.unserved += 1
+            return
+        reply = cut(data, names, names + data[at + 7])
+        route = None if is_reserved(subject) else self._service.router.route(subject)
+        if route is None or not data[at + 5] & _REQUEST or not is_own_inbox(peer, reply):
+            self._counts.refuse("BadRequest", 1)
+            return
+        peer.route = route
+        problem = pass_request(peer, at, reply)
+        peer.route = _NOWHERE
+        if problem is not None:
+            self._counts.unserved += 1
+            peer.owe(error_frame(peer, subject, reply, _REFUSED, problem))

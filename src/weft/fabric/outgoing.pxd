@@ -1,0 +1,57 @@
+cimport cython
+from libc.stdint cimport uint32_t
+
+from weft.core.arena cimport Arena
+from weft.core.beyond cimport Beyond
+from weft.core.outbox cimport Outbox
+from weft.core.routes cimport Group, Route
+from weft.core.service cimport Service
+from weft.core.words cimport put_u32, put_u64, u32_at
+from weft.fabric.counts cimport TrafficCounts
+from weft.fabric.distant cimport Distant
+from weft.fabric.branches cimport Branch, Plan
+from weft.fabric.ring cimport Ring
+
+cdef int _CUT
+cdef int _MESSAGE
+cdef int _ERROR
+
+
+cdef class Outgoing(Beyond):
+    cdef readonly Service service
+    cdef readonly uint32_t own
+    cdef readonly Arena arena
+    cdef readonly TrafficCounts counts
+    cdef readonly dict distants
+    cdef readonly object ways
+    cdef readonly Ring ring
+    cdef readonly Py_ssize_t version
+    cdef dict _plans
+
+    cpdef object go_by(self, ways)
+
+    cpdef object forget_plans(self)
+
+    @cython.locals(plan=Plan)
+    cpdef object spread(self, Route route, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
+
+    @cython.locals(length=Py_ssize_t, at=Py_ssize_t)
+    cpdef bint push(
+        self, Outbox link, bytearray header, Py_ssize_t start, Py_ssize_t end
+    ) except -1
+
+    cpdef Plan _plan(self, Route route)
+
+    @cython.locals(ring=Ring, branch=Branch)
+    cdef object _send(self, list branches, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
+
+    cpdef object _send_apart(self, list branches, bytes frames, Py_ssize_t count)
+
+    cpdef bint _push_apart(self, Outbox link, bytearray header, bytes frames) except -1
+
+    @cython.locals(size=Py_ssize_t, distant=Distant, group=Group)
+    cpdef object _share(self, Route route, Py_ssize_t start, Py_ssize_t end)
+
+
+@cython.locals(outbox=Outbox)
+cdef Outbox _pick(Group group)

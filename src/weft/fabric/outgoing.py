@@ -1,0 +1,184 @@
+"""What leaves for other gateways: once by each link, numbered for each of them, kept for a while.
+
+A link that has too much to send gets no more messages, so that what keeps the mesh together still
+has room there. They are missing then, and are asked for like everything that did not arrive.
+"""
+
+from weft.core.beyond import Beyond
+from weft.core.bounds import Policy
+from weft.core.frames import Kind
+from weft.core.outbox import Outbox
+from weft.core.routes import Group, Route
+from weft.core.service import Service
+from weft.core.words import put_u32, put_u64, u32_at
+from weft.fabric.branches import Branch, Plan, Ways
+from weft.fabric.counts import TrafficCounts
+from weft.fabric.distant import Distant
+from weft.fabric.envelope import AGAIN, COUNT_AT, ENTRY_BYTES, GROUP, ONE, PLAIN, WORD
+from weft.fabric.ring import Piece, Ring
+from weft.fabric.words import RoutedWord, frame_of
+
+_CUT = int(Policy.CUT)
+_MESSAGE = int(Kind.MESSAGE)
+_ERROR = int(Kind.ERROR)
+# Plans for so many sets of gateways are kept; then they are made anew.
+_PLANS_MAX = 4096
+
+
+class Outgoing(Beyond):
+    """Everything that one gateway sends to others, and passes on to them."""
+
+    def __init__(self, service: Service, counts: TrafficCounts) -> None:
+        self.service = service
+        self.own = service.stamp.origin
+        self.arena = service.arena
+        self.counts = counts
+        self.distants: dict[int, Distant] = {}
+        self.ways = Ways(self.own, {}, {})
+        self.ring = Ring()
+        # Of the mesh as it is: what was worked out for another does not count any more.
+        self.version = 1
+        self._plans: dict[tuple[int, ...], Plan] = {}
+
+    def go_by(self, ways: Ways) -> None:
+        """Send everything by other ways from now on."""
+        self.ways = ways
+        self.forget_plans()
+
+    def forget_plans(self) -> None:
+        """Work out anew how everything leaves."""
+        self.version += 1
+        self._plans.clear()
+
+    def spread(self, route: Route, start: int, end: int, count: int) -> None:
+        """Send stamped messages of the arena, all to one subject, to the gateways of its route."""
+        plan: Plan | None = route.plan
+        if plan is None or plan.version != self.version:
+            plan = self._plan(route)
+        if plan.branches:
+            self._send(plan.branches, start, end, count)
+        if route.far_groups:
+            self._share(route, start, end)
+
+    def push(self, link: Outbox, header: bytearray, start: int, end: int) -> bool:
+        """Owe a link frames of the arena in an envelope; False if it has too much to send."""
+        length = len(header)
+        if link.cost() + link.pending + length + end - start > link.bounds.drop_bytes:
+            self.counts.shed += u32_at(header, COUNT_AT)
+            return False
+        at = self.arena.put(header)
+        if at >= 0:
+            link.push(at, length, _CUT)
+        else:
+            link.hold(bytes(header), self.service.now_ns)
+        link.push(start, end - start, _CUT)
+        return True
+
+    def post(self, number: int, frames: bytes) -> None:
+        """Send whole frames to one gateway that say themselves whom they are for there."""
+        distant = self.distants.get(number)
+        at, count = 0, 0
+        while at < len(frames):
+            if frames[at + 4] not in (_MESSAGE, _ERROR):
+                raise ValueError(f"a frame of kind {frames[at + 4]} is for nobody there")
+            at += u32_at(frames, at)
+            count += 1
+        if distant is None or not count:
+            return
+        branches = self.ways.branches(ONE, b"", [distant])
+        start = self.arena.put(frames)
+        if start >= 0:
+            self._send(branches, start, self.arena.fill, count)
+        else:
+            self._send_apart(branches, frames, count)
+
+    def say(self, number: int, word: RoutedWord) -> bool:
+        """Say a word to a gateway, wherever it is; False if there is no way to it."""
+        distant = self.distants.get(number)
+        if distant is None:
+            return False
+        branch = self.ways.branches(WORD, b"", [distant])[0]
+        # A link may be over already, and nobody was told yet.
+        peer = None if branch.link is None else branch.link.owner
+        if peer is None:
+            return False
+        put_u32(branch.header, COUNT_AT, 1)
+        # A word keeps the mesh together: only the bound of the link itself is its bound.
+        peer.owe(bytes(branch.header) + frame_of(word))
+        return True
+
+    def send_again(self, number: int, piece: Piece) -> bool:
+        """Send a gateway what it did not get; False if that cannot be now."""
+        distant = self.distants.get(number)
+        if distant is None:
+            return False
+        for branch in self.ways.branches(piece.flags | AGAIN, piece.group, [distant]):
+            if branch.link is None:
+                return False
+            put_u32(branch.header, COUNT_AT, piece.frame_count)
+            put_u64(branch.header, len(branch.header) - ENTRY_BYTES + 8, piece.first)
+            if not self._push_apart(branch.link, branch.header, piece.frames):
+                return False
+        self.counts.resent += piece.frame_count
+        return True
+
+    def _plan(self, route: Route) -> Plan:
+        distants = [self.distants[outbox.owner.number] for outbox in route.far]
+        key = tuple([distant.number for distant in distants])
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= _PLANS_MAX:
+                self._plans.clear()
+            plan = Plan(self.version, self.ways.branches(PLAIN, b"", distants))
+            self._plans[key] = plan
+        route.plan = plan
+        return plan
+
+    def _send(self, branches: list[Branch], start: int, end: int, count: int) -> None:
+        ring = self.ring
+        ring.begin(self.service.now_ns)
+        for each in branches:
+            branch = each
+            branch.count(count)
+            ring.add(branch.header)
+            if branch.link is not None:
+                self.push(branch.link, branch.header, start, end)
+        ring.finish(self.arena.data, start, end)
+        self.counts.sent += count
+
+    def _send_apart(self, branches: list[Branch], frames: bytes, count: int) -> None:
+        """Send frames that the arena has no room for."""
+        self.ring.begin(self.service.now_ns)
+        for branch in branches:
+            branch.count(count)
+            self.ring.add(branch.header)
+            if branch.link is not None:
+                self._push_apart(branch.link, branch.header, frames)
+        self.ring.finish(bytearray(frames), 0, len(frames))
+        self.counts.sent += count
+
+    def _push_apart(self, link: Outbox, header: bytearray, frames: bytes) -> bool:
+        if link.cost() + link.pending + len(header) + len(frames) > link.bounds.drop_bytes:
+            self.counts.shed += u32_at(header, COUNT_AT)
+            return False
+        link.hold(bytes(header) + frames, self.service.now_ns)
+        return True
+
+    def _share(self, route: Route, start: int, end: int) -> None:
+        """Send each message to one gateway for each group that has members only elsewhere."""
+        while start < end:
+            size = u32_at(self.arena.data, start)
+            for group in route.far_groups:
+                distant = self.distants[_pick(group).owner.number]
+                branches = self.ways.branches(GROUP, group.name, [distant])
+                self._send(branches, start, start + size, 1)
+            start += size
+
+
+def _pick(group: Group) -> Outbox:
+    """The gateway whose turn it is, of those that there is a way to if there are any."""
+    for _ in group.members:
+        outbox: Outbox = group.members[group.pick(None)]
+        if not outbox.is_away:
+            break
+    return outbox

@@ -1,0 +1,270 @@
+"""The messages of a mesh, for one gateway: what leaves, what arrives, and by which ways.
+
+It knows nothing of how gateways find each other: whoever does tells it who is there, what they want
+and how the links lie.
+"""
+
+from collections.abc import Callable, Container, Iterable
+from itertools import pairwise
+
+from weft.core.bounds import Policy
+from weft.core.requests import expire_requests, forget_requests
+from weft.core.router import Wanted as Asked
+from weft.core.service import FAR_INBOX_BYTES, Peer, Service
+from weft.core.subjects import is_reserved
+from weft.core.words import u32_at
+from weft.fabric.arrivals import Arrivals
+from weft.fabric.branches import Ways
+from weft.fabric.carrier import LinkCarrier
+from weft.fabric.counts import TrafficCounts
+from weft.fabric.distant import EPOCH_BITS, Distant
+from weft.fabric.envelope import HOPS_AT
+from weft.fabric.outgoing import Outgoing
+from weft.fabric.post import Post
+from weft.fabric.words import Ack, Gone, Mark, Nack, RoutedWord, Wanted, Word, decode
+
+# A gateway that was sent nothing for so long is told what it should have by now.
+QUIET_NS = 250_000_000
+# It is told again and again until it answers, less and less often.
+MARK_MAX_NS = 4_000_000_000
+# A gateway is sent again what it asks for only so often.
+RESEND_NS = 20_000_000
+# What is sent again at once, at most.
+RESEND_BYTES = 8 << 20
+# Ways that were found to be right are remembered, up to so many.
+PATHS_MAX = 65_536
+
+_CUT = int(Policy.CUT)
+_S = 1_000_000_000
+
+
+class Traffic:
+    """Everything that one gateway and the others have to do with each other's messages."""
+
+    def __init__(self, service: Service, *, is_relay: bool = True) -> None:
+        self._service = service
+        self.counts = TrafficCounts()
+        self.is_relay = is_relay
+        self._outgoing = Outgoing(service, self.counts)
+        self._distants = self._outgoing.distants
+        self._arrivals = Arrivals(service, self.counts, self._distants, self.send_word)
+        self._edges: Container[tuple[int, int]] = frozenset()
+        self._paths: dict[bytes, str] = {}
+        # The epochs of those that were forgotten: whoever comes back begins anew.
+        self._epochs: dict[int, int] = {}
+        self._own: dict[tuple[bytes, bytes], bool] = {}
+        self._marks_ns = 0
+        self._swept_ns = 0
+        # Whoever hears what is said about the mesh itself.
+        self.on_near: Callable[[Peer, bytes], None] | None = None
+        self.on_word: Callable[[int, Word], None] | None = None
+        service.beyond = self._outgoing
+        service.router.changes = {}
+
+    # Who is there, what they want, and how the links lie.
+
+    def carrier(self, number: int, peer: Peer) -> LinkCarrier:
+        """Whoever deals with what comes by a link from a gateway."""
+        return LinkCarrier(peer, number, self._outgoing, self._arrivals, self)
+
+    def meet(self, number: int, name: str) -> None:
+        """A gateway is known now."""
+        if number in self._distants or number == self._outgoing.own:
+            return
+        post = Post(self._outgoing)
+        inbox = f"_INBOX.{number:08x}.".encode()
+        peer = Peer(self._service, number, inbox, post)
+        post.peer = peer
+        peer.name = name
+        peer.is_greeted = True
+        peer.outbox.is_distant = True
+        peer.outbox.is_away = number not in self._outgoing.ways
+        self._service.inboxes[inbox[:FAR_INBOX_BYTES]] = peer
+        self._distants[number] = Distant(peer, name, self._epochs.get(number, 0))
+
+    def want(self, number: int, added: Iterable[Wanted], removed: Iterable[Wanted]) -> None:
+        """A gateway wants more, or less."""
+        distant = self._distants[number]
+        router = self._service.router
+        for pattern, group, _ in removed:
+            router.unsubscribe(distant.outbox, pattern, group)
+        for pattern, group, is_listener in added:
+            router.subscribe(distant.outbox, pattern, group, _CUT, is_listener)
+
+    def part(self, number: int) -> None:
+        """A gateway is no more, or was away for so long that it is forgotten."""
+        distant = self._distants.get(number)
+        if distant is None:
+            return
+        self._service.router.leave(distant.outbox)
+        forget_requests(distant.peer)
+        del self._distants[number]
+        del self._service.inboxes[distant.peer.inbox]
+        self._epochs[number] = distant.epoch + 1
+        distant.outbox.close()
+        distant.peer.door = None
+        self._outgoing.forget_plans()
+        self._arrivals.forget(number)
+
+    def plot(
+        self, parents: dict[int, int], links: dict[int, Peer], edges: Container[tuple[int, int]]
+    ) -> None:
+        """The mesh is another now.
+
+        `parents` says through whom everyone that can be reached is, `links` which links are up;
+        `edges` are the pairs, the lower number first, that are or lately were linked.
+        """
+        outboxes = {number: peer.outbox for number, peer in links.items()}
+        ways = Ways(self._outgoing.own, parents, outboxes)
+        self._outgoing.go_by(ways)
+        self._edges = edges
+        self._paths.clear()
+        for number, distant in self._distants.items():
+            is_away = not ways.to(number)
+            if is_away and not distant.outbox.is_away:
+                forget_requests(distant.peer)
+            distant.outbox.is_away = is_away
+            # Whoever is back should learn soon what it missed.
+            distant.mark_wait_ns = 0
+
+    # What is wanted here.
+
+    def local_changes(self) -> list[tuple[Wanted, bool]]:
+        """What connections here began to want, True, or ceased to, since this was last asked."""
+        router = self._service.router
+        found: list[tuple[Wanted, bool]] = []
+        if not router.changes:
+            return found
+        changes, router.changes = router.changes, {}
+        for pattern, group in changes:
+            if is_reserved(pattern):
+                continue
+            before = self._own.pop((pattern, group), None)
+            asked = router.wanted_here(pattern, group)
+            if asked is not Asked.NOT:
+                is_listener = asked is Asked.TO_LISTEN
+                self._own[(pattern, group)] = is_listener
+                if before == is_listener:
+                    continue
+                found.append((Wanted(pattern, group, is_listener), True))
+            if before is not None:
+                found.insert(0, (Wanted(pattern, group, before), False))
+        return found
+
+    # What time brings.
+
+    def tick(self) -> None:
+        """Ask for what is missing, tell of what was sent; several times a second."""
+        now_ns = self._service.now_ns
+        self._arrivals.tick()
+        if now_ns - self._marks_ns >= QUIET_NS:
+            self._marks_ns = now_ns
+            for distant in self._distants.values():
+                if distant.next != distant.acked:
+                    self._mark(distant, now_ns)
+        if now_ns - self._swept_ns >= _S:
+            self._swept_ns = now_ns
+            self._outgoing.ring.expire(now_ns)
+            oldest_ns = now_ns - int(self._service.limits.request_s * _S)
+            for distant in self._distants.values():
+                expire_requests(distant.peer, oldest_ns)
+
+    def leave(self) -> None:
+        """This gateway ends: tell everyone what was the last that it sent."""
+        for number, distant in self._distants.items():
+            self.send_word(number, Mark(distant.next, is_last=True))
+
+    @property
+    def is_quiet(self) -> bool:
+        """Say if everyone that can be reached has everything that was sent."""
+        return all(
+            distant.acked == distant.next or distant.outbox.is_away
+            for distant in self._distants.values()
+        )
+
+    # Words.
+
+    def send_word(self, number: int, word: RoutedWord) -> bool:
+        """Say a word to a gateway, wherever it is; False if there is no way to it."""
+        return self._outgoing.say(number, word)
+
+    def hear_near(self, peer: Peer, body: bytes) -> None:
+        """Hear a word of the gateway at the other end of a link."""
+        if self.on_near is not None:
+            self.on_near(peer, body)
+
+    def hear_far(self, origin: int, body: bytes) -> None:
+        """Hear a word that was routed here."""
+        match decode(body):
+            case Mark() | Gone() as word:
+                self._arrivals.hear(origin, word)
+            case Ack(number):
+                self._hear_ack(origin, number)
+            case Nack(first, last):
+                self._send_again(origin, first, last + 1)
+            case word:
+                if self.on_word is not None:
+                    self.on_word(origin, word)
+
+    def problem(self, header: bytes, sender: int) -> str:
+        """What is wrong with the way that an envelope took."""
+        at = 32 + header[7]
+        path = header[at : at + 4 * header[HOPS_AT]]
+        known = self._paths.get(path)
+        if known is None or u32_at(path, len(path) - 4) != sender:
+            known = self._judge(path, sender)
+            if len(self._paths) < PATHS_MAX:
+                self._paths[path] = known
+        if not known and u32_at(path, 0) != u32_at(header, 8):
+            return "ForgedOrigin"
+        return known
+
+    def _judge(self, path: bytes, sender: int) -> str:
+        hops = [u32_at(path, at) for at in range(0, len(path), 4)]
+        if hops[-1] != sender:
+            return "ForgedPath"
+        if self._outgoing.own in hops or len(set(hops)) < len(hops):
+            return "Loop"
+        if hops[0] not in self._distants:
+            return "UnknownOrigin"
+        edges = ((min(pair), max(pair)) for pair in pairwise(hops))
+        return "" if all(edge in self._edges for edge in edges) else "ForgedPath"
+
+    def _mark(self, distant: Distant, now_ns: int) -> None:
+        """Tell a gateway how much it was sent, if that was a while ago and it did not say so."""
+        if distant.seen != distant.next:
+            # It gets more: what comes last tells it what is missing.
+            distant.seen = distant.next
+            distant.mark_wait_ns = 0
+            return
+        if distant.mark_wait_ns and now_ns < distant.mark_ns:
+            return
+        if self.send_word(distant.number, Mark(distant.next)):
+            distant.mark_wait_ns = min(max(2 * distant.mark_wait_ns, QUIET_NS), MARK_MAX_NS)
+            distant.mark_ns = now_ns + distant.mark_wait_ns
+
+    def _hear_ack(self, origin: int, number: int) -> None:
+        distant = self._distants.get(origin)
+        if distant is not None and distant.acked < number <= distant.next:
+            distant.acked = number
+
+    def _send_again(self, origin: int, first: int, last: int) -> None:
+        """Send what a gateway did not get, as far as it is still there; say what is not."""
+        distant = self._distants.get(origin)
+        now_ns = self._service.now_ns
+        if distant is None or first >> EPOCH_BITS != distant.epoch or last > distant.next:
+            return
+        if now_ns - distant.resent_ns < RESEND_NS and distant.resent_ns:
+            self.counts.refuse("TooManyNacks", 1)
+            return
+        distant.resent_ns = now_ns
+        sent_bytes = 0
+        for piece in self._outgoing.ring.find(origin, first, last):
+            if piece.first > first:
+                self.send_word(origin, Gone(((first, piece.first - 1),)))
+            sent_bytes += len(piece.frames)
+            if sent_bytes > RESEND_BYTES or not self._outgoing.send_again(origin, piece):
+                return
+            first = piece.first + piece.frame_count
+        if first < last:
+            self.send_word(origin, Gone(((first, last - 1),)))

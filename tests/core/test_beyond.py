@@ -18,6 +18,7 @@ from tests.core.talk import (
 
 from weft.core.answers import error_frame
 from weft.core.beyond import Beyond, Carrier
+from weft.core.departure import leave
 from weft.core.frames import Flag, Frame, Kind, Run, encode
 from weft.core.release import Release
 from weft.core.requests import pass_refusal, pass_reply, pass_request
@@ -47,9 +48,13 @@ class Listening(Carrier):
 
     def __init__(self) -> None:
         self.kinds: list[tuple[int, int]] = []
+        self.parted = 0
 
     def take(self, run: Run) -> None:
         self.kinds.append((run.kind, run.count))
+
+    def part(self) -> None:
+        self.parted += 1
 
 
 def house_with(*patterns: bytes, group: bytes = b"", is_listener: bool = False) -> House:
@@ -319,6 +324,19 @@ def test_what_is_beyond_has_to_be_made() -> None:
         Beyond().spread(route(house, b"a"), 0, 0, 0)
     with pytest.raises(NotImplementedError):
         Carrier().take(house.service.run)
+    with pytest.raises(NotImplementedError):
+        Carrier().part()
+
+
+def test_a_carrier_is_told_once_that_its_link_is_over() -> None:
+    house = House()
+    guest = house.guest()
+    carrier = Listening()
+    guest.peer.carrier = carrier
+    guest.peer.end(None)
+    house.flush()
+    leave(guest.peer)
+    assert carrier.parted == 1
 
 
 def test_a_greeting_from_whoever_is_here_already_is_refused() -> None:

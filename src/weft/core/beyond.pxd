@@ -8,3 +8,5 @@ cdef class Beyond:
 
 cdef class Carrier:
     cpdef object take(self, Run run)
+
+    cpdef object part(self)

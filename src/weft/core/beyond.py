@@ -26,3 +26,7 @@ class Carrier:
             ProtocolError: it is none that can come here; the link ends.
         """
         raise NotImplementedError
+
+    def part(self) -> None:
+        """The link is over: nothing more comes by it, and nothing can be sent."""
+        raise NotImplementedError

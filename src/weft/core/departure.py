@@ -22,6 +22,8 @@ def withdraw(peer: Peer) -> None:
     service = peer.service
     if service.inboxes.pop(peer.inbox, None) is None:
         return
+    if peer.carrier is not None:
+        peer.carrier.part()
     service.router.leave(peer.outbox)
     disable_all(peer)
     forget_requests(peer)

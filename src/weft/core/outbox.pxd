@@ -12,7 +12,7 @@ cdef int _CUT
 @cython.final
 cdef class Outbox:
     cdef readonly Arena arena
-    cdef readonly Bounds bounds
+    cdef public Bounds bounds
     cdef public object owner
     cdef public int fd
     cdef public Py_ssize_t busy

@@ -44,6 +44,8 @@ cdef class LinkCarrier(Carrier):
     @cython.locals(kind=int)
     cpdef object take(self, Run run)
 
+    cpdef object part(self)
+
     @cython.locals(
         load=Load, at=Py_ssize_t, end=Py_ssize_t, below=Py_ssize_t, part_end=Py_ssize_t
     )

@@ -61,6 +61,9 @@ class Listener(Protocol):
     def hear_far(self, origin: int, body: bytes) -> None:
         """Hear a word that other gateways have passed on."""
 
+    def part_near(self, peer: Peer) -> None:
+        """A link is over."""
+
 
 class LinkCarrier(Carrier):
     """One link, from the other side of which everything comes."""
@@ -105,6 +108,10 @@ class LinkCarrier(Carrier):
             self._peer.end(None)
         elif kind not in (_PONG, _ERROR):
             raise UnexpectedFrame(f"a gateway does not send frames of kind {kind}")
+
+    def part(self) -> None:
+        """The link is over."""
+        self._listener.part_near(self._peer)
 
     def _open(self, header: bytes) -> None:
         """Read an envelope."""

@@ -58,6 +58,7 @@ class Traffic:
         # Whoever hears what is said about the mesh itself.
         self.on_near: Callable[[Peer, bytes], None] | None = None
         self.on_word: Callable[[int, Word], None] | None = None
+        self.on_part: Callable[[Peer], None] | None = None
         service.beyond = self._outgoing
         service.router.changes = {}
 
@@ -192,6 +193,11 @@ class Traffic:
         """Hear a word of the gateway at the other end of a link."""
         if self.on_near is not None:
             self.on_near(peer, body)
+
+    def part_near(self, peer: Peer) -> None:
+        """A link is over."""
+        if self.on_part is not None:
+            self.on_part(peer)
 
     def hear_far(self, origin: int, body: bytes) -> None:
         """Hear a word that was routed here."""

@@ -30,6 +30,7 @@ cdef class Arrivals:
     cdef object _say
     cdef dict _incoming
     cdef dict _unsettled
+    cdef dict _ended
     cdef bytes _subject
     cdef Route _route
 

@@ -25,6 +25,8 @@ from weft.fabric.words import Ack, Gone, Mark, Nack, RoutedWord
 HOLD_NS = 50_000_000
 # When it was asked for and did not come within this, it is announced as lost.
 REPAIR_NS = 1_000_000_000
+# Of so many that were forgotten it is known where they ended.
+ENDED_MAX = 4096
 
 _HEADER = HEADER_BYTES
 _PLAIN = PLAIN
@@ -52,6 +54,8 @@ class Arrivals:
         self._incoming: dict[int, Incoming] = {}
         # Those of which something is missing, or that wait to hear that nothing is.
         self._unsettled: dict[int, Incoming] = {}
+        # Where those that were forgotten ended: what came before must not come again.
+        self._ended: dict[int, int] = {}
         # Where the last messages went: most that follow have the same subject.
         self._subject = b""
         self._route = NOWHERE
@@ -61,6 +65,9 @@ class Arrivals:
         incoming = self._incoming.get(origin)
         if incoming is None:
             incoming = Incoming(origin, number)
+            ended = self._ended.pop(origin, 0)
+            if ended >> EPOCH_BITS == number >> EPOCH_BITS:
+                incoming.expected = incoming.top = ended
             self._incoming[origin] = incoming
         return incoming
 
@@ -98,15 +105,19 @@ class Arrivals:
         self._unsettled.pop(origin, None)
         if incoming is None:
             return
+        is_all = incoming.is_last
         while not incoming.is_complete:
             before = incoming.expected
             self._lose(incoming, incoming.hole_end)
             if incoming.expected == before:
                 # The arena has no room for what was held back: it is lost, too.
-                self._announce(origin, 0)
-                return
-        if not incoming.is_last:
+                is_all = False
+                break
+        if not is_all:
             self._announce(origin, 0)
+        if len(self._ended) >= ENDED_MAX:
+            self._ended.clear()
+        self._ended[origin] = max(incoming.expected, incoming.top)
 
     def _hear_mark(self, incoming: Incoming, mark: Mark) -> None:
         if not self._is_of_this_epoch(incoming, mark.number):

@@ -16,4 +16,6 @@ cdef class Distant:
     cdef public uint64_t seen
     cdef public int64_t mark_ns
     cdef public int64_t mark_wait_ns
+    cdef public int64_t marked_ns
+    cdef public int64_t unconfirmed_ns
     cdef public int64_t resent_ns

@@ -24,6 +24,9 @@ class Distant:
         self.seen = self.next
         self.mark_ns = 0
         self.mark_wait_ns = 0
+        # When it was last told, and since when it has confirmed nothing of that; 0: it has.
+        self.marked_ns = 0
+        self.unconfirmed_ns = 0
         # When it was last sent something again.
         self.resent_ns = 0
 

@@ -25,6 +25,8 @@ from weft.fabric.words import Ack, Gone, Mark, Nack, RoutedWord, Wanted, Word, d
 
 # A gateway that was sent nothing for so long is told what it should have by now.
 QUIET_NS = 250_000_000
+# One that is sent something all the time is told of it so often.
+BUSY_MARK_NS = 1_000_000_000
 # It is told again and again until it answers, less and less often.
 MARK_MAX_NS = 4_000_000_000
 # A gateway is sent again what it asks for only so often.
@@ -125,6 +127,8 @@ class Traffic:
             if is_away and not distant.outbox.is_away:
                 forget_requests(distant.peer)
             distant.outbox.is_away = is_away
+            # By the ways of now it has yet to be asked.
+            distant.unconfirmed_ns = 0
             # Whoever is back should learn soon what it missed.
             distant.mark_wait_ns = 0
 
@@ -183,6 +187,14 @@ class Traffic:
             for distant in self._distants.values()
         )
 
+    def unconfirmed(self, before_ns: int) -> list[int]:
+        """Gateways that there is a way to, and that have confirmed nothing since before a time."""
+        return [
+            number
+            for number, distant in self._distants.items()
+            if 0 < distant.unconfirmed_ns < before_ns and not distant.outbox.is_away
+        ]
+
     # Words.
 
     def send_word(self, number: int, word: RoutedWord) -> bool:
@@ -239,13 +251,17 @@ class Traffic:
     def _mark(self, distant: Distant, now_ns: int) -> None:
         """Tell a gateway how much it was sent, if that was a while ago and it did not say so."""
         if distant.seen != distant.next:
-            # It gets more: what comes last tells it what is missing.
+            # It gets more: what comes last tells it what is missing, if anything comes at all.
             distant.seen = distant.next
             distant.mark_wait_ns = 0
-            return
-        if distant.mark_wait_ns and now_ns < distant.mark_ns:
+            if now_ns - distant.marked_ns < BUSY_MARK_NS:
+                return
+        elif distant.mark_wait_ns and now_ns < distant.mark_ns:
             return
         if self.send_word(distant.number, Mark(distant.next)):
+            distant.marked_ns = now_ns
+            if distant.unconfirmed_ns == 0:
+                distant.unconfirmed_ns = now_ns
             distant.mark_wait_ns = min(max(2 * distant.mark_wait_ns, QUIET_NS), MARK_MAX_NS)
             distant.mark_ns = now_ns + distant.mark_wait_ns
 
@@ -253,6 +269,7 @@ class Traffic:
         distant = self._distants.get(origin)
         if distant is not None and distant.acked < number <= distant.next:
             distant.acked = number
+            distant.unconfirmed_ns = 0
 
     def _send_again(self, origin: int, first: int, last: int) -> None:
         """Send what a gateway did not get, as far as it is still there; say what is not."""

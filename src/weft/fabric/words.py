@@ -135,6 +135,12 @@ class Goodbye(_Word, tag=9, frozen=True):
     is_leaving: bool = False
 
 
+class Registered(_Word, tag=10, frozen=True):
+    """You are known here now, and so are these."""
+
+    addresses: Annotated[tuple[Text, ...], Meta(max_length=ADDRESSES_MAX)]
+
+
 class Mark(_Word, tag=16, frozen=True):
     """The last number that was sent to you; `is_last`: there will be none after it."""
 
@@ -168,7 +174,9 @@ class Probe(_Word, tag=20, frozen=True):
     address: Text
 
 
-LinkWord = Ping | Pong | AdvertWord | Summary | Want | Snapshot | Ready | Redirect | Goodbye
+LinkWord = (
+    Ping | Pong | AdvertWord | Summary | Want | Snapshot | Ready | Redirect | Goodbye | Registered
+)
 RoutedWord = Mark | Ack | Nack | Gone | Probe
 Word = LinkWord | RoutedWord
 

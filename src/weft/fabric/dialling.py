@@ -1,0 +1,112 @@
+"""Whom to dial, and when: those who were configured, and those with whom a link is wanted.
+
+Whoever is in the mesh already is dialled only if a link to it is wanted; whoever is not is tried
+for ever. What falls apart is put together again that way, whichever piece comes first.
+"""
+
+from collections.abc import Collection, Iterator
+
+from weft.fabric.choice import ring_neighbours, wanted
+from weft.fabric.members import Member, Members
+from weft.fabric.targets import DIALS_MAX, Chance, Target, Targets
+
+# Of two that want a link the one with the lower id dials; the other waits so long for it.
+YIELD_NS = 1_000_000_000
+# Of those that are lost, so many are tried at a time.
+LOST_MAX = 4
+# Whoever has parted with a link to make room is not asked for it again for a while.
+LET_GO_NS = 10_000_000_000
+
+
+class Dialling:
+    """The addresses to dial for one gateway."""
+
+    def __init__(self, members: Members, address: str, max_links: int, chance: Chance) -> None:
+        self.targets = Targets(chance)
+        self._members = members
+        self._own_address = address
+        self._max_links = max_links
+        self._chance = chance
+        # Since when a link with each gateway is wanted.
+        self._wanted_ns: dict[bytes, int] = {}
+
+    def due(self, linked: Collection[bytes], registered: Collection[str], now_ns: int) -> list[str]:
+        """Addresses to dial now; `linked` are gateways, `registered` addresses of registries."""
+        targets = self.targets
+        free = DIALS_MAX - targets.dialling
+        due: list[str] = []
+        for target in self._candidates(linked, registered, now_ns):
+            if free <= 0:
+                break
+            if targets.is_due(target, now_ns) and target.address != self._own_address:
+                targets.dialled(target)
+                due.append(target.address)
+                free -= 1
+        return due
+
+    def let_go(self, node: bytes, now_ns: int) -> None:
+        """A link was given up to make room, here or there: do not ask for it again at once."""
+        member = self._members.get(node)
+        if member is not None:
+            target = self.targets.offer(member.advert.address, now_ns)
+            target.next_ns = max(target.next_ns, now_ns + LET_GO_NS)
+
+    def _candidates(
+        self, linked: Collection[bytes], registered: Collection[str], now_ns: int
+    ) -> Iterator[Target]:
+        for target in list(self.targets):
+            if target.is_registry:
+                if target.address not in registered:
+                    yield target
+            elif (target.is_fixed or target.until_ns > now_ns) and not self._is_there(target):
+                yield target
+        there = {member.node: member for member in self._members.there()}
+        own = self._members.own.node
+        for node in self._wanted(own, list(there), linked, now_ns):
+            yield self._target(there[node], now_ns)
+        for member in self._lost(own, there):
+            yield self._target(member, now_ns)
+
+    def _wanted(
+        self, own: bytes, there: list[bytes], linked: Collection[bytes], now_ns: int
+    ) -> Iterator[bytes]:
+        """Those with whom a link is wanted, and is not to be expected from them."""
+        chosen = wanted(own, there, linked, self._max_links)
+        for node in list(self._wanted_ns):
+            if node not in chosen:
+                del self._wanted_ns[node]
+        is_ring = len(there) > self._max_links
+        ring = ring_neighbours(own, there) if is_ring else set(there)
+        for node in chosen:
+            since_ns = self._wanted_ns.setdefault(node, now_ns)
+            if own > node and now_ns - since_ns < YIELD_NS:
+                continue
+            if node in ring or self._members[node].advert.room > 0:
+                yield node
+
+    def _lost(self, own: bytes, there: Collection[bytes]) -> list[Member]:
+        """Some of those without a way that it falls to this gateway to look for."""
+        lost = [
+            member
+            for member in self._members.others()
+            if member.lost_ns and not member.advert.is_leaving
+        ]
+        mine = [
+            member
+            for member in lost
+            if len(there) <= self._max_links or own in ring_neighbours(member.node, [*there, own])
+        ]
+        if len(mine) <= LOST_MAX:
+            return mine
+        first = self._chance.randrange(len(mine))
+        return [mine[(first + step) % len(mine)] for step in range(LOST_MAX)]
+
+    def _target(self, member: Member, now_ns: int) -> Target:
+        target = self.targets.offer(member.advert.address, now_ns)
+        target.node = member.node
+        return target
+
+    def _is_there(self, target: Target) -> bool:
+        """Say if whoever is at an address is in the mesh."""
+        member = self._members.get(target.node) if target.node else None
+        return member is not None and member.is_there

@@ -1,0 +1,291 @@
+"""One gateway's place in the mesh: with whom it is linked, what all know, and how messages go.
+
+Nothing here waits or connects: whoever runs it tells the time by tick(), dials what that returns,
+and says how it went.
+"""
+
+from weft.core.bounds import Bounds
+from weft.core.frames import Frame
+from weft.core.service import Peer, Service
+from weft.errors import BadWord, LinkedToSelf
+from weft.fabric.choice import spare_links
+from weft.fabric.dialling import Dialling
+from weft.fabric.gossip import Gossip
+from weft.fabric.handshake import NONCE_BYTES, Admission, Handshake, Introduced, node_id
+from weft.fabric.heartbeat import Heartbeat
+from weft.fabric.link import Link, mesh_links
+from weft.fabric.members import Member, Members
+from weft.fabric.newcomer import Newcomer
+from weft.fabric.own_advert import OwnAdvert
+from weft.fabric.registry import Registry
+from weft.fabric.rules import Rules
+from weft.fabric.survey import Survey
+from weft.fabric.targets import Chance
+from weft.fabric.traffic import Traffic
+from weft.fabric.welcome import Welcome, let_go
+from weft.fabric.words import Goodbye, Ping, Pong, Probe, Redirect, Registered, Word, decode
+
+# News of this gateway go out at most so often.
+ADVERT_NS = 20_000_000
+LOOK_NS = 100_000_000
+SWEEP_NS = 1_000_000_000
+# A gateway that goes waits so long for the others to have everything.
+LEAVE_NS = 2_000_000_000
+# Of those that are near, so many are asked to look for one that was lost.
+PROBES = 3
+# Whoever was linked with is dialled again after a pause by chance, up to this.
+REDIAL_NS = 200_000_000
+
+_S = 1_000_000_000
+
+
+class Fabric:
+    """One gateway of a mesh, for one service."""
+
+    def __init__(
+        self,
+        service: Service,
+        admission: Admission,
+        address: str,
+        rules: Rules,
+        chance: Chance,
+    ) -> None:
+        self._service = service
+        self._admission = admission
+        self._rules = rules
+        self._chance = chance
+        self._bounds = Bounds(rules.outbox_bytes, dropped=service.dropped)
+        self.traffic = Traffic(service, is_relay=rules.is_relay)
+        self._own = OwnAdvert(service, admission, address, rules)
+        self.members = Members(self._own.member)
+        # By the numbers of their peers.
+        self.links: dict[int, Link] = {}
+        self._gossip = Gossip(service, admission, self.traffic, self.members, self.links)
+        self.dialling = Dialling(self.members, address, rules.max_links, chance)
+        for join in rules.join:
+            self.dialling.targets.fix(join)
+        for registry in rules.registries:
+            self.dialling.targets.fix(registry, is_registry=True)
+        self._welcome = Welcome(self.members, self.links, rules.max_links, chance)
+        self.registry = Registry(self.links, self.members)
+        self._heartbeat = Heartbeat(service, self.links, self.members)
+        self.survey = Survey(self.members, self.traffic, is_relay=rules.is_relay)
+        self._is_changed = False
+        self._advert_ns = self._look_ns = self._sweep_ns = self._left_ns = 0
+        self.is_gone = False
+        service.on_link = self._greet
+        self.traffic.on_near = self._hear_near
+        self.traffic.on_word = self._hear_far
+        self.traffic.on_part = self._part
+
+    # What whoever runs it says.
+
+    def tick(self) -> list[str]:
+        """See to everything that time brings; the addresses that are to be dialled now."""
+        now_ns = self._service.now_ns
+        if self.is_gone:
+            return []
+        self._advertise_if_due(now_ns)
+        if self._gossip.is_moved:
+            self._move()
+        self._heartbeat.tick()
+        self.traffic.tick()
+        if now_ns - self._sweep_ns >= SWEEP_NS:
+            self._sweep_ns = now_ns
+            self._sweep(now_ns)
+        if self._left_ns:
+            self._go(now_ns)
+            return []
+        if now_ns - self._look_ns < LOOK_NS:
+            return []
+        self._look_ns = now_ns
+        self._prune(now_ns)
+        linked = {link.node for link in mesh_links(self.links)}
+        return self.dialling.due(linked, self.registry.registered_with, now_ns)
+
+    def dialled(self, address: str, peer: Peer) -> None:
+        """An address was reached: whoever is there is greeted."""
+        target = self.dialling.targets.at(address)
+        handshake = self._handshake(is_dialler=True, is_registering=target.is_registry)
+        peer.carrier = Newcomer(self, peer, handshake, address)
+        peer.owe(handshake.begin())
+
+    def unreachable(self, address: str, why: str) -> None:
+        """An address was not reached."""
+        targets = self.dialling.targets
+        targets.failed(targets.at(address), why, self._service.now_ns)
+
+    def leave(self) -> None:
+        """Go in order: everyone learns what was the last, and that this gateway is no more."""
+        if not self._left_ns:
+            self._left_ns = self._service.now_ns
+            self.traffic.leave()
+
+    # Those who come, and those who were dialled.
+
+    def met(self, newcomer: Newcomer, other: Introduced) -> None:
+        """Somebody has proven who it is: link with it, unless there is a reason not to."""
+        peer = newcomer.peer
+        number = other.introduction.number
+        link = Link(peer, node_id(other.key), number, is_dialled=bool(newcomer.address))
+        link.address = newcomer.address
+        link.is_registration = other.introduction.is_registering
+        if newcomer.address:
+            targets = self.dialling.targets
+            target = targets.at(newcomer.address)
+            targets.reached(target, link.node)
+            link.is_registration = target.is_registry
+        peer.name = other.introduction.name
+        peer.is_greeted = True
+        peer.run = self._service.link_run
+        peer.outbox.bounds = self._bounds
+        peer.carrier = self.traffic.carrier(number, peer)
+        self.links[peer.number] = link
+        if link.is_registration:
+            self.registry.begin(link, other.introduction.address)
+        elif self._welcome.admit(link):
+            self._gossip.begin(link)
+
+    def missed(self, newcomer: Newcomer, problem: str) -> None:
+        """Somebody did not prove who it is, or does not want to be linked with."""
+        if newcomer.address:
+            targets = self.dialling.targets
+            target = targets.at(newcomer.address)
+            target.is_self = isinstance(newcomer.peer.error, LinkedToSelf)
+            targets.failed(target, problem, self._service.now_ns)
+
+    def _greet(self, peer: Peer, frame: Frame) -> None:
+        """Somebody asks to be linked with."""
+        newcomer = Newcomer(self, peer, self._handshake(is_dialler=False))
+        peer.carrier = newcomer
+        newcomer.hear(frame)
+
+    def _handshake(self, *, is_dialler: bool, is_registering: bool = False) -> Handshake:
+        count = len(mesh_links(self.links))
+        introduction = self._own.introduction(count, is_registering=is_registering)
+        nonce = self._chance.randbytes(NONCE_BYTES)
+        name = self._service.name
+        return Handshake(self._admission, name, introduction, nonce, is_dialler=is_dialler)
+
+    def _part(self, peer: Peer) -> None:
+        """A link is over."""
+        link = self.links.pop(peer.number, None)
+        if link is None:
+            return
+        if link.address:
+            target = self.dialling.targets.at(link.address)
+            pause_ns = int(self._chance.random() * REDIAL_NS)
+            target.next_ns = max(target.next_ns, self._service.now_ns + pause_ns)
+        if link.is_registration:
+            self.registry.end(link)
+            return
+        self._gossip.end(link)
+        self._gossip.is_moved = True
+
+    # What others say.
+
+    def _hear_near(self, peer: Peer, body: bytes) -> None:
+        link = self.links.get(peer.number)
+        word = decode(body)
+        if link is None:
+            return
+        if link.is_registration and not isinstance(word, Ping | Pong | Registered | Goodbye):
+            raise BadWord(f"{type(word).__name__} is not said where one only registers")
+        if not self._gossip.hear(link, word):
+            self._hear(link, word)
+
+    def _hear(self, link: Link, word: Word) -> None:
+        now_ns = self._service.now_ns
+        match word:
+            case Ping():
+                link.say(Pong(word.token))
+                if link.is_ready:
+                    self._gossip.hear_digest(link, word.digest)
+            case Pong(token):
+                self._heartbeat.hear(link, token)
+            case Redirect(addresses) | Registered(addresses):
+                for address in addresses:
+                    self.dialling.targets.offer(address, now_ns)
+            case Goodbye(is_leaving):
+                if not is_leaving:
+                    self.dialling.let_go(link.node, now_ns)
+                link.peer.end(None)
+            case _:
+                raise BadWord(f"{type(word).__name__} is not said by a link")
+
+    def _hear_far(self, _origin: int, word: Word) -> None:
+        if not isinstance(word, Probe):
+            raise BadWord(f"{type(word).__name__} is not said from afar")
+        member = self.members.get(word.node)
+        # Only where it says itself that it is: nobody can point this gateway at a stranger.
+        if member is not None and member.advert.address == word.address:
+            self.dialling.targets.offer(word.address, self._service.now_ns)
+
+    # What time brings.
+
+    def _advertise_if_due(self, now_ns: int) -> None:
+        is_claimed = self._gossip.claimed >= self.members.own.advert.incarnation
+        if not (self._is_changed or is_claimed or self._service.router.changes):
+            return
+        if now_ns - self._advert_ns >= ADVERT_NS:
+            self._advert_ns = now_ns
+            self._advertise()
+
+    def _advertise(self, *, is_leaving: bool = False) -> None:
+        """Say what is new about this gateway, if anything is."""
+        self._is_changed = False
+        claimed = self._gossip.claimed
+        said = self._own.next(self.traffic, self.links, claimed, is_leaving=is_leaving)
+        if said is not None:
+            self._gossip.advertise(*said)
+
+    def _move(self) -> None:
+        """Work out the ways anew: links came or went, here or elsewhere."""
+        self._gossip.is_moved = False
+        self._is_changed = True
+        ready = {link.number: link.peer for link in mesh_links(self.links) if link.is_ready}
+        for member in self.survey.plot(ready, self._service.now_ns):
+            self._look_for(member)
+
+    def _look_for(self, member: Member) -> None:
+        """A gateway was lost: have others that are near try to reach it."""
+        near = [link for link in mesh_links(self.links) if link.is_ready]
+        for _ in range(min(PROBES, len(near))):
+            link = near.pop(self._chance.randrange(len(near)))
+            self.traffic.send_word(link.number, Probe(member.node, member.advert.address))
+
+    def _sweep(self, now_ns: int) -> None:
+        self._gossip.interests.tick()
+        self.dialling.targets.expire(now_ns)
+        self.registry.tick()
+        if self.survey.sweep(now_ns):
+            self._gossip.is_moved = True
+        forget_ns = now_ns - int(self._rules.forget_s * _S)
+        for member in self.members.others():
+            if 0 < member.lost_ns < forget_ns:
+                self._gossip.forget(member)
+                # It may be back one day, when everybody has forgotten it.
+                self.dialling.targets.remember(member.advert.address, now_ns)
+                self._gossip.is_moved = True
+
+    def _prune(self, now_ns: int) -> None:
+        """Give up a link if there are too many, one that everybody can do without."""
+        linked = {link.node: link for link in mesh_links(self.links)}
+        there = [member.node for member in self.members.there()]
+        own = self.members.own.node
+        for node in spare_links(own, there, list(linked), self._rules.max_links):
+            link = linked[node]
+            if link.is_ready and self.survey.is_reached_without(link.number):
+                self.dialling.let_go(node, now_ns)
+                let_go(link)
+                return
+
+    def _go(self, now_ns: int) -> None:
+        """Be gone once everyone has everything, or after a while."""
+        if not self.traffic.is_quiet and now_ns - self._left_ns < LEAVE_NS:
+            return
+        self._advertise(is_leaving=True)
+        for link in list(self.links.values()):
+            link.say(Goodbye(is_leaving=True))
+            link.peer.end(None)
+        self.is_gone = True

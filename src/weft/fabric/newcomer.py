@@ -1,0 +1,64 @@
+"""A connection whose two gateways have yet to prove to each other who they are."""
+
+from typing import Protocol
+
+from weft.core.answers import end_with
+from weft.core.beyond import Carrier
+from weft.core.frames import Frame, Kind, Run, parse
+from weft.core.messages import Message
+from weft.core.service import Peer
+from weft.core.words import cut
+from weft.errors import Refused, UnexpectedFrame
+from weft.fabric.handshake import Handshake, Introduced
+
+
+class Host(Protocol):
+    """Whoever waits for those that prove who they are."""
+
+    def met(self, newcomer: "Newcomer", other: Introduced) -> None:
+        """One did."""
+
+    def missed(self, newcomer: "Newcomer", problem: str) -> None:
+        """One did not, and is over."""
+
+
+class Newcomer(Carrier):
+    """One that is being greeted; `address` is what was dialled, empty if it came by itself."""
+
+    def __init__(self, host: Host, peer: Peer, handshake: Handshake, address: str = "") -> None:
+        self.peer = peer
+        self.address = address
+        self._host = host
+        self._handshake = handshake
+        self._problem = ""
+
+    def take(self, run: Run) -> None:
+        """Deal with frames of the handshake, and with what is said instead of them."""
+        data = self.peer.service.arena.data
+        if run.count != 1 or run.kind not in (Kind.LINK, Kind.ERROR, Kind.GOODBYE):
+            raise UnexpectedFrame(f"frames of kind {run.kind} before it is known whose they are")
+        self.hear(parse(cut(data, run.start, run.end)))
+
+    def hear(self, frame: Frame) -> None:
+        """Deal with one frame."""
+        if frame.kind != Kind.LINK:
+            said = Message.from_body(frame.body) if frame.kind == Kind.ERROR else Message()
+            self._problem = str(said.get("text", "it is closing down"))
+            self.peer.end(None)
+            return
+        try:
+            answer = self._handshake.hear(frame)
+        except Refused as error:
+            self._problem = str(error)
+            end_with(self.peer, error)
+            return
+        if answer:
+            self.peer.owe(answer)
+        if self._handshake.other is not None:
+            self._host.met(self, self._handshake.other)
+
+    def part(self) -> None:
+        """It was not greeted, and will not be."""
+        error = self.peer.error
+        problem = self._problem or (str(error) if error is not None else "the connection ended")
+        self._host.missed(self, problem)

@@ -25,8 +25,9 @@ from weft.fabric.traffic import Traffic
 from weft.fabric.welcome import Welcome, let_go
 from weft.fabric.words import Goodbye, Ping, Pong, Probe, Redirect, Registered, Word, decode
 
-# News of this gateway go out at most so often.
+# News of this gateway go out at most so often, and less often the more there are to hear them.
 ADVERT_NS = 20_000_000
+ADVERT_EACH_NS = 1_000_000
 LOOK_NS = 100_000_000
 SWEEP_NS = 1_000_000_000
 # A gateway that goes waits so long for the others to have everything.
@@ -227,7 +228,7 @@ class Fabric:
         is_claimed = self._gossip.claimed >= self.members.own.advert.incarnation
         if not (self._is_changed or is_claimed or self._service.router.changes):
             return
-        if now_ns - self._advert_ns >= ADVERT_NS:
+        if now_ns - self._advert_ns >= ADVERT_NS + ADVERT_EACH_NS * len(self.members):
             self._advert_ns = now_ns
             self._advertise()
 

@@ -13,6 +13,9 @@
 #include "clock.h"
 #include "failure.h"
 
+/* How long brokers may take to tell each other who is subscribed. */
+static const double SETTLE_S = 0.5;
+
 enum { ROOM = 1024, SHOWN = 80, SPINS_PER_LOOK = 1 << 14, SPREAD = 10000 };
 
 static uint8_t scratch[1 << 20];
@@ -50,6 +53,14 @@ struct connection join(const struct options *options, long number) {
     struct unit welcome = expect(&connection, READY, SLEEP);
     if (welcome.reply_size) memcpy(connection.inbox, welcome.reply, welcome.reply_size);
     return connection;
+}
+
+struct connection join_to_publish(const struct options *options, long number) {
+    if (!options->far_port) return join(options, number);
+    struct options there = *options;
+    there.port = options->far_port;
+    sleep_until(now_s() + SETTLE_S);
+    return join(&there, number);
 }
 
 void greet(struct connection *connection, const struct options *options, long number) {

@@ -21,6 +21,8 @@ struct connection {
 struct connection dial(const struct options *options, long number);
 /* Connects and is welcomed. */
 struct connection join(const struct options *options, long number);
+/* The same where those who publish do, once that broker can know who is subscribed elsewhere. */
+struct connection join_to_publish(const struct options *options, long number);
 
 void greet(struct connection *connection, const struct options *options, long number);
 void subscribe(struct connection *connection, const char *pattern, long number);

@@ -78,7 +78,10 @@ static void open_readers(struct flow *flow, const struct options *options, long 
     flow->readers = calloc(flow->reader_count, sizeof *flow->readers);
     for (long i = 0; i < flow->reader_count; i++)
         flow->readers[i].connection = join(options, first + i);
-    flow->publisher.connection = join(options, first + flow->reader_count);
+}
+
+static void open_publisher(struct flow *flow, const struct options *options, long first) {
+    flow->publisher.connection = join_to_publish(options, first + flow->reader_count);
 }
 
 /* One subject, and subscribers that ask for just this. */
@@ -86,11 +89,13 @@ static void open_plain(struct flow *flow, const struct options *options, long nu
     char subject[SUBJECT_MAX];
     snprintf(subject, sizeof subject, "load.%ld", number);
     flow->reader_count = flow->copies = options->subscribers;
-    open_readers(flow, options, number * (options->subscribers + 1));
+    long first = number * (options->subscribers + 1);
+    open_readers(flow, options, first);
     for (long i = 0; i < flow->reader_count; i++) {
         subscribe(&flow->readers[i].connection, subject, 0);
         expect(&flow->readers[i].connection, CONFIRMED, SLEEP);
     }
+    open_publisher(flow, options, first);
     struct message message = message_to(subject, options->size);
     prove(flow, &message, 0, flow->copies);
     prepare(flow, &message, 1);
@@ -108,6 +113,7 @@ static void open_patterns(struct flow *flow, const struct options *options) {
         subscribe(&reader->connection, text, i);
         expect(&reader->connection, CONFIRMED, SLEEP);
     }
+    open_publisher(flow, options, 0);
     struct message *messages = calloc(options->subjects, sizeof *messages);
     for (long i = 0; i < options->subjects; i++) {
         snprintf(text, sizeof text, "load.%05ld.here", i);

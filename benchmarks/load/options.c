@@ -18,6 +18,7 @@ static const struct {
     {"subject", TEXT, offsetof(struct options, subject)},
     {"pids", TEXT, offsetof(struct options, pids)},
     {"port", WHOLE, offsetof(struct options, port)},
+    {"far_port", WHOLE, offsetof(struct options, far_port)},
     {"flows", WHOLE, offsetof(struct options, flows)},
     {"subscribers", WHOLE, offsetof(struct options, subscribers)},
     {"patterns", WHOLE, offsetof(struct options, patterns)},

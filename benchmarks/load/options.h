@@ -7,6 +7,7 @@ struct options {
     const char *subject;  /* that `sit` listens to */
     const char *pids;     /* of the broker, with commas between: what they work is printed */
     long port;
+    long far_port;    /* where those who publish connect, if not where the others do */
     long flows;       /* subjects, each with a publisher of its own */
     long subscribers; /* of each flow, a connection each */
     long patterns;    /* instead of flows: wildcard subscriptions, over ten connections */

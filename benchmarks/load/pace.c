@@ -20,9 +20,10 @@ static void wait_until(double at_s, enum wait wait) {
 int run_pace(const struct options *options) {
     enum wait wait = options->spin ? SPIN : SLEEP;
     struct message message = message_to("load.pace", options->size);
-    struct connection reader = join(options, 0), writer = join(options, 1);
+    struct connection reader = join(options, 0);
     subscribe(&reader, message.subject, 0);
     expect(&reader, CONFIRMED, SLEEP);
+    struct connection writer = join_to_publish(options, 1);
     double *took_s = calloc(options->count, sizeof *took_s), next_s = now_s();
     struct work before = work_so_far(options->pids);
     for (long i = 0; i < options->count; i++, next_s += 1.0 / options->rate) {

@@ -1,0 +1,1 @@
+"""One hop between two gateways, and between two servers of other brokers."""

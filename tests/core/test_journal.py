@@ -191,6 +191,20 @@ def test_a_publisher_is_held_while_too_much_waits() -> None:
     assert desk.batches[0].size > HELD_MAX_BYTES
 
 
+def test_what_comes_from_elsewhere_is_kept_while_there_is_room() -> None:
+    desk = Desk(arena_bytes=4 << 20)
+    start = desk.arena.put(FRAME)
+    desk.journal.take_arrived(start, desk.arena.fill, 1)
+    assert (desk.journal.position, desk.journal.missed) == (1, 0)
+    desk.turn(FRAME)
+    while not desk.journal.is_full():
+        desk.turn(*[FRAME] * 20_000)
+    before = desk.journal.position
+    start = desk.arena.put(FRAME)
+    desk.journal.take_arrived(start, desk.arena.fill, 1)
+    assert (desk.journal.position, desk.journal.missed) == (before, 1)
+
+
 def test_whoever_asked_is_told_when_its_message_is_safe() -> None:
     desk = Desk()
     first, second = Asking(), Asking()

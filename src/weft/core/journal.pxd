@@ -35,6 +35,7 @@ cdef class Journal:
     cdef readonly int64_t position
     cdef readonly int64_t safe
     cdef readonly int64_t missed
+    cdef public bint is_of_mesh
     cdef readonly bint is_failing
     cdef readonly str problem
     cdef Outbox _outbox
@@ -56,6 +57,8 @@ cdef class Journal:
     cpdef bint is_clean(self) except -1
 
     cpdef object take(self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
+
+    cpdef object take_arrived(self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
 
     cpdef object hold(self, object publisher)
 

@@ -138,6 +138,8 @@ class Journal:
         self.safe = position
         # Messages that were not kept, because nothing could be.
         self.missed = 0
+        # Whether what comes from other gateways is kept, too, or only where it entered.
+        self.is_of_mesh = False
         self.is_failing = False
         self.problem = ""
         self._outbox = Outbox(arena, _BOUNDS)
@@ -175,6 +177,13 @@ class Journal:
             return
         self._outbox.push(start, end - start, 0)
         self.position += count
+
+    def take_arrived(self, start: int, end: int, count: int) -> None:
+        """Keep frames that came from another gateway, where nobody can be told to wait."""
+        if self.is_full():
+            self.missed += count
+        else:
+            self.take(start, end, count)
 
     def hold(self, publisher: Held) -> None:
         """Tell a publisher to resume when there is room."""

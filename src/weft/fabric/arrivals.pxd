@@ -3,6 +3,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from weft.core.answers cimport error_frame
 from weft.core.arena cimport Arena
+from weft.core.journal cimport Journal
 from weft.core.requests cimport is_own_inbox, pass_refusal, pass_reply, pass_request
 from weft.core.routes cimport Route
 from weft.core.service cimport Peer, Service
@@ -46,6 +47,7 @@ cdef class Arrivals:
 
     @cython.locals(
         service=Service,
+        journal=Journal,
         data=bytearray,
         start=Py_ssize_t,
         length=Py_ssize_t,

@@ -1,6 +1,7 @@
 """What arrives from other gateways for subscribers here: in order, once, or announced as lost.
 
-Frames are handed on as they came: they were stamped, and kept if they are kept, where they entered.
+Frames are handed on as they came: they were stamped where they entered, and are kept there, if they
+are; here only by a journal that is of the whole mesh.
 What is missing is asked for once; if it does not come, those who are subscribed here are told.
 """
 
@@ -246,6 +247,9 @@ class Arrivals:
             self._find(cut(data, start + _HEADER, start + _HEADER + length))
         route = self._route
         if load.flags & _PLAIN:
+            journal = service.router.journal
+            if route.is_journaled and journal is not None and journal.is_of_mesh:
+                journal.take_arrived(start, load.end, load.count)
             receivers = route.deliver_to_each(start, load.end, None, False)
             service.deliveries += receivers * load.count
         else:

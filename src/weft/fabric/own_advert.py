@@ -22,7 +22,10 @@ class OwnAdvert:
     def __init__(self, service: Service, admission: Admission, address: str, rules: Rules) -> None:
         self._admission = admission
         self._rules = rules
-        self._interest = OwnInterest()
+        journal = service.router.journal
+        is_of_mesh = journal is not None and journal.is_of_mesh
+        self._interest = OwnInterest(journal.patterns if journal and is_of_mesh else ())
+        self._interest.change(())
         key = admission.identity.key
         first = Advert(
             key=key,
@@ -36,8 +39,8 @@ class OwnAdvert:
             region=rules.region,
             links=(),
             room=rules.max_links,
-            version=0,
-            digest=0,
+            version=self._interest.told.version,
+            digest=self._interest.told.digest,
         )
         self.member = Member(adverts.sign(first, admission), 0)
         self.member.wanted = self._interest.told

@@ -1,8 +1,9 @@
 """What this gateway tells the others that it wants: as it is, or coarser where that is too much.
 
 Above a limit, patterns without a group are told by their first elements only: the others then send
-more than is wanted, which the router here leaves out, and never less. Members of groups are told
-as they are: of what is for one of them, nothing may come where nobody is.
+more than is wanted, which the router here leaves out, and never less. Requests are not drawn here
+by that: whoever would answer them is told as a member of a group, or not at all. Members of groups
+are told as they are: of what is for one of them, nothing may come where nobody is.
 """
 
 from collections import Counter
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from weft.fabric.wanted import NO_CHANGE, Change, WantedSet
 from weft.fabric.words import Wanted
 
-EXACT_MAX = 8192
+EXACT_MAX = 50_000
 
 _ALL = b">"
 
@@ -19,8 +20,10 @@ _ALL = b">"
 class OwnInterest:
     """What connections here want, and what of it others are told."""
 
-    def __init__(self, exact_max: int = EXACT_MAX) -> None:
+    def __init__(self, always: Iterable[bytes] = (), exact_max: int = EXACT_MAX) -> None:
         self.told = WantedSet()
+        # What this gateway wants itself, whoever is connected.
+        self._always = [Wanted(pattern, b"", True) for pattern in always]
         self._exact_max = exact_max
         self._plain: set[Wanted] = set()
         self._grouped: set[Wanted] = set()
@@ -43,6 +46,8 @@ class OwnInterest:
             else:
                 kept.discard(wanted)
             self._tell(wanted, is_added, told)
+        for wanted in self._always:
+            told[wanted] = self._is_told(wanted)
         change = self.told.apply(
             [wanted for wanted, is_added in told.items() if is_added],
             [wanted for wanted, is_added in told.items() if not is_added],
@@ -78,15 +83,20 @@ class OwnInterest:
         else:
             self._coarse = None
             told = self._plain
-        return self.told.become(told | self._grouped)
+        own = {each for each in self._always if self._is_told(each)}
+        return self.told.become(told | self._grouped | own)
+
+    def _is_told(self, own: Wanted) -> bool:
+        """Say if what this gateway wants is told: not if connections answer requests to it, too."""
+        return self.is_coarse or own._replace(is_listener=False) not in self._plain
 
 
 def coarsened(wanted: Wanted) -> Wanted:
     """Something that asks for all that is wanted, and for more, in fewer words."""
     first, dot, _ = wanted.pattern.partition(b".")
     if first in (b"*", _ALL):
-        return Wanted(_ALL, b"", wanted.is_listener)
-    return Wanted(first + b".>" if dot else first, b"", wanted.is_listener)
+        return Wanted(_ALL, b"", True)
+    return Wanted(first + b".>" if dot else first, b"", True)
 
 
 def _together(first: Change, second: Change) -> Change:

@@ -12,6 +12,7 @@ import trustme
 from hypothesis import settings
 
 from weft import interpreted
+from weft.gateway.settings import Tls
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,6 +59,18 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for part in (*issued.cert_chain_pems, authority.cert_pem):
             part.write_to_path(folder / f"{name}.pem", append=True)
     return folder
+
+
+@pytest.fixture
+def tls(certificates: Path) -> Tls:
+    """A certificate for localhost."""
+    return Tls(cert=str(certificates / "first.pem"), key=str(certificates / "first.key"))
+
+
+@pytest.fixture
+def other_tls(certificates: Path) -> Tls:
+    """Another one."""
+    return Tls(cert=str(certificates / "second.pem"), key=str(certificates / "second.key"))
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import socket
 import ssl
 from collections.abc import Callable
 
+from weft.doors.pump import Pump
 from weft.errors import BadGreeting, BadOption, Overloaded, TooSlow
-from weft.gateway.pump import Pump
 from weft.gateway.refusals import Refusals
 from weft.gateway.settings import Tls
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from weft.doors import pump as pumping
+from weft.doors.pump import Pump
 from weft.errors import ConnectionLost
-from weft.gateway import pump as pumping
-from weft.gateway.pump import Pump
 from weft.gateway.settings import Tls
 from weft.gateway.tls import server_context
 

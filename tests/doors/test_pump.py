@@ -233,3 +233,27 @@ async def test_who_speaks_no_tls_fails_the_handshake(tls: Tls) -> None:
     with pytest.raises(ssl.SSLError):
         await line.pump.shake_hands()
     line.close()
+
+
+async def test_a_pump_can_be_the_client_of_another(tls: Tls) -> None:
+    first, second = socket.socketpair()
+    first.setblocking(False)
+    second.setblocking(False)
+    with first, second:
+        server = Pump(first, server_context(tls))
+        client = Pump(second, ssl.create_default_context(cafile=tls.cert), "127.0.0.1")
+        await asyncio.gather(server.shake_hands(), client.shake_hands())
+
+
+@pytest.mark.parametrize("host", ["other.example", "127.0.0.2"])
+async def test_a_client_wants_the_certificate_of_its_host(tls: Tls, host: str) -> None:
+    first, second = socket.socketpair()
+    first.setblocking(False)
+    second.setblocking(False)
+    with first, second:
+        server = Pump(first, server_context(tls))
+        client = Pump(second, ssl.create_default_context(cafile=tls.cert), host)
+        results = await asyncio.gather(
+            server.shake_hands(), client.shake_hands(), return_exceptions=True
+        )
+    assert isinstance(results[1], ssl.SSLCertVerificationError)

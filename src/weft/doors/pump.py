@@ -17,14 +17,19 @@ _LINGER_S = 5.0
 
 
 class Pump:
-    """One TLS connection, the server's side of it."""
+    """One TLS connection: the server's side of it, or that of a client.
 
-    def __init__(self, outer: socket.socket, context: ssl.SSLContext) -> None:
+    A client names the host that it expects; what the server shows must be for it.
+    """
+
+    def __init__(self, outer: socket.socket, context: ssl.SSLContext, host: str = "") -> None:
         self._loop = asyncio.get_running_loop()
         self._outer = outer
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._tls = context.wrap_bio(
+            self._incoming, self._outgoing, server_side=not host, server_hostname=host or None
+        )
         self._sending = asyncio.Lock()
 
     async def shake_hands(self) -> None:

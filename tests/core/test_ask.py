@@ -102,8 +102,13 @@ def test_registrations_are_looked_up_from_connection_to_subjects_and_back() -> N
             {"connection": other.peer.number, "name": "other", "group": "workers"},
         ],
         "more": 0,
+        "gateways": [],
     }
-    assert ask(one, "subscribers", subject="nobody.wants") == {"subscribers": [], "more": 0}
+    assert ask(one, "subscribers", subject="nobody.wants") == {
+        "subscribers": [],
+        "more": 0,
+        "gateways": [],
+    }
 
 
 def test_all_subscriptions_are_listed_up_to_the_limit_and_the_rest_is_counted() -> None:

@@ -1,15 +1,18 @@
 """What the core does for other gateways: names them in routes, and lets them ask and answer."""
 
 import pytest
+from tests.core.locksmith import record
 from tests.core.talk import (
     ANSWER,
     REQUEST,
     Guest,
     House,
     NotedDoor,
+    ask,
     bodies,
     connect,
     errors,
+    fields,
     message,
     request,
     subscribe,
@@ -20,6 +23,7 @@ from weft.core.answers import error_frame
 from weft.core.beyond import Beyond, Carrier
 from weft.core.departure import leave
 from weft.core.frames import Flag, Frame, Kind, Run, encode
+from weft.core.keys import Keyring
 from weft.core.release import Release
 from weft.core.requests import pass_refusal, pass_reply, pass_request
 from weft.core.router import Wanted
@@ -345,3 +349,66 @@ def test_a_greeting_from_whoever_is_here_already_is_refused() -> None:
     guest = house.guest()
     guest.heard()
     assert errors(guest.say(connect()))
+
+
+def linked(house: House) -> Guest:
+    """Another gateway at the end of a link."""
+    guest = house.guest(b"gateway")
+    guest.peer.carrier = Listening()
+    guest.heard()
+    return guest
+
+
+def test_a_gateway_greets_once() -> None:
+    house = House()
+
+    def link(peer: Peer, _frame: Frame) -> None:
+        peer.carrier = Listening()
+
+    house.service.on_link = link
+    hello = encode(Kind.LINK, b"weather", b"hello")
+    guest = house.arrive()
+    assert len(errors(guest.say(hello, hello))) == 1
+    assert guest.peer.is_over
+
+
+def test_links_are_no_connections_to_ask_about() -> None:
+    house = House()
+    guest = house.guest(b"me")
+    gateway = linked(house)
+    assert ask(guest, "status")["connections"] == 1
+    assert [each["name"] for each in ask(guest, "connections")["connections"]] == ["me"]
+    assert ask(guest, "connections", connection=gateway.peer.number)["connections"] == []
+
+
+def test_whoever_asks_who_listens_is_told_of_other_gateways() -> None:
+    house = house_with(b"a.*")
+    house.service.router.subscribe(far(house).peer.outbox, b"a.b", b"g", 3, False)
+    far(house).peer.name = "paris"
+    guest = house.guest(b"me", b"a.b")
+    answer = ask(guest, "subscribers", subject="a.b")
+    assert [each["name"] for each in answer["subscribers"]] == ["me"]
+    assert answer["gateways"] == [
+        {"number": FAR, "name": "paris", "group": ""},
+        {"number": FAR, "name": "paris", "group": "g"},
+    ]
+
+
+def test_links_need_no_key() -> None:
+    house = House()
+    gateway = linked(house)
+    house.service.set_keys(Keyring([record("one")]))
+    house.flush()
+    assert not gateway.peer.is_over
+
+
+def test_the_end_of_a_link_is_not_told_as_that_of_a_connection() -> None:
+    house = House()
+    listener = house.guest(b"me", b"_WEFT.event.disconnected")
+    gateway = linked(house)
+    client = house.guest(b"you")
+    listener.heard()
+    leave(gateway.peer)
+    leave(client.peer)
+    house.flush()
+    assert [fields(each)["name"] for each in listener.heard()] == ["you"]

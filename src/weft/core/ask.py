@@ -18,6 +18,7 @@ from weft.core.messages import Message
 from weft.core.meter import Flow
 from weft.core.outbox import Outbox
 from weft.core.router import Subscription
+from weft.core.routes import Group
 from weft.core.service import Desk, Peer, Service, is_insider
 from weft.core.words import cut, u32_at
 from weft.errors import (
@@ -113,7 +114,7 @@ def status_facts(service: Service) -> Facts:
     behind = [peer.outbox for peer in service.peers.values() if peer.outbox.is_behind()]
     return {
         "service": service.name,
-        "connections": len(service.peers),
+        "connections": sum([peer.carrier is None for peer in service.peers.values()]),
         "subscriptions": len(service.router),
         "messages_in": service.total.messages,
         "bytes_in": service.total.bytes,
@@ -172,14 +173,22 @@ def _subscribers(peer: Peer, request: Message) -> Facts:
     route = service.router.route(subject.encode())
     if route is None:
         raise BadOption(f"subject {shortened(subject)} is not a legal subject")
-    found = [(outbox, "") for outbox in route.outboxes]
-    for group in route.groups:
-        name = group.name.decode()
-        found += [(outbox, name) for outbox in group.members]
+    found = _members(route.outboxes, route.groups)
+    far = _members(route.far, route.far_groups)
     return {
         "subscribers": [_subscriber_facts(outbox, name) for outbox, name in found[:limit]],
         "more": max(0, len(found) - limit),
+        "gateways": [_gateway_facts(outbox, name) for outbox, name in far[:limit]],
     }
+
+
+def _members(outboxes: list[Outbox], groups: list[Group]) -> list[tuple[Outbox, str]]:
+    """Outboxes and those of groups, each with the name of its group."""
+    found = [(outbox, "") for outbox in outboxes]
+    for group in groups:
+        name = group.name.decode()
+        found += [(outbox, name) for outbox in group.members]
+    return found
 
 
 def _flows(peer: Peer, request: Message) -> Facts:
@@ -226,16 +235,21 @@ _ANSWERS: dict[str, Answer] = {**_FACTS, "enable": _enable, "disable": _disable}
 
 
 def _peers(service: Service, request: Message) -> list[Peer]:
-    """The greeted peers that a request is about: one number, one name, or all."""
+    """The connections that a request is about: one number, one name, or all."""
     if "connection" in request:
         peer = service.peers.get(request.get_int64("connection"))
-        return [peer] if peer is not None and peer.is_greeted else []
+        return [peer] if peer is not None and _is_listed(peer) else []
     name = request.get_string("name") if "name" in request else None
     return [
         peer
         for peer in service.peers.values()
-        if peer.is_greeted and (name is None or peer.name == name)
+        if _is_listed(peer) and (name is None or peer.name == name)
     ]
+
+
+def _is_listed(peer: Peer) -> bool:
+    """Say if a peer is a connection to ask about: it was greeted, and is no other gateway."""
+    return peer.is_greeted and peer.carrier is None
 
 
 def _limit(request: Message) -> int:
@@ -293,6 +307,11 @@ def _subscription_facts(peer: Peer, subscription: Subscription) -> Facts:
 def _subscriber_facts(outbox: Outbox, group: str) -> Facts:
     peer = outbox.owner
     return {"connection": peer.number, "name": peer.name, "group": group}
+
+
+def _gateway_facts(outbox: Outbox, group: str) -> Facts:
+    peer = outbox.owner
+    return {"number": peer.number, "name": peer.name, "group": group}
 
 
 def _flow_facts(service: Service, peer: Peer, subject: bytes, flow: Flow) -> Facts:

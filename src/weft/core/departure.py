@@ -41,7 +41,7 @@ def leave(peer: Peer) -> None:
         service.flow_count -= len(peer.meter)
     reason = "left" if peer.error is None else type(peer.error).__name__
     service.count_ended(reason)
-    if peer.is_greeted:
+    if peer.is_greeted and peer.carrier is None:
         announce_peer(peer, "disconnected", reason=reason)
     peer.end(None)
     # Cycles of objects would wait for the collector, which a busy service rarely runs.

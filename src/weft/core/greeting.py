@@ -42,7 +42,7 @@ def greet(peer: Peer, frame: Frame) -> None:
         NoSuchService: it names another service than this.
         BadKey: there is no key in it, or one that is not accepted.
     """
-    if frame.kind not in _GREETINGS or peer.is_greeted:
+    if frame.kind not in _GREETINGS or peer.is_greeted or peer.carrier is not None:
         raise BadGreeting("the first frame, and no other, must be CONNECT")
     service = peer.service
     if frame.subject != service.name.encode():

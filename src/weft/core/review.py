@@ -17,7 +17,12 @@ _REFUSED = (int(Kind.SUBSCRIBE), 0)
 
 def review(service: Service) -> None:
     """Look at every peer anew, after rights have changed."""
-    greeted = [peer for peer in service.peers.values() if peer.is_greeted and not peer.is_over]
+    # Other gateways came in by no key, and have shown otherwise that they belong here.
+    greeted = [
+        peer
+        for peer in service.peers.values()
+        if peer.is_greeted and not peer.is_over and peer.carrier is None
+    ]
     staying = [peer for peer in greeted if review_key(peer)]
     if service.is_right_lost:
         # Before what clients have by them is looked at.

@@ -333,17 +333,14 @@ def test_a_reader_that_is_cut_by_a_flush_in_the_middle_of_its_own_read_is_left_a
         hall.close()
 
 
-def test_who_wants_to_know_is_told_when_the_last_peer_has_left(hall: Hall) -> None:
-    emptied: list[int] = []
-    one, other = hall.caller(), hall.caller()
+def test_who_wants_to_know_is_told_when_a_peer_has_left(hall: Hall) -> None:
+    left: list[int] = []
+    one = hall.caller()
+    hall.turn.on_left = lambda: left.append(1)
+    assert left == []
     leave(one.peer)
     hall.turn.left()
-    hall.turn.on_empty = lambda: emptied.append(1)
-    hall.turn.left()
-    assert emptied == []
-    leave(other.peer)
-    hall.turn.left()
-    assert emptied == [1]
+    assert left == [1]
 
 
 TALK = [

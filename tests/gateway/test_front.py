@@ -12,8 +12,10 @@ from weft.core.messages import Message
 from weft.errors import NoSuchService
 from weft.gateway.descriptors import Room
 from weft.gateway.front import Encryption, Front
-from weft.gateway.handover import AS_FRAMES
+from weft.gateway.handover import AS_FRAMES, AS_LINK
 from weft.gateway.key_file import Records
+from weft.gateway.membership import Membership
+from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
 from weft.gateway.settings import Settings
@@ -32,6 +34,7 @@ class Taken:
         self.not_up: list[str] = []
         self.ways: list[int] = []
         self.on_return: Callable[[int], None] | None = None
+        self.membership: Membership | None = None
 
     async def start(self) -> None: ...
 
@@ -313,3 +316,53 @@ async def test_new_limits_hold_for_who_comes_next(caplog: pytest.LogCaptureFixtu
         assert await peer.refusal() == "TooSlow"
         assert "not complete after 0.01 s" in caplog.text
         await peer.close()
+
+
+LINK = encode(Kind.LINK, b"weather", b"hello")
+
+
+@pytest.mark.req("MM-12")
+async def test_another_gateway_is_handed_over_like_a_client_and_named_as_what_it_is() -> None:
+    async with opened() as place:
+        peer = await place.dial(LINK)
+        assert await place.taken() == ("weather", LINK)
+        assert place.services.ways == [AS_LINK]
+        await peer.close()
+
+
+def from_afar(place: Place, data: bytes) -> socket.socket:
+    """Somebody at another machine, as far as the front can tell."""
+    ours, theirs = socket.socketpair()
+    ours.send(data)
+    theirs.setblocking(False)
+    place.front.enter(theirs, "192.0.2.1:4711")
+    return ours
+
+
+async def test_a_link_from_another_machine_needs_tls() -> None:
+    async with opened() as place:
+        with from_afar(place, LINK) as ours:
+            told = Message.from_frame(ours.recv(1000))
+        assert told.get_string("name") == "NotAllowed"
+        assert "mesh.plain" in told.get_string("text")
+        assert place.services.ways == []
+
+
+async def test_a_client_from_another_machine_does_not() -> None:
+    async with opened() as place:
+        with from_afar(place, CONNECT):
+            assert await place.taken() == ("weather", CONNECT)
+
+
+async def test_a_link_by_tls_may_come_from_anywhere() -> None:
+    async with opened(encryption=Unwrapping()) as place:
+        with from_afar(place, LINK):
+            assert await place.taken() == ("weather", LINK)
+
+
+async def test_a_link_from_another_machine_is_taken_where_that_is_allowed() -> None:
+    async with opened() as place:
+        mesh = MeshSettings(plain="allowed")
+        place.front.change(Settings(listen="127.0.0.1:0", mesh=mesh), ROOM)
+        with from_afar(place, LINK):
+            assert await place.taken() == ("weather", LINK)

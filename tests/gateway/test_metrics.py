@@ -1,5 +1,6 @@
 from prometheus_client.parser import text_string_to_metric_families
 
+from weft.gateway.mesh_status import MeshStatus
 from weft.gateway.metrics import metrics
 from weft.gateway.report import FrontReport, GatewayReport, ServiceReport
 from weft.gateway.status import JournalStatus, ServiceStatus
@@ -22,6 +23,20 @@ STATUS = ServiceStatus(
     arena_bytes=14,
     uptime_s=15.0,
     journal=JournalStatus(position=16, safe=17, missed=18, problem="full"),
+    mesh=MeshStatus(
+        key="ab",
+        address="127.0.0.1:7411",
+        nodes=30,
+        links=31,
+        sent=32,
+        received=33,
+        passed_on=34,
+        resent=35,
+        shed=36,
+        lost=37,
+        gaps=38,
+        refused={"Loop": 39},
+    ),
 )
 REPORT = GatewayReport(
     gateway="london",
@@ -73,6 +88,16 @@ def test_every_number_is_told_with_its_labels() -> None:
         ("weft_backlog_bytes", "weather"): 13,
         ("weft_arena_bytes", "weather"): 14,
         ("weft_service_uptime_seconds", "weather"): 15,
+        ("weft_mesh_nodes", "weather"): 30,
+        ("weft_mesh_links", "weather"): 31,
+        ("weft_mesh_sent_total", "weather"): 32,
+        ("weft_mesh_received_total", "weather"): 33,
+        ("weft_mesh_passed_on_total", "weather"): 34,
+        ("weft_mesh_resent_total", "weather"): 35,
+        ("weft_mesh_shed_total", "weather"): 36,
+        ("weft_mesh_lost_total", "weather"): 37,
+        ("weft_mesh_gaps_total", "weather"): 38,
+        ("weft_mesh_refused_total", "Loop", "weather"): 39,
         ("weft_worker_up", "weather"): 1,
         ("weft_worker_up", "orders"): 0,
         ("weft_worker_restarts_total", "weather"): 2,

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from weft.core.frames import Kind, encode
 from weft.errors import BadFrame, BadGreeting, FrameTooBig, ProtocolError
-from weft.gateway.peek import GREETING, HANDSHAKE, MORE, REQUEST, Verdict
+from weft.gateway.peek import GREETING, HANDSHAKE, LINK, MORE, REQUEST, Verdict
 from weft.gateway.peek import look as look_at
 
 LIMIT = 4096
@@ -42,6 +42,12 @@ def test_a_whole_greeting_names_its_service() -> None:
     assert service(CONNECT) == "weather"
 
 
+@pytest.mark.req("MM-12")
+def test_a_link_is_told_from_a_client() -> None:
+    verdict = look(encode(Kind.LINK, b"weather", b"hello"), LIMIT)
+    assert (verdict.want, verdict.service) == (LINK, "weather")
+
+
 def test_no_more_is_looked_at_than_there_is() -> None:
     with pytest.raises(ValueError, match="5 bytes are not in a buffer of 4"):
         look_at(bytearray(4), 5, LIMIT)
@@ -69,7 +75,7 @@ def test_a_greeting_may_be_as_large_as_the_limit() -> None:
     assert service(greeting) == "weather"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in range(16) if kind != Kind.CONNECT])
+@pytest.mark.parametrize("kind", sorted({*range(16)} - {Kind.CONNECT, Kind.LINK}))
 def test_a_first_frame_of_another_kind_is_refused(kind: int) -> None:
     with pytest.raises(BadGreeting, match=f"of kind {kind}"):
         look(encode(kind, b"weather"), LIMIT)

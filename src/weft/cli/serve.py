@@ -29,6 +29,10 @@ KEYS = {
     "log_format": "log.format",
     "log_level": "log.level",
     "journal": "journal.patterns",
+    "join": "mesh.join",
+    "registry": "mesh.registry",
+    "region": "mesh.region",
+    "mesh_secret": "mesh.secret_file",
     "debug_echo": "web.debug_echo",
 }
 
@@ -39,6 +43,7 @@ KEYS = {
         "weft serve --listen 127.0.0.1:7500 --name london",
         "weft serve --config weft.toml --log-format json",
         "weft serve --data /var/lib/weft --journal 'orders.>'",
+        "weft serve --listen 127.0.0.1:7412 --name paris --join 127.0.0.1:7411",
     )
 )
 @click.option(
@@ -60,6 +65,24 @@ KEYS = {
     is_flag=False,
     flag_value=">",
     help="Keep what is published, or only this; may be given several times. Needs --data.",
+)
+@click.option(
+    "--join",
+    metavar="HOST:PORT",
+    multiple=True,
+    help="Be one mesh with this gateway and those it knows; may be given several times.",
+)
+@click.option(
+    "--registry",
+    metavar="HOST:PORT",
+    multiple=True,
+    help="Find the gateways of the mesh through this one; may be given several times.",
+)
+@click.option("--region", help="Where the gateway is, for those who look for a near one.")
+@click.option(
+    "--mesh-secret",
+    type=click.Path(dir_okay=False),
+    help="A file with the secret that all gateways of the mesh share.",
 )
 @click.option("--tls-cert", type=click.Path(dir_okay=False), help="Speak TLS: the certificate.")
 @click.option("--tls-key", type=click.Path(dir_okay=False), help="Speak TLS: the private key.")

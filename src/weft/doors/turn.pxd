@@ -20,7 +20,7 @@ cdef class Turn:
     cdef bytearray _ignored
     cdef readonly bint is_scheduled
     cdef readonly bint is_loop_needed
-    cdef public object on_empty
+    cdef public object on_left
 
     @cython.locals(arena=Arena, start=Py_ssize_t, count=Py_ssize_t)
     cpdef Py_ssize_t read(self, Peer peer, int fd) except -3

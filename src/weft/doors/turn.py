@@ -33,8 +33,8 @@ class Turn:
         self.is_scheduled = False
         # The loop has something to do before the next turn.
         self.is_loop_needed = False
-        # Called when the last peer has left.
-        self.on_empty: Callable[[], None] | None = None
+        # Called when a peer has left.
+        self.on_left: Callable[[], None] | None = None
 
     def read(self, peer: Peer, fd: int) -> int:
         """Read once from a peer's socket and deal with it; return as kernel.receive() does."""
@@ -84,8 +84,8 @@ class Turn:
     def left(self) -> None:
         """A peer has left: tell who wants to know."""
         self.wake()
-        if self.on_empty is not None and not self.service.peers:
-            self.on_empty()
+        if self.on_left is not None:
+            self.on_left()
 
     def flush(self) -> None:
         """Send what is owed, and begin the next turn."""

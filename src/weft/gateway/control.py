@@ -11,6 +11,8 @@ from weft.core.keys import KeyRecord
 from weft.core.limits import Limits
 from weft.doors.origins import WebRules
 from weft.errors import FrameTooBig, Overloaded
+from weft.gateway.membership import Membership
+from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import JournalSettings, Log, Settings, web_of
 from weft.gateway.status import ServiceStatus
 
@@ -28,12 +30,14 @@ class Rules(msgspec.Struct, frozen=True):
     drain_s: float = 10.0
     looks: bool = True
     web: WebRules = msgspec.field(default_factory=WebRules)
+    mesh: MeshSettings = msgspec.field(default_factory=MeshSettings)
 
     @classmethod
     def of(cls, settings: Settings) -> "Rules":
         """What of a gateway's settings is for its workers."""
         looks = settings.look == "auto"
-        return cls(settings.limits, settings.log, settings.drain_s, looks, web_of(settings))
+        web = web_of(settings)
+        return cls(settings.limits, settings.log, settings.drain_s, looks, web, settings.mesh)
 
 
 class Start(msgspec.Struct, frozen=True, tag=True):
@@ -47,6 +51,8 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
     # The keys of this service; None trusts everyone.
     keys: tuple[KeyRecord, ...] | None = None
+    # What makes it part of a mesh; None: nothing does.
+    membership: Membership | None = None
 
 
 class Change(msgspec.Struct, frozen=True, tag=True):

@@ -11,6 +11,7 @@ cdef int _MORE_HTTP
 cdef int _DOOR
 cdef int _GREETING
 cdef int _HANDSHAKE
+cdef int _LINK
 
 
 @cython.final
@@ -27,6 +28,7 @@ cdef class Front:
     cdef Py_ssize_t _greeting_bytes
     cdef bytearray _first_bytes
     cdef Py_ssize_t _places
+    cdef bint _is_plain_allowed
 
     cpdef object _take(self, list accepted)
 
@@ -38,7 +40,7 @@ cdef class Front:
 
     cdef object _wait(self, Visitor visitor, Py_ssize_t needed)
 
-    cdef object _hand_over(self, Visitor visitor, str service)
+    cdef object _hand_over(self, Visitor visitor, str service, int way)
 
     cdef object _refuse(self, Visitor visitor, error)
 

@@ -14,6 +14,7 @@ from weft.doors.kernel import NOT_NOW, peek
 from weft.errors import (
     BadGreeting,
     Draining,
+    NotAllowed,
     Overloaded,
     ProtocolError,
     TooSlow,
@@ -21,13 +22,13 @@ from weft.errors import (
     WeftError,
 )
 from weft.gateway.descriptors import Room
-from weft.gateway.handover import AS_FRAMES, AS_HTTP
+from weft.gateway.handover import AS_FRAMES, AS_HTTP, AS_LINK
 from weft.gateway.listener import Accepted, Listener
 from weft.gateway.lobby import Lobby, Visitor
-from weft.gateway.peek import DOOR, GREETING, HANDSHAKE, MORE, MORE_HTTP, Verdict, look
+from weft.gateway.peek import DOOR, GREETING, HANDSHAKE, LINK, MORE, MORE_HTTP, Verdict, look
 from weft.gateway.refusals import Refusals
 from weft.gateway.services import Services
-from weft.gateway.settings import Address, Settings
+from weft.gateway.settings import Address, Settings, is_loopback
 
 _NOT_NOW = NOT_NOW
 _MORE = MORE
@@ -35,6 +36,7 @@ _MORE_HTTP = MORE_HTTP
 _DOOR = DOOR
 _GREETING = GREETING
 _HANDSHAKE = HANDSHAKE
+_LINK = LINK
 
 
 class Web(Protocol):
@@ -85,6 +87,7 @@ class Front:
         self._limits = settings.limits
         self._greeting_bytes = settings.limits.greeting_bytes
         self._first_bytes = bytearray(self._greeting_bytes)
+        self._is_plain_allowed = settings.mesh.plain == "allowed"
         self._room = room
         # How many may still be handed over before the services are asked how many they have.
         self._places = 0
@@ -176,8 +179,15 @@ class Front:
                 self._refuse(visitor, BadGreeting("this port does not speak TLS"))
         elif visitor.is_encrypted:
             self._refuse(visitor, BadGreeting("this port speaks TLS only"))
+        elif want == _LINK:
+            if self._is_link_readable(visitor):
+                problem = "links from other machines need TLS, or mesh.plain = 'allowed'"
+                self._refuse(visitor, NotAllowed(problem))
+            else:
+                self._hand_over(visitor, verdict.service, AS_LINK)
         elif want in (_GREETING, _DOOR):
-            self._hand_over(visitor, verdict.service)
+            way = AS_HTTP if visitor.speaks_http else AS_FRAMES
+            self._hand_over(visitor, verdict.service, way)
         else:
             self._web.take(self._released(visitor), visitor.peer)
 
@@ -191,7 +201,14 @@ class Front:
             self._refuse(self._lobby.oldest, Overloaded(crowd))
         self._lobby.keep(visitor, needed)
 
-    def _hand_over(self, visitor: Visitor, service: str) -> None:
+    def _is_link_readable(self, visitor: Visitor) -> bool:
+        """Say if anyone between could read what comes by a link, where that is not allowed."""
+        if self._is_plain_allowed or self._encryption is not None:
+            return False
+        host = visitor.peer.rpartition(":")[0]
+        return not (host and is_loopback(host))
+
+    def _hand_over(self, visitor: Visitor, service: str, way: int) -> None:
         self._lobby.forget(visitor)
         try:
             if not self.is_open:
@@ -201,10 +218,10 @@ class Front:
                 self._places = self._room.connections - self._services.connections
             if self._places <= 0:
                 raise Overloaded(f"{self._room.connections} connections are the limit")
-            self._services.give(service, visitor.fd, AS_HTTP if visitor.speaks_http else AS_FRAMES)
+            self._services.give(service, visitor.fd, way)
             self._places -= 1
         except WeftError as error:
-            self._refuse(visitor, error)
+            self._refusals.refuse(self._released(visitor), error, visitor.peer, way)
         except OSError as error:
             # Its service was to be started for it.
             problem = f"service {service!r} cannot be started: {error.strerror}"

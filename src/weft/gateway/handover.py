@@ -29,6 +29,8 @@ _RETRY_S = 0.05
 # How a socket speaks, as far as the front has seen.
 AS_FRAMES = 0
 AS_HTTP = 1
+# Frames of another gateway.
+AS_LINK = 2
 
 # A descriptor, and how it speaks.
 Passed = tuple[int, int]

@@ -28,18 +28,23 @@ from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
 from weft.errors import BadOption, Draining
 from weft.gateway.entrances import furnish
-from weft.gateway.handover import AS_HTTP, Passed
+from weft.gateway.handover import AS_HTTP, AS_LINK, Passed
+from weft.gateway.membership import Membership
+from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import JournalSettings
 from weft.gateway.status import ServiceStatus
 
 if TYPE_CHECKING:
     from weft.gateway.journaling import Journaling
+    from weft.gateway.meshing import Meshing
 
 _log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
 # How long the disk may take for what is left of the journal.
 JOURNAL_END_S = 5.0
+# What of a drain is kept for the last words to other gateways, at most.
+LAST_WORDS_S = 2.0
 
 _TOKEN_BYTES = 8
 _SECRET_BYTES = 32
@@ -61,16 +66,18 @@ class Host:
         self._poll = Poll(self._turn, self._loop)
         self._house = House(self._turn, self._poll, web or WebRules())
         furnish(self._house)
-        self._emptied = asyncio.Event()
-        self._turn.on_empty = self._emptied.set
         self._is_closed = False
         self._journaling: Journaling | None = None
+        self._meshing: Meshing | None = None
+        # Those who wait for the first link.
+        self._early: list[Passed] = []
         self._timer = self._loop.call_later(SWEEP_S, self._sweep)
 
     @property
     def connections(self) -> int:
-        """How many connections there are, greeted or not."""
-        return len(self._service.peers) + self._house.connections
+        """How many connections there are, greeted or not; links to other gateways are none."""
+        links = 0 if self._meshing is None else self._meshing.links
+        return len(self._service.peers) - links + self._house.connections + len(self._early)
 
     def keep(self, data: Path, settings: JournalSettings) -> None:
         """Keep a journal from now on; called before anybody comes.
@@ -87,8 +94,22 @@ class Host:
             ) from error
         self._journaling = Journaling(self._turn, self._poll, data, settings)
 
+    def link(self, membership: Membership) -> None:
+        """Be one of a mesh from now on; called before anybody comes, and after the keys were set.
+
+        Where there are keys, only if other gateways can show that they belong to it.
+        """
+        from weft.gateway.meshing import Meshing  # noqa: PLC0415  # needs an extra
+
+        if self._service.keyring is None or membership.mesh.is_guarded:
+            self._meshing = Meshing(self._turn, self._poll, membership)
+            self._meshing.on_settled = self._adopt_early
+
     def adopt(self, batch: list[Passed]) -> None:
         """Take over connected, non-blocking sockets of which nothing was read."""
+        if self._meshing is not None and not self._meshing.is_settled:
+            self._early += [passed for passed in batch if passed[1] != AS_LINK]
+            batch = [passed for passed in batch if passed[1] == AS_LINK]
         self._tick()
         # One call for all of them: asking for each would cost as much as the rest of this.
         tokens = array("Q", os.urandom(_TOKEN_BYTES * len(batch)))
@@ -124,7 +145,9 @@ class Host:
         self._tick()
         uptime_s = (monotonic_ns() - self._started_ns) / 1e9
         journal = None if self._journaling is None else self._journaling.status()
-        return ServiceStatus(**status_facts(self._service), uptime_s=uptime_s, journal=journal)
+        mesh = None if self._meshing is None else self._meshing.status()
+        facts = status_facts(self._service)
+        return ServiceStatus(**facts, uptime_s=uptime_s, journal=journal, mesh=mesh)
 
     def announce(self, event: str, message: Message) -> None:
         """Publish an event of the gateway."""
@@ -140,6 +163,11 @@ class Host:
         """Go by other settings for pages and scripts from now on."""
         self._house.rules = web
 
+    def set_mesh(self, mesh: MeshSettings) -> None:
+        """Go by other settings for the mesh from now on, as far as they can change."""
+        if self._meshing is not None:
+            self._meshing.change(mesh)
+
     def set_keys(self, keys: tuple[KeyRecord, ...] | None) -> None:
         """Let in whoever has one of these keys, and nobody else; None trusts everyone.
 
@@ -147,13 +175,16 @@ class Host:
         """
         self._tick()
         self._service.set_keys(None if keys is None else Keyring(keys))
+        if keys is not None and self._meshing is not None:
+            self._meshing.heed_keys()
         self._turn.wake()
 
     async def drain(self, within_s: float) -> None:
         """Ask everyone to go elsewhere, and wait for it; bounded in time."""
+        self._adopt_early()
         self._tick()
         goodbye = Message(reason="draining", text="this gateway is closing down")
-        for peer in self._peers():
+        for peer in self._clients():
             if not peer.is_greeted:
                 end_with(peer, Draining("this gateway is closing down"))
                 continue
@@ -162,13 +193,15 @@ class Host:
                 # A page waits to be closed, and its code says that it should come back.
                 peer.end(Draining("this gateway is closing down"))
         self._turn.wake()
-        self._emptied.clear()
         self._house.drain()
+        began = self._loop.time()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within_s):
-                if self._service.peers:
-                    await self._emptied.wait()
+            # The last words to other gateways come after those of the clients.
+            async with asyncio.timeout(within_s - self._last_words_s(within_s)):
+                await self._parted()
                 await self._house.emptied()
+        if self._meshing is not None:
+            await self._meshing.leave(max(0.0, within_s - (self._loop.time() - began)))
 
     async def close(self) -> None:
         """End what is left, at once."""
@@ -176,6 +209,9 @@ class Host:
             return
         self._is_closed = True
         self._timer.cancel()
+        if self._meshing is not None:
+            await self._meshing.close()
+        self._adopt_early()
         self._turn.flush()
         for peer in self._peers():
             peer.end(Draining("this gateway is closing down"))
@@ -184,6 +220,28 @@ class Host:
         if self._journaling is not None:
             await self._journaling.close(JOURNAL_END_S)
         self._poll.close()
+
+    def _adopt_early(self) -> None:
+        early, self._early = self._early, []
+        if self._meshing is not None:
+            self._meshing.is_settled = True
+        self.adopt(early)
+
+    async def _parted(self) -> None:
+        """Wait until every client has left."""
+        left = asyncio.Event()
+        self._turn.on_left = left.set
+        while self._has_clients():
+            await left.wait()
+            left.clear()
+
+    def _has_clients(self) -> bool:
+        return any(peer.carrier is None for peer in self._service.peers.values())
+
+    def _last_words_s(self, within_s: float) -> float:
+        """How much of a time is kept for other gateways to get what they have yet to get."""
+        is_linked = self._meshing is not None and self._meshing.links
+        return min(LAST_WORDS_S, within_s / 4) if is_linked else 0.0
 
     def _tick(self) -> None:
         self._service.now_ns = monotonic_ns()
@@ -200,6 +258,9 @@ class Host:
     def _abort(self, peer: Peer) -> None:
         if peer.door is not None:
             peer.door.abort()
+
+    def _clients(self) -> list[Peer]:
+        return [peer for peer in self._peers() if peer.carrier is None]
 
     def _peers(self) -> list[Peer]:
         return list(self._service.peers.values())

@@ -5,10 +5,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from weft.gateway.handover import AS_FRAMES
+from weft.gateway.handover import AS_FRAMES, AS_LINK
 from weft.gateway.host import Host
 from weft.gateway.key_file import Records
-from weft.gateway.proving import check_newcomer
+from weft.gateway.membership import Membership
+from weft.gateway.proving import check_link, check_newcomer
 from weft.gateway.report import ServiceReport
 from weft.gateway.services import admit, keys_of
 from weft.gateway.settings import Settings, web_of
@@ -24,6 +25,7 @@ class Inline:
         self._handed_over: dict[str, int] = {}
         self._is_ending = False
         self.on_return: Callable[[int], None] | None = None
+        self.membership: Membership | None = None
 
     @property
     def connections(self) -> int:
@@ -44,10 +46,14 @@ class Inline:
         """Pass a connection of which nothing was read to its service, which owns it from now on.
 
         Raises:
-            NoSuchService: this gateway does not run it.
+            NoSuchService: this gateway does not run it, or not for another gateway to begin with.
             BadKey: it would have to be started, and no key is shown for it.
         """
-        check_newcomer(fd, service, self._hosts, self._settings, self._keys)
+        if way == AS_LINK and self._keys is not None:
+            is_there = service in self._hosts or service in self._settings.services
+            check_link(fd, service, is_there, self.membership)
+        else:
+            check_newcomer(fd, service, self._hosts, self._settings, self._keys)
         self._host(service).adopt([(fd, way)])
         self._handed_over[service] += 1
 
@@ -57,6 +63,7 @@ class Inline:
         for host in self._hosts.values():
             host.set_limits(settings.limits)
             host.set_web(web_of(settings))
+            host.set_mesh(settings.mesh)
         for service in settings.services:
             self._host(service)
 
@@ -97,6 +104,8 @@ class Inline:
             host.set_keys(keys_of(service, self._keys))
             if settings.journal.patterns:
                 host.keep(Path(settings.data), settings.journal)
+            if self.membership is not None:
+                host.link(self.membership)
             if self.on_return is not None:
                 host.on_stranger(self.on_return)
             self._hosts[service] = host

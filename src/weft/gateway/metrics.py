@@ -34,6 +34,17 @@ _OF_JOURNAL = (
     ("weft_journal_safe", True, "Messages that are safe there", "safe"),
     ("weft_journal_missed", True, "Messages that could not be kept", "missed"),
 )
+_OF_MESH = (
+    ("weft_mesh_nodes", False, "Other gateways that can be reached", "nodes"),
+    ("weft_mesh_links", False, "Links to other gateways", "links"),
+    ("weft_mesh_sent", True, "Frames sent to other gateways", "sent"),
+    ("weft_mesh_received", True, "Frames received from other gateways", "received"),
+    ("weft_mesh_passed_on", True, "Frames passed on for others", "passed_on"),
+    ("weft_mesh_resent", True, "Frames sent again", "resent"),
+    ("weft_mesh_shed", True, "Frames that a full link did not take", "shed"),
+    ("weft_mesh_lost", True, "Frames announced as lost", "lost"),
+    ("weft_mesh_gaps", True, "Losses announced", "gaps"),
+)
 _OF_FRONT = (
     ("weft_front_accepted", True, "Connections accepted", "accepted"),
     ("weft_front_pauses", True, "Pauses for want of descriptors", "pauses"),
@@ -60,6 +71,7 @@ class _Once(Collector):
         """Every metric there is."""
         yield from _of_services(self._report.services)
         yield from _of_journals(self._report.services)
+        yield from _of_mesh(self._report.services)
         yield from _of_workers(self._report.services)
         yield from _of_front(self._report.front)
         yield GaugeMetricFamily("weft_keys", "Keys", value=self._report.keys)
@@ -103,6 +115,24 @@ def _of_journals(services: dict[str, ServiceReport]) -> Iterator[Metric]:
     for service, journal in told.items():
         failing.add_metric([service], journal.problem != "")
     yield failing
+
+
+def _of_mesh(services: dict[str, ServiceReport]) -> Iterator[Metric]:
+    told = {
+        name: each.status.mesh
+        for name, each in services.items()
+        if each.status is not None and each.status.mesh is not None
+    }
+    for name, is_counter, text, field in _OF_MESH:
+        family = _family(name, is_counter, text, ["service"])
+        for service, mesh in told.items():
+            family.add_metric([service], getattr(mesh, field))
+        yield family
+    refused = _family("weft_mesh_refused", True, "Frames of links refused", ["service", "reason"])
+    for service, mesh in told.items():
+        for reason, count in mesh.refused.items():
+            refused.add_metric([service, reason], count)
+    yield refused
 
 
 def _of_workers(services: dict[str, ServiceReport]) -> Iterator[Metric]:

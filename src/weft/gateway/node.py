@@ -15,6 +15,8 @@ from weft.gateway.front import Front
 from weft.gateway.inline import Inline
 from weft.gateway.key_watch import LOOK_S, KeyWatch
 from weft.gateway.lending import Lending
+from weft.gateway.membership import located, membership_of
+from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.pages import Pages
 from weft.gateway.pool import Pool
 from weft.gateway.refusals import Refusals
@@ -28,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 # Everything that cannot change while connections are there.
 FIXED = ("name", "listen", "data", "journal")
+# And what of the mesh can.
+MESH_CHANGEABLE = {"join", "registry", "plain", "tls_ca"}
 
 
 class Node:
@@ -37,7 +41,8 @@ class Node:
         """Begin to listen; nobody is served before start().
 
         Raises:
-            BadOption: the certificate or its key, or the file of keys, cannot be used.
+            BadOption: the certificate or its key, the file of keys, or one for the mesh cannot
+                be used.
             UsageError: the address cannot be listened on.
         """
         self._settings = settings
@@ -46,6 +51,7 @@ class Node:
         self._started = time.monotonic()
         self._is_draining = False
         self._room = self._room_for(settings)
+        membership = membership_of(settings)
         self._refusals = Refusals(settings.name)
         limits = settings.limits
         self._encryption: Encryption | None = None
@@ -64,6 +70,8 @@ class Node:
         self._web.change(limits.greeting_bytes, limits.greeting_s)
         self._front = Front(self._services, self._refusals, self._web, self._encryption)
         self._front.open(settings, self._room)
+        if membership is not None:
+            self._services.membership = located(membership, settings, self.address)
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(LOOK_S, self._look_at_keys, loop)
 
@@ -93,8 +101,10 @@ class Node:
         """Go by other settings from now on; the keys that wait for a restart.
 
         Raises:
-            BadOption: the certificate or its key cannot be used; nothing is changed.
+            BadOption: the certificate, its key or a file for the mesh cannot be used; nothing is
+                changed.
         """
+        membership_of(settings)
         settings, waiting = self._without_fixed(settings)
         limits = settings.limits
         if self._encryption is not None:
@@ -173,6 +183,11 @@ class Node:
         if settings.tls.is_on != now.tls.is_on:
             waiting.append("tls")
         kept = {key: getattr(now, key) for key in waiting}
+        others = _changed(settings.mesh, now.mesh)
+        if not MESH_CHANGEABLE.issuperset(others):
+            # All of it: what may be joined depends on how others show that they belong here.
+            kept["mesh"] = now.mesh
+            waiting += [f"mesh.{key}" for key in others]
         if settings.limits.body_bytes != now.limits.body_bytes:
             # Services that run have set their buffers aside; only those started later follow.
             waiting.append("limits.body_bytes")
@@ -189,6 +204,12 @@ class Node:
 
     def _say(self, text: str, *values: object) -> None:
         _log.info(text, *values, extra={"gateway": self._settings.name})
+
+
+def _changed(mesh: MeshSettings, before: MeshSettings) -> list[str]:
+    """The keys that are different."""
+    keys = mesh.__struct_fields__
+    return [key for key in keys if getattr(mesh, key) != getattr(before, key)]
 
 
 def _lending(settings: Settings) -> Lending | None:

@@ -5,9 +5,11 @@ from weft.core.words cimport cut, u32_at
 
 cdef int _MORE
 cdef int _GREETING
+cdef int _LINK
 cdef Py_ssize_t _FIRST
 cdef Py_ssize_t _HEADER
 cdef int _CONNECT
+cdef int _LINK_KIND
 cdef uint32_t _TLS_HANDSHAKE
 cdef Verdict _IS_REQUEST
 cdef Verdict _IS_HANDSHAKE
@@ -20,7 +22,7 @@ cdef class Verdict:
     cdef readonly str service
 
 
-@cython.locals(size=uint32_t)
+@cython.locals(size=uint32_t, service=str)
 cpdef Verdict look(bytearray data, Py_ssize_t length, Py_ssize_t limit_bytes)
 
 cdef Verdict _request(bytearray data, Py_ssize_t length, Py_ssize_t limit_bytes)

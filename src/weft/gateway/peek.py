@@ -13,22 +13,25 @@ from weft.core.words import cut, u32_at
 from weft.errors import BadFrame, BadGreeting, FrameTooBig
 
 # What a verdict can be: nothing yet, a whole CONNECT, the beginning of HTTP or of TLS; HTTP that
-# does not say yet what it asks for, and HTTP that a service answers.
+# does not say yet what it asks for, and HTTP that a service answers; a whole LINK.
 MORE = 0
 GREETING = 1
 REQUEST = 2
 HANDSHAKE = 3
 MORE_HTTP = 4
 DOOR = 5
+LINK = 6
 
 # Enough to tell the ways to speak apart.
 FIRST_BYTES = 4
 
 _MORE = MORE
 _GREETING = GREETING
+_LINK = LINK
 _FIRST = FIRST_BYTES
 _HEADER = HEADER_BYTES
 _CONNECT = int(Kind.CONNECT)
+_LINK_KIND = int(Kind.LINK)
 _METHODS = {
     method[:FIRST_BYTES]
     for method in (
@@ -85,7 +88,8 @@ def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
         raise FrameTooBig(f"greeting of {size} bytes is over the limit of {limit_bytes}")
     if length < size:
         return Verdict(_MORE, size, "")
-    return Verdict(_GREETING, size, _service_in(data, size))
+    service = _service_in(data, size)
+    return Verdict(_LINK if data[4] == _LINK_KIND else _GREETING, size, service)
 
 
 def _request(data: bytearray, length: int, limit_bytes: int) -> Verdict:
@@ -100,7 +104,7 @@ def _request(data: bytearray, length: int, limit_bytes: int) -> Verdict:
 
 def _service_in(data: bytearray, size: int) -> str:
     """The service that a whole first frame names."""
-    if data[4] != _CONNECT:
+    if data[4] not in (_CONNECT, _LINK_KIND):
         raise BadGreeting(f"the first frame is of kind {data[4]}, not CONNECT")
     names = data[6] + data[7]
     if names > size - _HEADER:

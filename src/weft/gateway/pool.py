@@ -9,10 +9,11 @@ from pathlib import Path
 
 from weft.errors import WeftError
 from weft.gateway.control import Change, Rules, Start
-from weft.gateway.handover import AS_FRAMES, Passed
+from weft.gateway.handover import AS_FRAMES, AS_LINK, Passed
 from weft.gateway.keeper import START_S, Keeper
 from weft.gateway.key_file import Records
-from weft.gateway.proving import check_newcomer
+from weft.gateway.membership import Membership
+from weft.gateway.proving import check_link, check_newcomer
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
 from weft.gateway.services import admit
@@ -28,6 +29,7 @@ class Pool:
         self._refusals = refusals
         self._keepers: dict[str, Keeper] = {}
         self.on_return: Callable[[int], None] | None = None
+        self.membership: Membership | None = None
 
     @property
     def connections(self) -> int:
@@ -52,11 +54,15 @@ class Pool:
         """Pass a connection of which nothing was read to its service, which owns it from now on.
 
         Raises:
-            NoSuchService: this gateway does not run it.
+            NoSuchService: this gateway does not run it, or not for another gateway to begin with.
             BadKey: it would have to be started, and no key is shown for it.
             Overloaded: it does not keep up with newcomers.
         """
-        check_newcomer(fd, service, self._keepers, self._settings, self._keys)
+        if way == AS_LINK and self._keys is not None:
+            is_there = service in self._keepers or service in self._settings.services
+            check_link(fd, service, is_there, self.membership)
+        else:
+            check_newcomer(fd, service, self._keepers, self._settings, self._keys)
         self._keeper(service).give(fd, way)
 
     def change(self, settings: Settings) -> None:
@@ -94,7 +100,14 @@ class Pool:
         keeper = self._keepers.get(service)
         if keeper is None:
             data = str(Path(settings.data).absolute()) if settings.data else ""
-            start = Start(service, settings.name, Rules.of(settings), data, settings.journal)
+            start = Start(
+                service,
+                settings.name,
+                Rules.of(settings),
+                data,
+                settings.journal,
+                membership=self.membership,
+            )
             keeper = self._keepers[service] = Keeper(start, self._turn_away, self._returned)
             keeper.set_keys(self._keys)
         return keeper

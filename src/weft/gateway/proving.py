@@ -14,8 +14,9 @@ from weft.core.greeting import no_key, not_accepted
 from weft.core.keys import Keyring
 from weft.core.messages import Message
 from weft.core.words import u32_at
-from weft.errors import WeftError
+from weft.errors import BadGreeting, WeftError
 from weft.gateway.key_file import Records
+from weft.gateway.membership import Membership
 from weft.gateway.services import is_known
 from weft.gateway.settings import Settings
 
@@ -36,6 +37,24 @@ def check_newcomer(
     """
     if keys is not None and not is_known(service, running, settings, keys):
         check_shown(fd, service, keys)
+
+
+def check_link(fd: int, service: str, is_there: bool, membership: Membership | None) -> None:
+    """See that another gateway may be sent to a service, where there are keys; it starts none.
+
+    Raises:
+        BadGreeting: this gateway is linked with nobody, since nobody could show to belong to it.
+        NoSuchService: the service would have to be started.
+        NotAdmitted: it would have to be started, and this is no member who may know that.
+    """
+    if membership is None or not membership.mesh.is_guarded:
+        raise BadGreeting("this gateway is in no mesh")
+    if not is_there:
+        from weft.gateway.admission import refusal  # noqa: PLC0415  # needs an extra
+
+        data = _first_bytes(fd)
+        frame = data[: u32_at(data, 0)] if len(data) >= HEADER_BYTES else b""
+        raise refusal(membership, service, parse(frame))
 
 
 def check_shown(fd: int, service: str, keys: Records) -> None:

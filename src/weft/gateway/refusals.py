@@ -10,7 +10,7 @@ from weft.core.frames import Kind, encode
 from weft.core.messages import Message
 from weft.doors.exchange import TEXT, status_of
 from weft.errors import WeftError
-from weft.gateway.handover import AS_FRAMES, AS_HTTP
+from weft.gateway.handover import AS_FRAMES, AS_HTTP, AS_LINK
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Refusals:
     ) -> None:
         """Count, tell the peer in its way if that needs no waiting, and close."""
         self.count(error, peer)
-        answer = error_page(error) if way == AS_HTTP else error_frame(error)
+        answer = error_page(error) if way == AS_HTTP else error_frame(error, way)
         try:
             _discard(sock)
             sock.send(answer, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
@@ -67,11 +67,11 @@ class Refusals:
         return {"gateway": self._gateway, "peer": peer}
 
 
-def error_frame(error: WeftError) -> bytes:
+def error_frame(error: WeftError, way: int = AS_FRAMES) -> bytes:
     """The frame that tells a peer why its greeting was refused."""
-    body = Message(
-        number=error.number, name=type(error).__name__, text=str(error), kind=int(Kind.CONNECT)
-    )
+    # Another gateway is told as a service would tell it: it must not learn which are here.
+    kind = 0 if way == AS_LINK else int(Kind.CONNECT)
+    body = Message(number=error.number, name=type(error).__name__, text=str(error), kind=kind)
     return encode(Kind.ERROR, body=body.encode())
 
 

@@ -6,6 +6,7 @@ from typing import Protocol
 from weft.errors import NoSuchService
 from weft.gateway.handover import AS_FRAMES
 from weft.gateway.key_file import Records
+from weft.gateway.membership import Membership
 from weft.gateway.report import ServiceReport
 from weft.gateway.settings import Settings
 
@@ -21,6 +22,8 @@ class Services(Protocol):
     """
 
     on_return: Callable[[int], None] | None
+    # What makes them part of a mesh; set before they are started. None: nothing does.
+    membership: Membership | None
 
     @property
     def connections(self) -> int:

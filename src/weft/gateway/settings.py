@@ -21,6 +21,12 @@ from weft.dialects.formats import FormatSettings, formats_of
 from weft.doors.origins import WebRules, WebSettings
 from weft.errors import BadOption, BadSubject, shortened
 from weft.gateway.key_file import path_of, read_keys
+from weft.gateway.mesh_settings import (
+    GREETING_LEAST_BYTES,
+    MeshSettings,
+    check_reachable,
+    unguarded,
+)
 
 LISTEN = "127.0.0.1:7411"
 # Room for the header and both names; and what the kernel holds back for us while we only look.
@@ -116,6 +122,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log: Log = msgspec.field(default_factory=Log)
     limits: Limits = msgspec.field(default_factory=Limits)
     journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
+    mesh: MeshSettings = msgspec.field(default_factory=MeshSettings)
     web: WebSettings = msgspec.field(default_factory=WebSettings)
     # Of tunnels, by the names that clients choose them by, beside those that are built in.
     formats: dict[str, FormatSettings] = msgspec.field(default_factory=dict)
@@ -138,10 +145,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_ranges(self, "")
         _check_ranges(self.limits, "limits.")
         _check_ranges(self.journal, "journal.")
+        _check_ranges(self.mesh, "mesh.")
         _check_ranges(self.web, "web.")
         formats_of(self.formats)
         _check_journal(self.journal, self.data)
         _check_limits(self.limits)
+        _check_mesh(self)
 
     @property
     def address(self) -> Address:
@@ -182,6 +191,14 @@ def parse_address(text: str) -> Address:
     return Address(str(address), int(port))
 
 
+def is_loopback(host: str) -> bool:
+    """Say if an IP address, in brackets or not, is one that only this machine can use."""
+    address = ipaddress.ip_address(host.strip("[]"))
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_loopback
+
+
 def host_name(host: str) -> str:
     """A gateway's name made from a host's, which may hold other characters or be too long."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", host)[:63] or "gateway"
@@ -189,7 +206,7 @@ def host_name(host: str) -> str:
 
 def _check_loopback(address: Address, data: str) -> None:
     """Refuse to listen where strangers are before there are keys to tell them from friends."""
-    if ipaddress.ip_address(address.host).is_loopback:
+    if is_loopback(address.host):
         return
     if data and read_keys(path_of(Path(data))):
         return
@@ -209,6 +226,23 @@ def _check_journal(journal: JournalSettings, data: str) -> None:
             raise BadOption(f"journal.patterns: {error}") from error
     if journal.patterns and not data:
         raise BadOption("a journal needs a folder to be kept in: set data, or give --data")
+
+
+def _check_mesh(settings: Settings) -> None:
+    mesh = settings.mesh
+    address = settings.address
+    check_reachable(mesh, address.host)
+    if mesh.is_asked_for and settings.limits.greeting_bytes < GREETING_LEAST_BYTES:
+        raise BadOption(
+            f"limits.greeting_bytes is {settings.limits.greeting_bytes}; in a mesh it must be at"
+            f" least {GREETING_LEAST_BYTES}"
+        )
+    if not (mesh.join or mesh.registry) or mesh.is_guarded:
+        return
+    if not is_loopback(address.host):
+        raise unguarded(mesh, f"this gateway listens on {address}, where strangers are")
+    if settings.data and read_keys(path_of(Path(settings.data))):
+        raise unguarded(mesh, f"this gateway has keys, in {path_of(Path(settings.data))}")
 
 
 def _check_ranges(settings: msgspec.Struct, prefix: str) -> None:

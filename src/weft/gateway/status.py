@@ -2,6 +2,8 @@
 
 import msgspec
 
+from weft.gateway.mesh_status import MeshStatus
+
 
 class JournalStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The journal of a service."""
@@ -36,3 +38,4 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     arena_bytes: int
     uptime_s: float
     journal: JournalStatus | None = None
+    mesh: MeshStatus | None = None

@@ -63,6 +63,8 @@ class Worker:
         self._host.set_keys(start.keys)
         if start.journal.patterns:
             self._host.keep(Path(start.data), start.journal)
+        if start.membership is not None:
+            self._host.link(start.membership)
         self._drain_s = start.rules.drain_s
         self._is_ending = asyncio.Event()
 
@@ -112,6 +114,7 @@ class Worker:
                 case Change(rules):
                     self._host.set_limits(rules.limits)
                     self._host.set_web(rules.web)
+                    self._host.set_mesh(rules.mesh)
                     self._host.look(looks=rules.looks)
                     self._drain_s = rules.drain_s
                     self._log_by(rules.log)

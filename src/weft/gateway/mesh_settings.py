@@ -1,0 +1,123 @@
+"""How a gateway is told to be one of a mesh: the settings below `[mesh]`, and what they may be."""
+
+import ipaddress
+import re
+from typing import Literal
+
+import msgspec
+
+from weft.client.address import addresses_from
+from weft.doors.link import Target
+from weft.errors import BadOption, shortened
+
+MAX_LINKS_MAX = 1024
+# What gateways say to each other about themselves must fit several times.
+OUTBOX_MIN_BYTES = 2 << 20
+OUTBOX_MAX_BYTES = (1 << 31) - 1
+# A greeting between gateways takes so much, with names that are not excessive.
+GREETING_LEAST_BYTES = 2048
+
+_REGION = re.compile(r"[A-Za-z0-9._-]{0,63}\Z")
+_KEY = re.compile(r"[0-9a-fA-F]{64}\Z")
+
+
+class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """With whom to be linked, and how they know each other.
+
+    Raises:
+        BadOption: a value that cannot be; the text names the key.
+    """
+
+    join: tuple[str, ...] = ()
+    registry: tuple[str, ...] = ()
+    max_links: int = 8
+    relay: Literal["auto", "never"] = "auto"
+    region: str = ""
+    # What others should dial; empty: where it listens.
+    address: str = ""
+    secret_file: str = ""
+    # Public keys, in hexadecimal. Empty: whoever knows the secret.
+    roster: tuple[str, ...] = ()
+    plain: Literal["loopback", "allowed"] = "loopback"
+    tls_ca: str = ""
+    forget_s: float = 60.0
+    outbox_bytes: int = 16 << 20
+
+    def __post_init__(self) -> None:
+        for key, addresses in (("join", self.join), ("registry", self.registry)):
+            for address in addresses:
+                _check_address(f"mesh.{key}", address)
+        if self.address:
+            _check_address("mesh.address", self.address)
+        if not 1 <= self.max_links <= MAX_LINKS_MAX:
+            raise BadOption(f"mesh.max_links is {self.max_links}; it must be 1 … {MAX_LINKS_MAX}")
+        if not OUTBOX_MIN_BYTES <= self.outbox_bytes <= OUTBOX_MAX_BYTES:
+            raise BadOption(
+                f"mesh.outbox_bytes is {self.outbox_bytes}; it must be"
+                f" {OUTBOX_MIN_BYTES} … {OUTBOX_MAX_BYTES}"
+            )
+        if not _REGION.match(self.region):
+            raise BadOption(
+                f"mesh.region {shortened(self.region)} is not up to 63 letters, digits, '-', '_'"
+                " and '.'"
+            )
+        for key in self.roster:
+            if not _KEY.match(key):
+                raise BadOption(f"mesh.roster: {shortened(key)} is not a key of 64 hex digits")
+
+    @property
+    def is_guarded(self) -> bool:
+        """Say if other gateways must prove that they belong to the mesh."""
+        return bool(self.secret_file or self.roster)
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Say if anything was set that makes no sense without a mesh."""
+        return bool(self.join or self.registry or self.is_guarded)
+
+
+def target_of(address: str) -> Target:
+    """Where an address leads, as people write it: `HOST:PORT`, or `tls://HOST:PORT`.
+
+    Raises:
+        BadOption: it is not an address of a gateway.
+    """
+    found = addresses_from([address])[0]
+    if found.is_web:
+        raise BadOption(f"address {shortened(address)}: links are not made by WebSocket")
+    return Target(found.host, found.port, found.is_tls)
+
+
+def address_of(target: Target) -> str:
+    """How a target is written, always in the same way."""
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return f"{'tls://' if target.is_tls else ''}{host}:{target.port}"
+
+
+def check_reachable(mesh: MeshSettings, host: str) -> None:
+    """See that others know where to dial a gateway that listens on this address.
+
+    Raises:
+        BadOption: nobody could tell from it.
+    """
+    if mesh.is_asked_for and not mesh.address and ipaddress.ip_address(host).is_unspecified:
+        raise BadOption(
+            f"listen {host} is no address that other gateways could dial: set mesh.address to one"
+        )
+
+
+def unguarded(mesh: MeshSettings, why: str) -> BadOption:
+    """What is wrong with joining a mesh without a secret or a roster, and why that matters."""
+    key = "mesh.join" if mesh.join else "mesh.registry"
+    return BadOption(
+        f"{key} is set, but neither mesh.secret_file nor mesh.roster: {why}, so it is linked only"
+        " with gateways that prove to belong to its mesh; make a secret that all of them share:"
+        " (umask 077; openssl rand -hex 32 > mesh.secret)"
+    )
+
+
+def _check_address(key: str, address: str) -> None:
+    try:
+        target_of(address)
+    except BadOption as error:
+        raise BadOption(f"{key}: {error}") from error

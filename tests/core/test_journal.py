@@ -3,6 +3,7 @@ import pytest
 from weft.core.arena import Arena
 from weft.core.frames import Decoder, Kind, encode
 from weft.core.journal import (
+    ARRIVED,
     BLOCK_BYTES,
     BLOCK_HEADER_BYTES,
     HELD_MAX_BYTES,
@@ -191,11 +192,40 @@ def test_a_publisher_is_held_while_too_much_waits() -> None:
     assert desk.batches[0].size > HELD_MAX_BYTES
 
 
-def test_what_comes_from_elsewhere_is_kept_while_there_is_room() -> None:
-    desk = Desk(arena_bytes=4 << 20)
+def test_what_comes_from_elsewhere_is_kept_in_its_place_and_says_so() -> None:
+    desk = Desk()
+    desk.take(FRAME)
+    start = desk.arena.put(FRAME + FRAME)
+    desk.journal.take_arrived(start, desk.arena.fill, 2)
+    desk.take(FRAME)
+    desk.end_turn()
     start = desk.arena.put(FRAME)
     desk.journal.take_arrived(start, desk.arena.fill, 1)
-    assert (desk.journal.position, desk.journal.missed) == (1, 0)
+    desk.end_turn()
+    first, second = desk.batches[0], desk.batches[-1]
+    assert [frame[5] for frame in frames_in(first)] == [0, ARRIVED, ARRIVED, 0]
+    desk.journal.written(first)
+    assert [frame[5] for frame in frames_in(desk.batches[-1])] == [ARRIVED]
+    assert desk.journal.position == 5
+    assert second is first
+
+
+def test_whoever_waits_does_so_for_what_was_taken_before_others_arrived() -> None:
+    desk = Desk()
+    waiting = Asking()
+    desk.take(FRAME)
+    desk.journal.ask(waiting).put(b"ok")
+    start = desk.arena.put(FRAME)
+    desk.journal.take_arrived(start, desk.arena.fill, 1)
+    desk.end_turn()
+    (batch,) = desk.batches
+    assert batch.is_awaited
+    desk.journal.safe_until(1)
+    assert waiting.told == [b"ok"]
+
+
+def test_what_comes_from_elsewhere_is_missed_while_too_much_waits() -> None:
+    desk = Desk(arena_bytes=4 << 20)
     desk.turn(FRAME)
     while not desk.journal.is_full():
         desk.turn(*[FRAME] * 20_000)

@@ -4,12 +4,13 @@ from libc.stdint cimport int64_t
 from weft.core.arena cimport Arena
 from weft.core.outbox cimport Outbox
 from weft.core.subjects cimport is_pattern, matches
-from weft.core.words cimport put_bytes
+from weft.core.words cimport put_bytes, u32_at
 from weft.core.writer cimport Writer
 
 cdef Py_ssize_t _HEADER
 cdef Py_ssize_t _BLOCK
 cdef Py_ssize_t _HELD_MAX
+cdef int _ARRIVED
 
 
 @cython.final
@@ -58,6 +59,7 @@ cdef class Journal:
 
     cpdef object take(self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
 
+    @cython.locals(writer=Writer, at=Py_ssize_t)
     cpdef object take_arrived(self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
 
     cpdef object hold(self, object publisher)
@@ -72,8 +74,9 @@ cdef class Journal:
         start=Py_ssize_t,
         length=Py_ssize_t,
         at=Py_ssize_t,
-        is_awaited=bint,
     )
+    cdef object _copy(self)
+
     cpdef object keep(self)
 
     cpdef object written(self, Batch batch)

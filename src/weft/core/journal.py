@@ -14,7 +14,7 @@ from weft.core.arena import Arena
 from weft.core.bounds import Bounds
 from weft.core.outbox import Outbox
 from weft.core.subjects import is_pattern, matches
-from weft.core.words import put_bytes
+from weft.core.words import put_bytes, u32_at
 from weft.core.writer import Writer
 from weft.errors import BadSubject, JournalFailed
 
@@ -22,12 +22,15 @@ from weft.errors import BadSubject, JournalFailed
 BLOCK_HEADER_BYTES = 32
 # A block of this size is complete; it may be larger by what one turn brings.
 BLOCK_BYTES = 256 << 10
+# A flag that frames have in journals only: this one entered at another gateway.
+ARRIVED = 32
 # Over this, whoever publishes to the journal is no longer read from until it was written.
 HELD_MAX_BYTES = 8 << 20
 
 _HEADER = BLOCK_HEADER_BYTES
 _BLOCK = BLOCK_BYTES
 _HELD_MAX = HELD_MAX_BYTES
+_ARRIVED = ARRIVED
 # It drops nothing: what is owed is copied in the same turn.
 _BOUNDS = Bounds()
 
@@ -179,11 +182,25 @@ class Journal:
         self.position += count
 
     def take_arrived(self, start: int, end: int, count: int) -> None:
-        """Keep frames that came from another gateway, where nobody can be told to wait."""
-        if self.is_full():
+        """Keep frames of the arena that entered elsewhere, and say so in the copy.
+
+        They are missed where more waits to be written than should: nobody can be told to wait.
+        """
+        if self.is_failing or self.is_full():
             self.missed += count
-        else:
-            self.take(start, end, count)
+            return
+        # What was taken before them comes before them.
+        self._copy()
+        writer = self._batch.writer
+        if self._block < 0:
+            self._block = writer.reserve(_HEADER)
+        at = writer.reserve(end - start)
+        put_bytes(writer.data, at, self._outbox.arena.data, start, end - start)
+        while at < writer.size:
+            writer.data[at + 5] |= _ARRIVED
+            at += u32_at(writer.data, at)
+        self.position += count
+        self._kept = self.position
 
     def hold(self, publisher: Held) -> None:
         """Tell a publisher to resume when there is room."""
@@ -201,24 +218,10 @@ class Journal:
 
     def keep(self) -> None:
         """End a turn: copy what was taken, and have it written unless that is being done."""
-        is_awaited = self._last is not None
+        self._copy()
         self._last = None
-        outbox = self._outbox
-        if outbox.pending > 0:
-            self._batch.is_awaited = self._batch.is_awaited or is_awaited
-            arena = outbox.arena
-            writer = self._batch.writer
-            if self._block < 0:
-                self._block = writer.reserve(_HEADER)
-            while outbox.pending > 0:
-                start = outbox.gather()
-                length = outbox.gathered
-                at = writer.reserve(length)
-                put_bytes(writer.data, at, arena.data, start, length)
-                outbox.sent(length)
-            self._kept = self.position
-            if writer.size - self._block >= _BLOCK:
-                self._end_block()
+        if self._block >= 0 and self._batch.writer.size - self._block >= _BLOCK:
+            self._end_block()
         self._pass_on()
 
     def written(self, batch: Batch) -> None:
@@ -255,6 +258,24 @@ class Journal:
     def failure(self) -> JournalFailed:
         """The error that says so."""
         return JournalFailed(f"the journal cannot be written: {self.problem}")
+
+    def _copy(self) -> None:
+        """Copy what was taken so far."""
+        outbox = self._outbox
+        if outbox.pending == 0:
+            return
+        self._batch.is_awaited = self._batch.is_awaited or self._last is not None
+        arena = outbox.arena
+        writer = self._batch.writer
+        if self._block < 0:
+            self._block = writer.reserve(_HEADER)
+        while outbox.pending > 0:
+            start = outbox.gather()
+            length = outbox.gathered
+            at = writer.reserve(length)
+            put_bytes(writer.data, at, arena.data, start, length)
+            outbox.sent(length)
+        self._kept = self.position
 
     def _is_empty(self) -> bool:
         return self._block < 0 and not self._batch.blocks

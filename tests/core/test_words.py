@@ -143,3 +143,9 @@ def test_a_stretch_is_known_as_text(text: str) -> None:
 def test_what_is_not_utf8_is_no_text(data: bytes) -> None:
     assert not words.is_text_at(data, 0, len(data))
     assert not words.is_same_text(data, 0, len(data), "\ud800x")
+
+
+def test_room_is_as_large_as_asked_for_and_can_be_written_to() -> None:
+    room = words.room_for(5)
+    words.put_bytes(room, 0, b"abcde", 0, 5)
+    assert room == bytearray(b"abcde")

@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.core.words cimport cut, put_bytes
+from weft.core.words cimport cut, put_bytes, room_for
 
 cdef Py_ssize_t _FIRST_SPANS
 

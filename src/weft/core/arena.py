@@ -8,7 +8,7 @@ its spans or kept what they hold, nothing points into the buffer and the next tu
 from array import array
 from typing import Any
 
-from weft.core.words import Bytes, cut, put_bytes
+from weft.core.words import Bytes, cut, put_bytes, room_for
 
 ARENA_BYTES = 4 << 20
 # Spans are C ints, and what is gathered lies beyond what is read.
@@ -24,7 +24,7 @@ class Arena:
             raise ValueError(f"an arena of {size_bytes} bytes is not in 1 … {ARENA_MAX_BYTES}")
         self.size = size_bytes
         self.fill = 0
-        self.data = bytearray(2 * size_bytes)
+        self.data = room_for(2 * size_bytes)
         # Outboxes that got their first span since they last had none.
         self.waiting: list[Any] = []
         # How many outboxes have spans: while any has, the bytes may not be given up.

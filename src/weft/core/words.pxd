@@ -1,4 +1,5 @@
 # The C bodies of words.py, for modules that cimport them; the contract is in words.py.
+from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_Clear
 from cpython.long cimport PyLong_AsLongLongAndOverflow
@@ -26,6 +27,10 @@ cdef inline const char *ascii_or_null(str text, Py_ssize_t *size) noexcept:
 cdef inline const char *utf8_of(str text, Py_ssize_t *size) except NULL:
     cdef const char *encoded = ascii_or_null(text, size)
     return encoded if encoded != NULL else PyUnicode_AsUTF8AndSize(text, size)
+
+
+cpdef inline bytearray room_for(Py_ssize_t size):
+    return PyByteArray_FromStringAndSize(NULL, size)
 
 
 cpdef inline uint32_t u32_at(const unsigned char *data, Py_ssize_t at) noexcept:

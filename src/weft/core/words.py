@@ -1,4 +1,4 @@
-"""The few primitives that the core says in C: words, copies and UTF-8 at an offset, and exp.
+"""The few primitives that the core says in C: words, room, copies and UTF-8 at an offset, and exp.
 
 None of them checks a bound: callers compare lengths first. Compiled modules take the C bodies of
 the same names in words.pxd.
@@ -12,6 +12,11 @@ _I64 = Struct("<q")
 _F64 = Struct("<d")
 
 Bytes = bytes | bytearray
+
+
+def room_for(size: int) -> bytearray:
+    """So many bytes that nothing was written to: memory is taken up only where something is."""
+    return bytearray(size)
 
 
 def u32_at(data: Bytes, at: int) -> int:

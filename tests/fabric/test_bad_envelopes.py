@@ -201,7 +201,7 @@ def test_numbers_that_jump_are_asked_for_and_then_given_up() -> None:
     there = gateway.local(b"a")
     receive(gateway, 1, envelope([1], [Entry(2, 0, True, 1 << 40)]), stamped(b"a"))
     assert there.frames() == []
-    mesh.wait(2000)
+    mesh.wait(4000)
     assert [frame.kind for frame in there.frames()] == [Kind.GAP, Kind.MESSAGE]
 
 

@@ -1,7 +1,7 @@
 """Messages between gateways: who gets them, how often, and what is told of those that are lost."""
 
 import pytest
-from tests.fabric.gateways import Mesh
+from tests.fabric.gateways import Local, Mesh
 
 from weft.core.frames import Flag, Frame, Kind, encode
 from weft.core.messages import Message
@@ -298,6 +298,37 @@ def test_what_is_gone_from_the_ring_is_announced() -> None:
 
 
 def test_a_gateway_that_answers_nothing_is_not_waited_for() -> None:
+    mesh, there = hole()
+    for _ in range(80):
+        mesh[2].wait(50)
+        mesh.wires[(2, 1)].data.clear()
+        mesh.carry()
+    frames = there.frames()
+    assert gaps(frames) == [(1, 1)]
+    assert frames[-1].body == b"2"
+
+
+def test_what_is_missing_is_asked_for_again_when_nobody_answers() -> None:
+    mesh, there = hole()
+    mesh[2].wait(100)
+    mesh.wires[(2, 1)].data.clear()
+    mesh.wait(1500)
+    assert there.messages() == [b"1", b"2"]
+    assert mesh[2].traffic.counts.gaps == 0
+
+
+def test_what_is_missing_is_asked_for_at_once_when_the_ways_are_others() -> None:
+    mesh, there = hole()
+    mesh[2].wait(100)
+    mesh.wires[(2, 1)].data.clear()
+    mesh.plot(2)
+    mesh[2].wait(50)
+    mesh.carry()
+    assert there.messages() == [b"1", b"2"]
+
+
+def hole() -> tuple[Mesh, Local]:
+    """Two gateways, and somebody at the second who has yet to get the first of two messages."""
     mesh = Mesh(TWO)
     there = mesh[2].local(b"a")
     mesh.settle()
@@ -305,13 +336,8 @@ def test_a_gateway_that_answers_nothing_is_not_waited_for() -> None:
     here.publish(b"a", b"1")
     mesh.wires[(1, 2)].data.clear()
     here.publish(b"a", b"2")
-    for _ in range(40):
-        mesh[2].wait(50)
-        mesh.wires[(2, 1)].data.clear()
-        mesh.carry()
-    frames = there.frames()
-    assert gaps(frames) == [(1, 1)]
-    assert frames[-1].body == b"2"
+    mesh.carry()
+    return mesh, there
 
 
 def test_a_gateway_that_is_forgotten_is_announced_as_a_loss_of_unknown_size() -> None:
@@ -321,6 +347,17 @@ def test_a_gateway_that_is_forgotten_is_announced_as_a_loss_of_unknown_size() ->
     mesh[1].local().publish(b"a", b"1")
     mesh.carry()
     there.frames()
+    mesh[2].traffic.part(1)
+    mesh[2].flush()
+    assert gaps(there.frames()) == [(1, 0)]
+
+
+def test_a_gateway_that_is_forgotten_before_it_was_heard_of_is_announced_too() -> None:
+    mesh = Mesh(TWO)
+    there = mesh[2].local(b"a")
+    mesh.settle()
+    mesh[1].local().publish(b"a", b"1")
+    mesh.wires[(1, 2)].data.clear()
     mesh[2].traffic.part(1)
     mesh[2].flush()
     assert gaps(there.frames()) == [(1, 0)]

@@ -24,8 +24,11 @@ from weft.fabric.words import Ack, Gone, Mark, Nack, RoutedWord
 
 # What overtook something on another way is held back so long before that is asked for.
 HOLD_NS = 50_000_000
-# When it was asked for and did not come within this, it is announced as lost.
-REPAIR_NS = 1_000_000_000
+# What was asked for and did not come is asked for again: the question, or the answer, may have been
+# on a link that is lost, which takes two seconds to be noticed.
+ASK_NS = 1_000_000_000
+# What did not come within this is announced as lost.
+REPAIR_NS = 3_000_000_000
 # Of so many that were forgotten it is known where they ended.
 ENDED_MAX = 4096
 
@@ -100,11 +103,18 @@ class Arrivals:
             for incoming in list(self._unsettled.values()):
                 self._look_after(incoming)
 
+    def ask_anew(self) -> None:
+        """The ways are others now: what was asked for by those before may never have been heard."""
+        for incoming in self._unsettled.values():
+            incoming.asked_ns = 0
+
     def forget(self, origin: int) -> None:
         """A gateway is gone: nothing more will come; say so unless it had said that it was all."""
         incoming = self._incoming.pop(origin, None)
         self._unsettled.pop(origin, None)
         if incoming is None:
+            # It may have sent what never came.
+            self._announce(origin, 0)
             return
         is_all = incoming.is_last
         while not incoming.is_complete:
@@ -140,15 +150,12 @@ class Arrivals:
                 return
             incoming.is_ack_due = False
             self._unsettled.pop(incoming.origin, None)
-        elif incoming.asked_ns == 0:
-            if now_ns - incoming.hole_ns < HOLD_NS:
-                return
-            if self._say(incoming.origin, Nack(incoming.expected, incoming.hole_end - 1)):
-                incoming.asked_ns = now_ns
-            elif now_ns - incoming.hole_ns > REPAIR_NS:
-                self._lose(incoming, incoming.hole_end)
-        elif now_ns - incoming.asked_ns > REPAIR_NS:
+        elif now_ns - incoming.hole_ns > REPAIR_NS:
             self._lose(incoming, incoming.hole_end)
+        elif now_ns - incoming.hole_ns >= HOLD_NS and now_ns - incoming.asked_ns > ASK_NS:
+            nack = Nack(incoming.expected, incoming.hole_end - 1)
+            if self._say(incoming.origin, nack):
+                incoming.asked_ns = now_ns
 
     def _arrive_odd(self, incoming: Incoming, load: Load) -> None:
         """Deal with frames that are not those expected: too early, or there before."""

@@ -122,6 +122,7 @@ class Traffic:
         self._outgoing.go_by(ways)
         self._edges = edges
         self._paths.clear()
+        self._arrivals.ask_anew()
         for number, distant in self._distants.items():
             is_away = not ways.to(number)
             if is_away and not distant.outbox.is_away:

@@ -1,0 +1,202 @@
+"""Those who are connected to simulated gateways: they publish, listen, ask and answer.
+
+Each tells the history what it did and heard. Messages say who published them, and which one it is.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from weft.core.frames import Flag, Frame, Kind, encode, parse
+from weft.core.messages import Message
+from weft.core.service import Peer
+from weft.core.words import u32_at
+from weft.simulation.clock import Clock
+from weft.simulation.gateway import SERVICE, Gateway
+from weft.simulation.history import Asked, Gap, Heard, History, Published, Session
+
+_CONNECT = encode(Kind.CONNECT, SERVICE.encode())
+_BARE = int(Flag.BARE)
+_REQUEST = int(Flag.REQUEST | Flag.BARE)
+
+
+class Scene(Protocol):
+    """Where they are."""
+
+    clock: Clock
+    history: History
+
+
+class Client:
+    """One connection to a gateway; it lasts as long as the gateway does, or until it leaves."""
+
+    def __init__(self, scene: Scene, name: str, gateway: Gateway) -> None:
+        self.scene = scene
+        self.name = f"{name}@{gateway.number}"
+        self.gateway = gateway
+        self.is_here = True
+        self.peer: Peer = gateway.connect(self._took)
+        gateway.on_end.append(self.lose)
+        gateway.hear(self.peer, _CONNECT)
+
+    def say(self, *frames: bytes) -> None:
+        """Send frames, if the connection is there."""
+        if self.is_here:
+            self.gateway.hear(self.peer, b"".join(frames))
+
+    def publish(self, subject: str, counters: range) -> None:
+        """Publish messages in one go, as soon as the gateway reads them."""
+        self.gateway.act(lambda: self._enter(subject, counters))
+
+    def leave(self) -> None:
+        """Say goodbye."""
+        if self.is_here:
+            self.gateway.act(self._go)
+
+    def lose(self) -> None:
+        """The gateway is gone."""
+        self.is_here = False
+
+    def heard(self, frame: Frame) -> None:
+        """A frame comes."""
+
+    def _go(self) -> None:
+        if self.is_here:
+            self.lose()
+            self.peer.end(None)
+
+    def _enter(self, subject: str, counters: range) -> None:
+        if not self.is_here:
+            return
+        gateway = self.gateway
+        sequence = gateway.service.stamp.sequence
+        reach = gateway.reach(subject.encode())
+        frames = []
+        for step, counter in enumerate(counters):
+            self.scene.history.published.append(
+                Published(
+                    publisher=self.name,
+                    counter=counter,
+                    subject=subject,
+                    origin=gateway.number,
+                    time_ns=self.scene.clock.now_ns,
+                    sequence=sequence + step,
+                    reach=reach,
+                )
+            )
+            body = f"{self.name} {counter}".encode()
+            frames.append(encode(Kind.MESSAGE, subject.encode(), body, b"", _BARE))
+        gateway.read(self.peer, b"".join(frames))
+
+    def _took(self, data: bytes) -> None:
+        at = 0
+        while at < len(data):
+            end = at + u32_at(data, at)
+            self.heard(parse(data[at:end]))
+            at = end
+
+
+class Subscriber(Client):
+    """Someone who listens."""
+
+    def __init__(self, scene: Scene, name: str, gateway: Gateway, *asked: str) -> None:
+        super().__init__(scene, name, gateway)
+        patterns = tuple(each for each in asked if not each.startswith("group:"))
+        group = "".join(each[6:] for each in asked if each.startswith("group:"))
+        self.session = Session(
+            self.name, gateway.number, patterns, group, scene.clock.now_ns, events=[]
+        )
+        gateway.act(self._subscribe)
+
+    def lose(self) -> None:
+        """It hears nothing any more."""
+        if self.is_here:
+            self.session.ended_ns = self.scene.clock.now_ns
+        super().lose()
+
+    def heard(self, frame: Frame) -> None:
+        """A message comes, or news of a loss."""
+        now_ns = self.scene.clock.now_ns
+        if frame.kind == Kind.GAP:
+            count = Message.from_body(frame.body).get_uint64("count")
+            self.session.events.append(Gap(frame.origin, count, now_ns))
+        elif frame.kind == Kind.MESSAGE:
+            name, _, counter = frame.body.decode().partition(" ")
+            self.session.events.append(
+                Heard(name, int(counter), frame.origin, frame.sequence, now_ns)
+            )
+            self.listened(int(counter))
+
+    def listened(self, counter: int) -> None:
+        """A message with this number came."""
+
+    def _subscribe(self) -> None:
+        if not self.is_here:
+            return
+        session = self.session
+        session.began_ns = self.scene.clock.now_ns
+        group = session.group.encode()
+        for pattern in session.patterns:
+            frame = encode(Kind.SUBSCRIBE, pattern.encode(), b"", group)
+            self.gateway.read(self.peer, frame)
+        session.version = self.gateway.wanted_version
+        self.scene.history.sessions.append(session)
+
+
+class Prober(Subscriber):
+    """Someone at each gateway who hears all the others, and is heard by them."""
+
+    def __init__(self, scene: Scene, gateway: Gateway, on_probe: Callable[[int], None]) -> None:
+        self._on_probe = on_probe
+        super().__init__(scene, "probe", gateway, "probe.>")
+
+    def listened(self, counter: int) -> None:
+        """A probe came."""
+        self._on_probe(counter)
+
+
+class Responder(Client):
+    """Someone who answers."""
+
+    def __init__(self, scene: Scene, name: str, gateway: Gateway, subject: str) -> None:
+        super().__init__(scene, name, gateway)
+        self.say(encode(Kind.SUBSCRIBE, subject.encode()))
+
+    def heard(self, frame: Frame) -> None:
+        """A request comes: answer it when the turn is over."""
+        if frame.kind == Kind.MESSAGE and frame.reply:
+            answer = encode(Kind.MESSAGE, frame.reply, frame.body, b"", _BARE)
+            self.scene.clock.after(1_000_000, lambda: self.say(answer))
+
+
+class Requester(Client):
+    """Someone who asks."""
+
+    def __init__(self, scene: Scene, name: str, gateway: Gateway) -> None:
+        super().__init__(scene, name, gateway)
+        self._asked: dict[bytes, Asked] = {}
+
+    def ask(self, subject: str, counter: int) -> None:
+        """Send a request."""
+        self.gateway.act(lambda: self._ask(subject, counter))
+
+    def lose(self) -> None:
+        """Nobody waits for the answers any more."""
+        for asked in self._asked.values():
+            asked.is_given_up = True
+        super().lose()
+
+    def heard(self, frame: Frame) -> None:
+        """An answer comes, or a refusal."""
+        if frame.kind == Kind.MESSAGE and frame.subject in self._asked:
+            self._asked[frame.subject].answers += 1
+        elif frame.kind == Kind.ERROR and frame.reply in self._asked:
+            self._asked[frame.reply].refusals += 1
+
+    def _ask(self, subject: str, counter: int) -> None:
+        if not self.is_here:
+            return
+        reply = self.peer.inbox + b"%d" % counter
+        asked = Asked(self.name, counter, self.scene.clock.now_ns)
+        self._asked[reply] = asked
+        self.scene.history.asked.append(asked)
+        self.gateway.read(self.peer, encode(Kind.MESSAGE, subject.encode(), b"?", reply, _REQUEST))

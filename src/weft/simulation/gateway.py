@@ -1,0 +1,294 @@
+"""One simulated gateway: the real service and the real fabric, with a clock of their own.
+
+It may be stopped for a while, killed and begun anew. While it is stopped everything that comes
+waits, in order, as it does in the sockets of a process that gets no time.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from weft.core.departure import leave, withdraw_ended
+from weft.core.intake import READ_BYTES, drop_large, feed, took_large
+from weft.core.limits import Limits
+from weft.core.outbox import Outbox
+from weft.core.service import Door, Peer, Service
+from weft.core.watch import sweep
+from weft.fabric.fabric import Fabric
+from weft.fabric.rules import Rules
+from weft.simulation.clock import MS, SECOND
+from weft.simulation.ends import ClientEnd, LinkEnd
+from weft.simulation.identity import admission
+from weft.simulation.network import Network
+from weft.simulation.wire import Wire
+
+TICK_NS = 50 * MS
+SERVICE = "weather"
+LIMITS = Limits(body_bytes=16 << 10)
+
+_TICKS_PER_SWEEP = 20
+_WALL_NS = 1_800_000_000 * SECOND
+_BEGAN_NS = 1000 * SECOND
+
+
+class Hands(NamedTuple):
+    """How the clock of a gateway differs: what it shows, and by how many millionths it is fast."""
+
+    skew_ns: int = 0
+    drift_ppm: int = 0
+
+
+class Watcher(Protocol):
+    """Whoever looks on."""
+
+    def tell(self, text: str) -> None:
+        """Something happened."""
+
+    def saw(self, data: bytes) -> None:
+        """Frames went by a link."""
+
+
+class Gateway:
+    """One machine, and the gateway that runs there, if one does."""
+
+    def __init__(self, network: Network, place: int, rules: Rules, watcher: Watcher) -> None:
+        self.place = place
+        self.name = f"g{place}"
+        self.address = f"10.0.0.{place}:7411"
+        self.hands = Hands()
+        self.is_up = False
+        self.is_dark = False
+        self.is_stopped = False
+        # How often it was begun; its number, which is another each time, follows from that.
+        self.lives = 0
+        self.service: Service
+        self.fabric: Fabric
+        # Told that everyone who was connected is not any more.
+        self.on_end: list[Callable[[], None]] = []
+        self._network = network
+        self._clock = network.clock
+        self._rules = rules
+        self._watcher = watcher
+        self._identity = self.name
+        self._waiting: list[Callable[[], None]] = []
+        self._ticks = 0
+        network.sites[self.address] = self
+
+    # Its life.
+
+    @property
+    def number(self) -> int:
+        """Its number in messages, of this life."""
+        return self.lives * 1000 + self.place
+
+    @property
+    def now_ns(self) -> int:
+        """The time by its own clock, which only goes forward."""
+        now_ns = self._clock.now_ns
+        return _BEGAN_NS + now_ns + now_ns * self.hands.drift_ppm // 1_000_000
+
+    def begin(self, *, is_another: bool = False) -> None:
+        """Start, with a new number; `is_another`: and as somebody who was never there."""
+        self.lives += 1
+        self.is_up = True
+        self.is_dark = self.is_stopped = False
+        self._ticks = self._network.chance.randrange(_TICKS_PER_SWEEP)
+        if is_another:
+            self._identity = f"{self.name}/{self.lives}"
+        self._watcher.tell(f"{self.name} begins as {self.number}")
+        self.service = Service(SERVICE, self.name, self.number, LIMITS)
+        self._tell_time()
+        self.fabric = Fabric(
+            self.service,
+            admission(self._identity),
+            self.address,
+            self._rules,
+            self._network.chance,
+        )
+        lives = self.lives
+        self._clock.after(self._network.chance.randrange(TICK_NS), lambda: self._tick(lives))
+
+    def kill(self, *, is_dark: bool = False) -> None:
+        """End without a word; `is_dark`: by a power cut, so that not even the system can tell."""
+        self._watcher.tell(f"{self.name} is killed{' by a power cut' if is_dark else ''}")
+        self.is_up = False
+        self.is_dark = is_dark
+        self._waiting.clear()
+        if is_dark:
+            self._network.go_dark(self.place)
+        for peer in list(self.service.peers.values()):
+            if isinstance(peer.door, LinkEnd):
+                peer.door.outgoing.end()
+                peer.door.incoming.receiver = None
+        self._part_with_clients()
+
+    def dismiss(self) -> None:
+        """Have everyone who is connected leave."""
+        for peer in list(self.service.peers.values()):
+            if isinstance(peer.door, ClientEnd):
+                self.act(partial(peer.end, None))
+        self._part_with_clients()
+
+    def stop(self) -> None:
+        """Get no time for now."""
+        self.is_stopped = True
+        self._watcher.tell(f"{self.name} stands still")
+
+    def go_on(self) -> None:
+        """Get time again, and deal with what came meanwhile."""
+        if not self.is_stopped:
+            return
+        self.is_stopped = False
+        self._watcher.tell(f"{self.name} goes on")
+        waiting, self._waiting = self._waiting, []
+        for act in waiting:
+            self.act(act)
+
+    # Those who connect, and those it connects to.
+
+    def connect(self, took: Callable[[bytes], None]) -> Peer:
+        """Let a client in; what it is sent is read at once."""
+        end = ClientEnd(self, took)
+        end.peer = self._join(end)
+        return end.peer
+
+    def accept(self, outgoing: Wire, incoming: Wire) -> None:
+        """Somebody connected by the network."""
+        self._link(outgoing, incoming)
+
+    def connected(self, address: str, outgoing: Wire, incoming: Wire) -> None:
+        """What was dialled answers."""
+        if not self.is_up:
+            outgoing.end()
+            return
+        peer = self._link(outgoing, incoming)
+        self.act(lambda: self.fabric.dialled(address, peer))
+
+    def unreachable(self, address: str, why: str) -> None:
+        """What was dialled does not answer."""
+        lives = self.lives
+
+        def tell() -> None:
+            if lives == self.lives:
+                self.fabric.unreachable(address, why)
+
+        self.act(tell)
+
+    # What happens to it.
+
+    def act(self, act: Callable[[], object]) -> None:
+        """Take a turn, now or when it gets time again."""
+        if not self.is_up:
+            return
+        if self.is_stopped:
+            self._waiting.append(lambda: self.act(act))
+            return
+        self._tell_time()
+        act()
+        self._flush()
+
+    def hear(self, peer: Peer, data: bytes, then: Callable[[], None] | None = None) -> None:
+        """Deal with bytes that a peer sent."""
+        self.act(lambda: self._take(peer, data, then))
+
+    def read(self, peer: Peer, data: bytes) -> None:
+        """Deal with bytes that a peer sent, in the turn that is being taken."""
+        self._take(peer, data, None)
+
+    def reach(self, subject: bytes) -> dict[int, int]:
+        """The gateways that get what is published here, and what is known of what they want."""
+        route = self.service.router.route(subject)
+        if route is None:
+            return {}
+        outboxes = [*route.far, *(each for group in route.far_groups for each in group.members)]
+        members = self.fabric.members
+        known = {outbox.owner.number: members.numbered(outbox.owner.number) for outbox in outboxes}
+        return {number: member.wanted.version for number, member in known.items() if member}
+
+    @property
+    def wanted_version(self) -> int:
+        """The version of what is wanted here that whatever was just asked for is part of."""
+        version = self.fabric.members.own.wanted.version
+        return version + 1 if self.service.router.changes else version
+
+    def let_go(self, peer: Peer) -> None:
+        """The connection of a peer is over; not in the middle of a turn."""
+        service = self.service
+        if peer.service is service:
+            self._clock.after(0, lambda: self.act(lambda: leave(peer)))
+
+    def _part_with_clients(self) -> None:
+        told, self.on_end = self.on_end, []
+        for tell in told:
+            tell()
+
+    def _tick(self, lives: int) -> None:
+        if lives != self.lives or not self.is_up or self.fabric.is_gone:
+            return
+        drift_ns = TICK_NS * self.hands.drift_ppm // 1_000_000
+        self._clock.after(TICK_NS - drift_ns, lambda: self._tick(lives))
+        if not self.is_stopped:
+            self.act(self._tend)
+
+    def _tend(self) -> None:
+        self._ticks += 1
+        if self._ticks % _TICKS_PER_SWEEP == 0:
+            for peer in sweep(self.service):
+                if peer.door is not None:
+                    peer.door.abort()
+        for address in self.fabric.tick():
+            self._network.dial(self, address)
+
+    def _link(self, outgoing: Wire, incoming: Wire) -> Peer:
+        end = LinkEnd(self, outgoing, incoming)
+        end.on_sent = self._watcher.saw
+        end.peer = self._join(end)
+        return end.peer
+
+    def _join(self, door: Door) -> Peer:
+        return self.service.join(self._network.chance.getrandbits(63), door)
+
+    def _tell_time(self) -> None:
+        now_ns = self.now_ns
+        self.service.now_ns = now_ns
+        self.service.wall_ns = _WALL_NS + now_ns + self.hands.skew_ns
+
+    def _take(self, peer: Peer, data: bytes, then: Callable[[], None] | None) -> None:
+        arena = self.service.arena
+        at = 0
+        while at < len(data) and not peer.is_over:
+            if peer.large_size == 0:
+                piece = data[at : at + READ_BYTES]
+                start = arena.put(peer.rest + piece)
+                feed(peer, start, arena.fill)
+            else:
+                piece = data[at : at + len(peer.large) - peer.large_fill]
+                peer.large[peer.large_fill : peer.large_fill + len(piece)] = piece
+                if took_large(peer, len(piece)):
+                    start = arena.put(peer.large)
+                    drop_large(peer)
+                    feed(peer, start, arena.fill)
+            at += len(piece)
+            if at < len(data):
+                self._flush()
+        if then is not None:
+            then()
+
+    def _flush(self) -> None:
+        """End a turn as a gateway's loop does."""
+        service = self.service
+        arena = service.arena
+        ended = withdraw_ended(service) if service.ending else ()
+        waiting = arena.waiting
+        position = 0
+        while position < len(waiting):
+            outbox: Outbox = waiting[position]
+            position += 1
+            outbox.settle(service.now_ns)
+            peer = outbox.owner
+            if peer is not None and (outbox.is_behind() or outbox.is_cut):
+                peer.door.fall_behind()
+        arena.reset()
+        for over in ended:
+            if over.door is not None:
+                over.door.finish()

@@ -1,0 +1,161 @@
+"""Everything that is in one run: clock, network, gateways, and what was seen of them."""
+
+from random import Random
+from struct import Struct
+
+from weft.core.frames import HEADER_BYTES, Kind
+from weft.core.words import u32_at
+from weft.fabric.envelope import AGAIN, HOPS_AT, WORD
+from weft.fabric.rules import Rules
+from weft.simulation.clients import Prober
+from weft.simulation.clock import MS, SECOND, Clock
+from weft.simulation.gateway import Gateway
+from weft.simulation.history import History, Passage, Round
+from weft.simulation.network import Network
+
+PROBE_NS = 250 * MS
+LOOK_NS = 100 * MS
+
+_FORWARD = int(Kind.FORWARD)
+_MESSAGE = int(Kind.MESSAGE)
+_ENTRY = Struct("<IHHQ")
+
+
+class World:
+    """One run; `trace` gets what happens, if anybody wants to read it."""
+
+    def __init__(self, seed: str, trace: list[str] | None = None) -> None:
+        self.clock = Clock()
+        self.network = Network(self.clock, Random(f"{seed}/network"))
+        self.gateways: list[Gateway] = []
+        self.history = History()
+        self.trace = trace
+        # What went by links: messages, and everything else, in bytes.
+        self.message_bytes = 0
+        self.other_bytes = 0
+        self.message_frames = 0
+        self._probers: dict[int, Prober] = {}
+        self._is_calm = False
+
+    # What is there.
+
+    def add(self, rules: Rules) -> Gateway:
+        """Put up one more machine."""
+        gateway = Gateway(self.network, len(self.gateways) + 1, rules, self)
+        self.gateways.append(gateway)
+        return gateway
+
+    @property
+    def up(self) -> list[Gateway]:
+        """The gateways that run."""
+        return [gateway for gateway in self.gateways if gateway.is_up]
+
+    def settle_prober(self, gateway: Gateway) -> None:
+        """Have somebody at a gateway that began."""
+        self._probers[gateway.place] = Prober(self, gateway, self._probed)
+
+    # Whether it has come together.
+
+    def begin_calm(self, patience_ns: int) -> None:
+        """The last fault is over: see how long it takes until everyone reaches everyone."""
+        self.tell("nothing more will break")
+        self.history.calm_ns = self.clock.now_ns
+        self.history.patience_ns = patience_ns
+        self.history.agreed_ns = -1
+        self._is_calm = True
+        self._probe()
+        self._look()
+
+    @property
+    def is_converged(self) -> bool:
+        """Say if everyone knows the same, and a probe from everyone has reached everyone."""
+        history = self.history
+        return history.agreed_ns >= 0 and any(
+            len(each.heard_ns) == each.expected for each in history.rounds
+        )
+
+    @property
+    def is_quiet(self) -> bool:
+        """Say if everything that was sent has arrived, or is known to be lost."""
+        return all(gateway.fabric.traffic.is_quiet for gateway in self.up)
+
+    @property
+    def is_agreed(self) -> bool:
+        """Say if all gateways know the same of each other, and have a way to each other."""
+        up = self.up
+        if len({gateway.fabric.members.digest() for gateway in up}) > 1:
+            return False
+        for gateway in up:
+            there = gateway.fabric.members.there()
+            if len(there) != len(up) - 1 or not all(member.is_current for member in there):
+                return False
+        return True
+
+    def _look(self) -> None:
+        history = self.history
+        if not self.is_agreed:
+            history.agreed_ns = -1
+        elif history.agreed_ns < 0:
+            history.agreed_ns = self.clock.now_ns
+            self.tell("all gateways know the same")
+        if not self.is_converged:
+            self.clock.after(LOOK_NS, self._look)
+
+    def _probe(self) -> None:
+        history = self.history
+        if self.is_converged:
+            return
+        up = self.up
+        history.rounds.append(Round(self.clock.now_ns, len(up) ** 2, []))
+        counter = len(history.rounds)
+        for gateway in up:
+            self._probers[gateway.place].publish(
+                f"probe.{gateway.place}", range(counter, counter + 1)
+            )
+        self.clock.after(PROBE_NS, self._probe)
+
+    def _probed(self, counter: int) -> None:
+        self.history.rounds[counter - 1].heard_ns.append(self.clock.now_ns)
+
+    # What is seen.
+
+    def tell(self, text: str) -> None:
+        """Note what happens."""
+        if self.trace is not None:
+            self.trace.append(f"{self.clock.now_ns / SECOND:9.4f}  {text}")
+
+    def saw(self, data: bytes) -> None:
+        """Note which messages go by a link."""
+        at = 0
+        while at < len(data):
+            size = u32_at(data, at)
+            kind = data[at + 4]
+            if kind == _FORWARD and not data[at + 5] & WORD:
+                self._note(data, at, at + size)
+            elif kind == _MESSAGE:
+                self.message_frames += 1
+                self.message_bytes += size
+            else:
+                self.other_bytes += size
+            at += size
+
+    def _note(self, data: bytes, at: int, end: int) -> None:
+        """Note the way of the messages behind an envelope."""
+        self.message_bytes += end - at
+        hops_at = at + HEADER_BYTES + data[at + 7]
+        entries_at = hops_at + 4 * data[at + HOPS_AT]
+        path = [u32_at(data, hop) for hop in range(hops_at, entries_at, 4)]
+        path.append(u32_at(data, entries_at))
+        way = tuple(path)
+        is_again = bool(data[at + 5] & AGAIN)
+        passages = self.history.passages
+        for number, _, is_for, first in _ENTRY.iter_unpack(data[entries_at:end]):
+            if is_for:
+                passages.append(Passage(way[0], number, first, way, is_again))
+        if self.trace is not None:
+            self.tell(f"link {way[-2]} > {way[-1]}: {_told(passages[-1])}")
+
+
+def _told(passage: Passage) -> str:
+    again = ", again" if passage.is_again else ""
+    return f"number {passage.number} of {passage.origin} for {passage.destination}{again}"

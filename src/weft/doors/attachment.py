@@ -1,13 +1,16 @@
 """A connection that a tunnel is told by: a stream that goes on, or an answer that is held."""
 
+from dataclasses import replace
+from typing import Protocol
+
 from weft.core.frames import parse
 from weft.dialects.datagrams import identity, message_datagram, text_of
 from weft.dialects.formats import Format, Place
 from weft.dialects.paths import path_of
 from weft.dialects.spoken import each_frame
 from weft.doors.exchange import NOTHING_ASKED, Exchange
+from weft.doors.house import House
 from weft.doors.ring import Item, Own
-from weft.doors.shared import Shared
 
 # Under which the JSON of a message is shared by formats that put other things around it.
 _TEXT = "tunnel"
@@ -15,24 +18,54 @@ _TEXT = "tunnel"
 _HEADERS = (("X-Accel-Buffering", "no"),)
 
 
+class Owner(Protocol):
+    """The tunnel that is told by an attachment."""
+
+    @property
+    def place(self) -> Place:
+        """Which tunnel it is."""
+
+    def lost(self) -> None:
+        """The connection is gone; somebody may come back."""
+
+    def pour(self) -> None:
+        """There is room again."""
+
+
 class Attachment:
-    """An answer in a format; what is told on it, and how, is for those derived from it."""
+    """The connection that a tunnel is told by; how it is told is for those derived from it."""
 
-    __slots__ = ("exchange", "format", "is_padded", "place", "shared", "told_ns")
+    __slots__ = ("told_ns",)
 
-    def __init__(self, exchange: Exchange, form: Format, place: Place, shared: Shared) -> None:
-        self.exchange = exchange
-        self.format = form
-        self.place = place
-        self.shared = shared
-        self.is_padded = False
+    # Whether it is told once, and then no more.
+    is_held = False
+
+    def __init__(self) -> None:
         # When something was said last.
         self.told_ns = 0
 
     @property
+    def keepalive_s(self) -> float:
+        """After how long a silence something is said."""
+        raise NotImplementedError
+
+    @property
     def has_room(self) -> bool:
         """Say if more can be told now."""
-        return self.exchange.has_room
+        raise NotImplementedError
+
+    @property
+    def is_over(self) -> bool:
+        """Say if nothing more can be told."""
+        raise NotImplementedError
+
+    def join(self, owner: Owner) -> None:
+        """Belong to a tunnel from now on."""
+        raise NotImplementedError
+
+    def let_go(self) -> None:
+        """Belong to nobody: hear no more of the connection."""
+        raise NotImplementedError
 
     def open(self, facts: bytes) -> None:
         """Tell a newcomer of its tunnel; the facts are JSON that says which it is."""
@@ -47,13 +80,61 @@ class Attachment:
         raise NotImplementedError
 
     def close(self, reason: str) -> None:
-        """End the answer properly, and say why where there is a place for it."""
+        """End it properly, and say why where there is a place for it."""
         raise NotImplementedError
 
+    def abort(self) -> None:
+        """End it at once."""
+        raise NotImplementedError
+
+
+class Answer(Attachment):
+    """An answer to a request, in a format."""
+
+    __slots__ = ("_callback", "_house", "_place", "exchange", "format", "is_padded")
+
+    def __init__(self, house: House, exchange: Exchange, form: Format, callback: bytes) -> None:
+        super().__init__()
+        self._house = house
+        self._callback = callback
+        self._place = Place(b"", b"")
+        self.exchange = exchange
+        self.format = form
+        self.is_padded = False
+
+    @property
+    def keepalive_s(self) -> float:
+        """After how long a silence something is said."""
+        return self.format.keepalive_s
+
+    @property
+    def has_room(self) -> bool:
+        """Say if more can be told now."""
+        return self.exchange.has_room
+
+    @property
+    def is_over(self) -> bool:
+        """Say if it was answered, or hung up."""
+        return self.exchange.is_over
+
+    def join(self, owner: Owner) -> None:
+        """Belong to a tunnel from now on."""
+        self._place = replace(owner.place, callback=self._callback)
+        self.exchange.is_held = self.is_held
+        self.exchange.on_lost = owner.lost
+        self.exchange.on_room = owner.pour
+        self._house.attached += 1
+
     def let_go(self) -> None:
-        """Hear no more of the connection."""
+        """Belong to nobody: hear no more of the connection."""
+        if self.exchange.on_lost is not None:
+            self._house.attached -= 1
         self.exchange.on_lost = None
         self.exchange.on_room = None
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self.exchange.abort()
 
     def said(self, items: list[Item]) -> list[bytes]:
         """Datagrams in their envelopes: what goes to many is put there once."""
@@ -63,30 +144,30 @@ class Attachment:
 
     def _messages(self, frames: bytes) -> bytes:
         form = self.format
-        said = self.shared.get(form.dialect, frames) if form.is_same_for_all else None
+        said = self._house.shared.get(form.dialect, frames) if form.is_same_for_all else None
         if said is None:
-            joint = b"," if form.is_held else b""
+            joint = b"," if self.is_held else b""
             said = joint.join([self._message(frame) for frame in each_frame(frames)])
             if form.is_same_for_all:
-                self.shared.keep(form.dialect, frames, said)
+                self._house.shared.keep(form.dialect, frames, said)
         return said
 
     def _message(self, data: bytes) -> bytes:
         frame = parse(data)
-        text = self.shared.get(_TEXT, data)
+        text = self._house.shared.get(_TEXT, data)
         if text is None:
             text = text_of(message_datagram(data, frame))
-            self.shared.keep(_TEXT, data, text)
+            self._house.shared.keep(_TEXT, data, text)
         path = path_of(frame.subject)
-        return self.format.envelope(self.place, identity(frame), path, text)
+        return self.format.envelope(self._place, identity(frame), path, text)
 
     def _own(self, item: Own) -> bytes:
-        path = item.datagram.get("path") or self.place.path.decode()
+        path = item.datagram.get("path") or self._place.path.decode()
         datagram = {"id": item.known_by, "path": path} | item.datagram
-        return self.format.envelope(self.place, item.known_by, path, text_of(datagram))
+        return self.format.envelope(self._place, item.known_by, path, text_of(datagram))
 
 
-class Stream(Attachment):
+class Stream(Answer):
     """An answer that lasts."""
 
     __slots__ = ()
@@ -94,11 +175,11 @@ class Stream(Attachment):
     def open(self, facts: bytes) -> None:
         """Send the header."""
         exchange = self.exchange
-        exchange.begin(self.format.content_type(self.place), _HEADERS)
+        exchange.begin(self.format.content_type(self._place), _HEADERS)
         # Nobody looks at it again, and it is most of what an idle stream would take.
         exchange.request = NOTHING_ASKED
         padding = self.format.padding if self.is_padded else b""
-        exchange.send(padding + self.format.header(self.place, facts))
+        exchange.send(padding + self.format.header(self._place, facts))
 
     def tell(self, items: list[Item]) -> None:
         """Send datagrams."""
@@ -108,7 +189,7 @@ class Stream(Attachment):
     def keep_alive(self) -> None:
         """Send what keeps the connection."""
         if self.exchange.has_room:
-            self.exchange.send(self.format.keepalive(self.place))
+            self.exchange.send(self.format.keepalive(self._place))
 
     def close(self, reason: str) -> None:
         """Send the footer."""
@@ -117,14 +198,16 @@ class Stream(Attachment):
             # Whoever does not read what it was sent would not read this either.
             self.exchange.abort()
             return
-        self.exchange.send(self.format.footer(self.place, _why(reason)))
+        self.exchange.send(self.format.footer(self._place, _why(reason)))
         self.exchange.end()
 
 
-class Held(Attachment):
+class Held(Answer):
     """An answer that waits for something to say, says all of it, and is over."""
 
     __slots__ = ()
+
+    is_held = True
 
     @property
     def has_room(self) -> bool:
@@ -149,8 +232,8 @@ class Held(Attachment):
 
     def _answer(self, datagrams: list[bytes]) -> None:
         self.let_go()
-        body = self.format.whole(self.place, datagrams)
-        self.exchange.answer(200, body, self.format.content_type(self.place), _HEADERS)
+        body = self.format.whole(self._place, datagrams)
+        self.exchange.answer(200, body, self.format.content_type(self._place), _HEADERS)
 
 
 def _why(reason: str) -> bytes:

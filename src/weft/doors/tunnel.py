@@ -12,11 +12,10 @@ from typing import Any, Protocol
 from weft.core.frames import Kind
 from weft.core.service import INBOX_BYTES, Peer
 from weft.dialects.datagrams import Datagram, Datagrams, error_datagram, since_of
-from weft.dialects.formats import Format, Place
+from weft.dialects.formats import Place
 from weft.dialects.paths import path_of
 from weft.dialects.spoken import each_frame
-from weft.doors.attachment import Attachment, Held, Stream
-from weft.doors.exchange import Exchange
+from weft.doors.attachment import Attachment
 from weft.doors.house import House
 from weft.doors.ring import Item, Ring, is_all_messages
 from weft.doors.seat import Seat
@@ -93,29 +92,30 @@ class Tunnel:
 
     # What clients do with it.
 
-    def open(
-        self, known_by: str, key: str, arrival: "Arrival", *, is_renewed: bool = False
-    ) -> None:
-        """Give it an id and the key it came by; its header is sent as soon as it is welcome."""
+    def name(self, known_by: str, key: str) -> None:
+        """Give it an id, and note the key that it came by."""
         self.known_by = known_by
         self._key = _digest(key)
-        self._is_renewed = is_renewed
         self.path = path_of(self.peer.inbox[:INBOX_BYTES])
-        self._attach(arrival)
 
-    def attach(self, arrival: "Arrival", last: str) -> None:
+    def open(self, attachment: Attachment, *, is_renewed: bool) -> None:
+        """Tell it by a connection, beginning with its header as soon as it is welcome."""
+        self._is_renewed = is_renewed
+        self._attach(attachment)
+
+    def attach(self, attachment: Attachment, last: str) -> None:
         """Tell it by another connection from now on, beginning after what was received last."""
         house, ring, before = self._house, self._ring, self._attachment
         was_polled = self._is_polled
-        self._lost()
-        attachment = self._attach(arrival)
-        if not arrival.form.is_held:
+        self.lost()
+        self._attach(attachment)
+        if not attachment.is_held:
             attachment.open(self._facts())
         if last:
             if not ring.confirm(last):
                 house.refused("UnknownLast")
                 ring.reset(last, house.now_ns)
-        elif was_polled and arrival.form.is_held:
+        elif was_polled and attachment.is_held:
             # Whoever polls anew has the answer to the last poll, if it does not say otherwise.
             ring.confirm_sent()
         items = ring.replay(house.now_ns)
@@ -125,7 +125,7 @@ class Tunnel:
             self._told(attachment, items)
         if before is not None:
             before.close("replaced")
-        self.seat.pour()
+        self.pour()
 
     def check_key(self, key: str) -> None:
         """Refuse whoever shows another key than the tunnel came by; to show none is all right.
@@ -179,7 +179,7 @@ class Tunnel:
                 self.seat.end(Silent(f"nobody was attached for {rules.cull_s:g} s"))
             return
         quiet_ns = now_ns - attachment.told_ns
-        is_due = quiet_ns > attachment.format.keepalive_s * _S - _SLACK_NS
+        is_due = quiet_ns > attachment.keepalive_s * _S - _SLACK_NS
         if is_due and attachment.has_room:
             attachment.told_ns = now_ns
             attachment.keep_alive()
@@ -187,7 +187,25 @@ class Tunnel:
         elif quiet_ns > self._house.limits.outbox_age_s * _S and not attachment.has_room:
             # It may come back for what it did not read, but nothing is kept for it meanwhile.
             self._house.refused("SlowReader")
-            attachment.exchange.abort()
+            attachment.abort()
+
+    # What its attachment says.
+
+    @property
+    def place(self) -> Place:
+        """Which tunnel it is."""
+        return Place(self.known_by.encode(), self.path.encode())
+
+    def lost(self) -> None:
+        """Nobody is attached from now on."""
+        if self._attachment is not None:
+            self._attachment.let_go()
+            self._attachment = None
+            self._since_ns = self._house.now_ns
+
+    def pour(self) -> None:
+        """There is room: hand over what is owed."""
+        self.seat.pour()
 
     # What the seat says.
 
@@ -271,54 +289,23 @@ class Tunnel:
         attachment.tell(items)
         self._drop_if_over(attachment)
 
-    def _attach(self, arrival: "Arrival") -> Attachment:
-        kind = Held if arrival.form.is_held else Stream
-        place = Place(self.known_by.encode(), self.path.encode(), arrival.callback)
-        exchange = arrival.exchange
-        attachment = kind(exchange, arrival.form, place, self._house.shared)
+    def _attach(self, attachment: Attachment) -> None:
         attachment.told_ns = self._house.now_ns
-        exchange.is_held = arrival.form.is_held
-        exchange.on_lost = self._lost
-        exchange.on_room = self.seat.pour
-        attachment.is_padded = arrival.is_padded
+        attachment.join(self)
         self._attachment = attachment
-        self._is_polled = arrival.form.is_held
-        self._house.attached += 1
-        return attachment
+        self._is_polled = attachment.is_held
 
     def _release(self, reason: str) -> None:
         """End the connection that it is told by, if there is one, with a footer."""
         attachment = self._attachment
         if attachment is not None:
-            self._lost()
+            self.lost()
             attachment.close(reason)
 
     def _drop_if_over(self, attachment: Attachment) -> None:
         """An answer that was held is over as soon as anything was said."""
-        if attachment.exchange.is_over and self._attachment is attachment:
-            self._lost()
-
-    def _lost(self) -> None:
-        """Nobody is attached from now on."""
-        if self._attachment is not None:
-            self._attachment.let_go()
-            self._attachment = None
-            self._since_ns = self._house.now_ns
-            self._house.attached -= 1
-
-
-class Arrival:
-    """How somebody comes to a tunnel: by which request, in which format."""
-
-    __slots__ = ("callback", "exchange", "form", "is_padded")
-
-    def __init__(
-        self, exchange: Exchange, form: Format, callback: bytes = b"", *, is_padded: bool = False
-    ) -> None:
-        self.exchange = exchange
-        self.form = form
-        self.callback = callback
-        self.is_padded = is_padded
+        if attachment.is_over and self._attachment is attachment:
+            self.lost()
 
 
 def _digest(key: str) -> bytes:

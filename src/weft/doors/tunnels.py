@@ -7,11 +7,12 @@ another as well, which says so. Whoever opens one shows who it is first: only th
 import secrets
 
 from weft.dialects.formats import Format, checked_callback, formats_of
+from weft.doors.attachment import Answer, Held, Stream
 from weft.doors.exchange import Exchange, Request
 from weft.doors.house import House, bearer, is_on, is_one_of
 from weft.doors.http import HttpDoor
 from weft.doors.origins import WebRules
-from weft.doors.tunnel import Arrival, Tunnel
+from weft.doors.tunnel import Tunnel
 from weft.errors import BadOption, NotYours, TooMany, shortened
 
 # 192 bits: nobody finds one by trying.
@@ -43,15 +44,37 @@ class Tunnels:
         if not is_one_of(exchange, "GET"):
             return
         request = exchange.request
-        is_new, known_by = _wanted(request)
-        arrival = self._arrival(exchange)
-        tunnel = None if is_new else self._tunnels.get(known_by)
-        if tunnel is not None and tunnel.is_open:
+        known_by = wanted(request)
+        answer = self._answer(exchange)
+        tunnel = self.known(known_by)
+        if tunnel is not None:
             tunnel.check_key(bearer(request))
             last = request.query.get("last", "") or request.headers.get("last-event-id", "")
-            tunnel.attach(arrival, last)
+            tunnel.attach(answer, last)
         else:
-            self._open(arrival, is_renewed=not is_new)
+            tunnel = self.new(request, f"tunnel {answer.format.name}")
+            tunnel.open(answer, is_renewed=known_by != "")
+
+    def known(self, known_by: str) -> Tunnel | None:
+        """The tunnel of an id, if somebody may come back to it."""
+        tunnel = self._tunnels.get(known_by)
+        return tunnel if tunnel is not None and tunnel.is_open else None
+
+    def new(self, request: Request, client: str) -> Tunnel:
+        """A tunnel for whoever shows a key or a ticket that counts, to be opened.
+
+        Raises:
+            TooMany: there are as many as there may be.
+            WeftError: whoever asks is not let in.
+        """
+        limit = self._house.rules.tunnels
+        if len(self._tunnels) >= limit:
+            raise TooMany(f"{limit} tunnels are open, which is the limit")
+        tunnel = Tunnel(self._house, self)
+        self._house.greet(tunnel.seat, request, client)
+        tunnel.name(secrets.token_urlsafe(_ID_BYTES), bearer(request))
+        self._tunnels[tunnel.known_by] = tunnel
+        return tunnel
 
     def found(self, known_by: str, key: str) -> Tunnel:
         """The tunnel that somebody says something for.
@@ -59,8 +82,8 @@ class Tunnels:
         Raises:
             NotYours: there is none, or it is another's: which of them is not told.
         """
-        tunnel = self._tunnels.get(known_by)
-        if tunnel is None or not tunnel.is_open:
+        tunnel = self.known(known_by)
+        if tunnel is None:
             raise NotYours("this tunnel is not yours, or no longer there")
         tunnel.check_key(key)
         return tunnel
@@ -74,18 +97,7 @@ class Tunnels:
         for tunnel in list(self._tunnels.values()):
             tunnel.sweep(now_ns)
 
-    def _open(self, arrival: Arrival, *, is_renewed: bool) -> None:
-        limit = self._house.rules.tunnels
-        if len(self._tunnels) >= limit:
-            raise TooMany(f"{limit} tunnels are open, which is the limit")
-        request = arrival.exchange.request
-        tunnel = Tunnel(self._house, self)
-        self._house.greet(tunnel.seat, request, f"tunnel {arrival.form.name}")
-        known_by = secrets.token_urlsafe(_ID_BYTES)
-        self._tunnels[known_by] = tunnel
-        tunnel.open(known_by, bearer(request), arrival, is_renewed=is_renewed)
-
-    def _arrival(self, exchange: Exchange) -> Arrival:
+    def _answer(self, exchange: Exchange) -> Answer:
         query = exchange.request.query
         known = self._known_formats()
         name = query.get("format", "")
@@ -93,9 +105,10 @@ class Tunnels:
             shown = f"{shortened(name)} is no format" if name else "a tunnel has a format"
             raise BadOption(f"{shown}: there are {', '.join(sorted(known))}")
         callback = checked_callback(query.get("callback", "")) if name == "jsonp" else b""
-        return Arrival(
-            exchange, known[name], callback, is_padded=is_on(exchange.request, "padding")
-        )
+        kind = Held if known[name].is_held else Stream
+        answer = kind(self._house, exchange, known[name], callback)
+        answer.is_padded = is_on(exchange.request, "padding")
+        return answer
 
     def _known_formats(self) -> dict[str, Format]:
         rules = self._house.rules
@@ -105,9 +118,13 @@ class Tunnels:
         return self._formats
 
 
-def _wanted(request: Request) -> tuple[bool, str]:
-    """Whether a new tunnel is wanted, and if not, which."""
+def wanted(request: Request) -> str:
+    """The id of the tunnel that a request wants to come back to; empty if it wants a new one.
+
+    Raises:
+        BadOption: it does not say which.
+    """
     is_new, known_by = is_on(request, "new"), request.query.get("tunnel", "")
     if is_new == bool(known_by):
         raise BadOption("a request has new=1 for a new tunnel, or tunnel=ID to come back to one")
-    return is_new, known_by
+    return known_by

@@ -117,6 +117,28 @@ async def test_a_tunnel_belongs_to_the_key_that_opened_it() -> None:
         assert (await line.json())["tunnel"] == known_by
 
 
+@pytest.mark.req("TUN-20", "TUN-23")
+async def test_a_tunnel_that_a_ticket_opened_belongs_to_the_key_of_the_ticket() -> None:
+    async with rooms() as house:
+        house.service.set_keys(Keyring((record("mine"), record("other"))))
+        given = await house.ask("ticket", b"", key_of("mine"))
+        ticket = json.loads(await given.rest())["ticket"]
+        line = await house.ask(f"tunnel?new=1&format=ndjson&ticket={ticket}")
+        events = f"events?tunnel={(await line.json())['tunnel']}"
+        body = json.dumps({"ping": ""}).encode()
+        assert (await house.ask(events, body, key_of("other"))).status == 403
+        assert (await house.ask(events, body, "nonsense")).status == 403
+        assert (await house.ask(events, body, key_of("mine"))).status == 202
+
+
+async def test_where_everyone_is_trusted_a_tunnel_that_a_ticket_opened_has_no_key() -> None:
+    async with rooms() as house:
+        line = await house.ask("tunnel?new=1&format=ndjson&ticket=any")
+        known_by = (await line.json())["tunnel"]
+        body = json.dumps({"ping": ""}).encode()
+        assert (await house.ask(f"events?tunnel={known_by}", body, key_of("mine"))).status == 202
+
+
 async def test_whoever_loses_its_key_loses_its_tunnel() -> None:
     async with rooms() as house:
         house.service.set_keys(Keyring((record("mine"),)))

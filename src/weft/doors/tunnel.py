@@ -10,6 +10,7 @@ import json
 from typing import Any, Protocol
 
 from weft.core.frames import Kind
+from weft.core.keys import Key
 from weft.core.service import INBOX_BYTES, Peer
 from weft.dialects.datagrams import Datagram, Datagrams, error_datagram, since_of
 from weft.dialects.formats import Place
@@ -67,7 +68,7 @@ class Tunnel:
         self._is_polled = False
         self._is_renewed = False
         self._is_resting = False
-        self._key = b""
+        self._key: bytes | None = b""
         self._welcome = b""
         # Since when nobody is attached, or somebody is who has yet to be told something.
         self._since_ns = house.now_ns
@@ -92,10 +93,10 @@ class Tunnel:
 
     # What clients do with it.
 
-    def name(self, known_by: str, key: str) -> None:
-        """Give it an id, and note the key that it came by."""
+    def name(self, known_by: str, key: str | None) -> None:
+        """Give it an id, and note the key that was shown for it; None if a ticket was."""
         self.known_by = known_by
-        self._key = _digest(key)
+        self._key = None if key is None else _digest(key)
         self.path = path_of(self.peer.inbox[:INBOX_BYTES])
 
     def open(self, attachment: Attachment, *, is_renewed: bool) -> None:
@@ -127,14 +128,30 @@ class Tunnel:
             before.close("replaced")
         self.pour()
 
-    def check_key(self, key: str) -> None:
-        """Refuse whoever shows another key than the tunnel came by; to show none is all right.
+    def check_key(self, text: str) -> None:
+        """Refuse whoever shows another key than the tunnel's; to show none is all right.
 
         Raises:
             NotYours: it is another.
         """
-        if key and not hmac.compare_digest(_digest(key), self._key):
-            raise NotYours("this tunnel is not yours, or no longer there")
+        service = self._house.service
+        if not text:
+            return
+        if service.keyring is not None:
+            self.check_owner(service.keyring.match(text, service.wall_ns))
+        elif self._key is not None and not hmac.compare_digest(_digest(text), self._key):
+            # Everyone is trusted here, but nobody is mistaken for another.
+            raise _not_yours()
+
+    def check_owner(self, key: Key | None) -> None:
+        """Refuse whoever has another key than the tunnel's, which one came by, or a ticket for it.
+
+        Raises:
+            NotYours: it is another.
+        """
+        own = self.peer.key
+        if key is None or own is None or key.id != own.id:
+            raise _not_yours()
 
     def say(self, datagram: Datagram) -> None:
         """Say what a datagram says.
@@ -146,7 +163,7 @@ class Tunnel:
         """
         if not self.is_open:
             self._house.refused("NotYours")
-            raise NotYours("this tunnel is not yours, or no longer there")
+            raise _not_yours()
         if self._is_resting:
             self._house.refused("Overloaded")
             raise Overloaded("the journal must be written first: try again in a moment")
@@ -310,6 +327,11 @@ class Tunnel:
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest() if key else b""
+
+
+def _not_yours() -> NotYours:
+    """What is said of every tunnel that cannot be used: why would help whoever guesses."""
+    return NotYours("this tunnel is not yours, or no longer there")
 
 
 def _json(value: object) -> bytes:

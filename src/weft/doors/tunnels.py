@@ -72,7 +72,8 @@ class Tunnels:
             raise TooMany(f"{limit} tunnels are open, which is the limit")
         tunnel = Tunnel(self._house, self)
         self._house.greet(tunnel.seat, request, client)
-        tunnel.name(secrets.token_urlsafe(_ID_BYTES), bearer(request))
+        key = None if "ticket" in request.query else bearer(request)
+        tunnel.name(secrets.token_urlsafe(_ID_BYTES), key)
         self._tunnels[tunnel.known_by] = tunnel
         return tunnel
 

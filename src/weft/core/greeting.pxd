@@ -16,10 +16,10 @@ cpdef bint is_name(bytes name) except -1
 
 cpdef object admit(Peer peer, key)
 
+cpdef object identify(Service service, said)
+
 @cython.locals(options=Message)
 cdef object _introduction(bytes body)
-
-cdef object _key(Service service, said)
 
 @cython.locals(service=Service, welcome=Message)
 cdef bytes _welcome(Peer peer, bytes subject)

@@ -54,7 +54,7 @@ def greet(peer: Peer, frame: Frame) -> None:
         return
     said = _introduction(frame.body) if frame.body else Introduction()
     # Before all else: a stranger learns nothing, not even what else is wrong.
-    key = _key(service, said)
+    key = identify(service, said)
     if said.version != VERSION:
         version = said.version
         raise BadGreeting(f"version {version} of the protocol is not spoken here, {VERSION} is")
@@ -82,6 +82,30 @@ def admit(peer: Peer, key: Key) -> None:
     peer.rights = Rights(key.rules, peer.service.enabled if key.is_client else None)
 
 
+def identify(service: Service, said: Introduction) -> Key | None:
+    """The key that lets whoever said this in; None if everyone is trusted.
+
+    Raises:
+        BadGreeting: a key and a ticket are shown.
+        BadKey: none is shown, or one that is not accepted.
+    """
+    if said.key and said.ticket:
+        raise BadGreeting("a key and a ticket exclude each other")
+    keyring = service.keyring
+    if keyring is None:
+        return None
+    if said.ticket:
+        key_id = service.tickets.take(said.ticket, service.now_ns)
+        key = None if key_id is None else keyring.usable(key_id, service.wall_ns)
+    elif said.key:
+        key = keyring.match(said.key, service.wall_ns)
+    else:
+        raise no_key()
+    if key is None:
+        raise not_accepted()
+    return key
+
+
 def not_accepted() -> BadKey:
     """What is said of every key that does not let in: why would help whoever guesses."""
     return BadKey("the key is not accepted")
@@ -101,26 +125,7 @@ def _introduction(body: bytes) -> Introduction:
         )
     except UsageError as error:
         raise BadGreeting(str(error)) from error
-    if said.key and said.ticket:
-        raise BadGreeting("a key and a ticket exclude each other")
     return said
-
-
-def _key(service: Service, said: Introduction) -> Key | None:
-    """The key that lets whoever said this in; None if everyone is trusted."""
-    keyring = service.keyring
-    if keyring is None:
-        return None
-    if said.ticket:
-        key_id = service.tickets.take(said.ticket, service.now_ns)
-        key = None if key_id is None else keyring.usable(key_id, service.wall_ns)
-    elif said.key:
-        key = keyring.match(said.key, service.wall_ns)
-    else:
-        raise no_key()
-    if key is None:
-        raise not_accepted()
-    return key
 
 
 def _welcome(peer: Peer, subject: bytes) -> bytes:

@@ -304,8 +304,8 @@ async def by_binary_websocket(address: str, key: str) -> AsyncIterator[Visitor]:
 
 
 @asynccontextmanager
-async def by_json_websocket(address: str, key: str) -> AsyncIterator[Visitor]:
-    url = f"ws://{address}/default/ws"
+async def by_json_websocket(query: str, address: str, key: str) -> AsyncIterator[Visitor]:
+    url = f"ws://{address}/default/ws{query}"
     async with dial(url, additional_headers=shown(key), open_timeout=LIMIT_S) as socket:
         yield Json(socket)
 
@@ -382,7 +382,8 @@ def shown(key: str) -> dict[str, str]:
 DOORS: dict[str, Callable[[str, str], Any]] = {
     "tcp": by_tcp,
     "websocket binary": by_binary_websocket,
-    "websocket json": by_json_websocket,
+    "websocket json": partial(by_json_websocket, ""),
+    "websocket tunnel": partial(by_json_websocket, "?new=1"),
     "middleman": by_middleman,
     "bayeux websocket": by_bayeux_websocket,
     "bayeux polling": by_bayeux_polling,

@@ -1,16 +1,21 @@
-"""A connection that a tunnel is told by: a stream that goes on, or an answer that is held."""
+"""A connection that a tunnel is told by: a stream that goes on, or an answer that is held.
+
+A WebSocket can be one, too: `tunnel_socket`.
+"""
 
 from dataclasses import replace
 from typing import Protocol
 
 from weft.core.frames import parse
-from weft.dialects.datagrams import identity, message_datagram, text_of
+from weft.core.service import Peer
+from weft.dialects.datagrams import Datagram, identity, message_datagram, text_of
 from weft.dialects.formats import Format, Place
 from weft.dialects.paths import path_of
 from weft.dialects.spoken import each_frame
 from weft.doors.exchange import NOTHING_ASKED, Exchange
 from weft.doors.house import House
 from weft.doors.ring import Item, Own
+from weft.errors import WeftError
 
 # Under which the JSON of a message is shared by formats that put other things around it.
 _TEXT = "tunnel"
@@ -25,6 +30,16 @@ class Owner(Protocol):
     def place(self) -> Place:
         """Which tunnel it is."""
 
+    @property
+    def peer(self) -> Peer:
+        """The peer that it is."""
+
+    def hear(self, text: bytes) -> None:
+        """Its client said something by the connection."""
+
+    def left(self) -> None:
+        """Its client has closed the connection, and will not come back."""
+
     def lost(self) -> None:
         """The connection is gone; somebody may come back."""
 
@@ -37,8 +52,9 @@ class Attachment:
 
     __slots__ = ("told_ns",)
 
-    # Whether it is told once, and then no more.
+    # Whether it is told once, and then no more; whether its client speaks by it.
     is_held = False
+    hears = False
 
     def __init__(self) -> None:
         # When something was said last.
@@ -79,9 +95,15 @@ class Attachment:
         """Say that there is nothing to say."""
         raise NotImplementedError
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, error: WeftError | None = None) -> None:
         """End it properly, and say why where there is a place for it."""
         raise NotImplementedError
+
+    def rest(self) -> None:
+        """Take nothing in for now, if it does."""
+
+    def go_on(self) -> None:
+        """Take in again."""
 
     def abort(self) -> None:
         """End it at once."""
@@ -162,9 +184,9 @@ class Answer(Attachment):
         return self.format.envelope(self._place, identity(frame), path, text)
 
     def _own(self, item: Own) -> bytes:
-        path = item.datagram.get("path") or self._place.path.decode()
-        datagram = {"id": item.known_by, "path": path} | item.datagram
-        return self.format.envelope(self._place, item.known_by, path, text_of(datagram))
+        datagram = own_datagram(item, self._place.path.decode())
+        text = text_of(datagram)
+        return self.format.envelope(self._place, item.known_by, datagram["path"], text)
 
 
 class Stream(Answer):
@@ -191,7 +213,7 @@ class Stream(Answer):
         if self.exchange.has_room:
             self.exchange.send(self.format.keepalive(self._place))
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, error: WeftError | None = None) -> None:  # noqa: ARG002  # the reason says it
         """Send the footer."""
         self.let_go()
         if not self.exchange.has_room:
@@ -226,7 +248,7 @@ class Held(Answer):
         """Answer that there was nothing."""
         self._answer([])
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, error: WeftError | None = None) -> None:  # noqa: ARG002  # the reason says it
         """Answer with nothing but that it ends."""
         self._answer([self.format.encoding.of_text(_why(reason))])
 
@@ -234,6 +256,11 @@ class Held(Answer):
         self.let_go()
         body = self.format.whole(self._place, datagrams)
         self.exchange.answer(200, body, self.format.content_type(self._place), _HEADERS)
+
+
+def own_datagram(item: Own, path: str) -> Datagram:
+    """What is told of one that is no message, on a tunnel with this path of its own."""
+    return {"id": item.known_by, "path": path} | item.datagram
 
 
 def _why(reason: str) -> bytes:

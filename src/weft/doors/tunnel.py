@@ -12,7 +12,13 @@ from typing import Any, Protocol
 from weft.core.frames import Kind
 from weft.core.keys import Key
 from weft.core.service import INBOX_BYTES, Peer
-from weft.dialects.datagrams import Datagram, Datagrams, error_datagram, since_of
+from weft.dialects.datagrams import (
+    Datagram,
+    Datagrams,
+    datagrams_in,
+    error_datagram,
+    since_of,
+)
 from weft.dialects.formats import Place
 from weft.dialects.paths import path_of
 from weft.dialects.spoken import each_frame
@@ -20,7 +26,7 @@ from weft.doors.attachment import Attachment
 from weft.doors.house import House
 from weft.doors.ring import Item, Ring, is_all_messages
 from weft.doors.seat import Seat
-from weft.errors import NotYours, Overloaded, Silent, WeftError
+from weft.errors import ConnectionLost, NotYours, Overloaded, Silent, WeftError
 
 _PING = int(Kind.PING)
 _MESSAGE = int(Kind.MESSAGE)
@@ -45,6 +51,7 @@ class Tunnel:
         "_attachment",
         "_datagrams",
         "_house",
+        "_is_parting",
         "_is_polled",
         "_is_renewed",
         "_is_resting",
@@ -66,6 +73,8 @@ class Tunnel:
         self._ring = Ring()
         # Whether it was told by an answer that was held, and not by a stream, before.
         self._is_polled = False
+        # The gateway closes down.
+        self._is_parting = False
         self._is_renewed = False
         self._is_resting = False
         self._key: bytes | None = b""
@@ -84,7 +93,7 @@ class Tunnel:
     @property
     def is_open(self) -> bool:
         """Say if something may be said for it."""
-        return self._welcome != b"" and not self.peer.is_over
+        return self._welcome != b"" and not self._is_parting and not self.peer.is_over
 
     @property
     def is_attached(self) -> bool:
@@ -125,7 +134,7 @@ class Tunnel:
         if items:
             self._told(attachment, items)
         if before is not None:
-            before.close("replaced")
+            before.close("replaced", ConnectionLost("replaced by another connection"))
         self.pour()
 
     def check_key(self, text: str) -> None:
@@ -168,12 +177,7 @@ class Tunnel:
             self._house.refused("Overloaded")
             raise Overloaded("the journal must be written first: try again in a moment")
         try:
-            since = since_of(datagram)
-            frame = self._datagrams.frame(datagram)
-            if since is None:
-                self.seat.say(frame)
-            else:
-                self.seat.recall(frame, since)
+            self._say(datagram)
         except WeftError as error:
             self._house.charge(self.peer, error)
             told = error_datagram(error, datagram)
@@ -213,12 +217,33 @@ class Tunnel:
         """Which tunnel it is."""
         return Place(self.known_by.encode(), self.path.encode())
 
+    def hear(self, text: bytes) -> None:
+        """Say what datagrams say; what is wrong with one is told, and the others count."""
+        try:
+            datagrams = datagrams_in(text)
+        except WeftError as error:
+            self._refuse(error, None)
+            return
+        for datagram in datagrams:
+            if self.peer.is_over:
+                return
+            try:
+                self._say(datagram)
+            except WeftError as error:
+                self._refuse(error, datagram)
+
     def lost(self) -> None:
         """Nobody is attached from now on."""
         if self._attachment is not None:
             self._attachment.let_go()
             self._attachment = None
             self._since_ns = self._house.now_ns
+            if self._is_parting:
+                self._house.turn.later(self.seat.end)
+
+    def left(self) -> None:
+        """Nobody will come back: it is over."""
+        self.seat.end()
 
     def pour(self) -> None:
         """There is room: hand over what is owed."""
@@ -246,25 +271,43 @@ class Tunnel:
             elif kind != _PING:
                 items.append(self._ring.own(self._own(frame)))
                 if kind == _GOODBYE:
-                    # Not now: what is owed is being handed out.
-                    self._house.turn.later(self.seat.end)
+                    self._part()
         if items:
             self._pass_on(items)
 
     def rest(self) -> None:
         """Take nothing in for now."""
         self._is_resting = True
+        if self._attachment is not None:
+            self._attachment.rest()
 
     def go_on(self) -> None:
         """Take in again."""
         self._is_resting = False
+        if self._attachment is not None:
+            self._attachment.go_on()
 
     def over(self, error: WeftError | None) -> None:
         """The peer has left: nobody can come back to it."""
-        self._release("left" if error is None else type(error).__name__)
+        attachment = self._attachment
+        if attachment is not None:
+            self.lost()
+            attachment.close("left" if error is None else type(error).__name__, error)
         self._registry.over(self)
 
     # Inside.
+
+    def _say(self, datagram: Datagram) -> None:
+        since = since_of(datagram)
+        frame = self._datagrams.frame(datagram)
+        if since is None:
+            self.seat.say(frame)
+        else:
+            self.seat.recall(frame, since)
+
+    def _refuse(self, error: WeftError, datagram: Datagram | None) -> None:
+        self._house.charge(self.peer, error)
+        self._pass_on([self._ring.own(error_datagram(error, datagram))])
 
     def _begin(self, welcome: bytes) -> None:
         """It is welcome: send its header."""
@@ -311,13 +354,15 @@ class Tunnel:
         attachment.join(self)
         self._attachment = attachment
         self._is_polled = attachment.is_held
+        if self._is_resting:
+            attachment.rest()
 
-    def _release(self, reason: str) -> None:
-        """End the connection that it is told by, if there is one, with a footer."""
-        attachment = self._attachment
-        if attachment is not None:
-            self.lost()
-            attachment.close(reason)
+    def _part(self) -> None:
+        """The gateway says goodbye: end, as soon as nobody speaks by its connection any more."""
+        self._is_parting = True
+        if self._attachment is None or not self._attachment.hears:
+            # Not now: what is owed is being handed out.
+            self._house.turn.later(self.seat.end)
 
     def _drop_if_over(self, attachment: Attachment) -> None:
         """An answer that was held is over as soon as anything was said."""

@@ -110,6 +110,12 @@ class WebSocket:
         """Say if more may be sent now."""
         return self.stream.has_room
 
+    @property
+    def farewell(self) -> int | None:
+        """The code that the other side closes it with; None if it did not say that it does."""
+        said = self._conversation.close_rcvd
+        return None if said is None else said.code
+
     def send(self, data: bytes) -> None:
         """Send bytes that are whole WebSocket frames."""
         self.stream.write(data)

@@ -14,15 +14,16 @@ from weft.doors.live import Streams
 from weft.doors.middleman_socket import MiddlemanDoor
 from weft.doors.peer_socket import PeerSocket
 from weft.doors.tickets import TicketOffice
+from weft.doors.tunnel_socket import TunnelSockets, is_wanted
 from weft.doors.tunnels import Tunnels
 from weft.doors.websocket import handshake
+from weft.errors import BadOption
 
 
 def furnish(house: House) -> None:
     """Give a house all its doors."""
     callers = Callers(house)
     house.doors["bayeux"] = BayeuxDoor(house).answer
-    house.doors["ws"] = WebSockets(house).answer
     house.doors["publish"] = callers.publish
     house.doors["request"] = callers.request
     house.doors["ticket"] = TicketOffice(house).answer
@@ -30,25 +31,35 @@ def furnish(house: House) -> None:
     house.doors["middleman"] = MiddlemanDoor(house).answer
     tunnels = Tunnels(house)
     house.doors["tunnel"] = tunnels.answer
+    house.doors["ws"] = WebSockets(house, tunnels).answer
     house.doors["events"] = Events(house, tunnels).answer
     house.doors[echo.DOOR] = Echoes(house).answer
 
 
 class WebSockets:
-    """`/{service}/ws`: datagrams, or frames for those who ask for them."""
+    """`/{service}/ws`: datagrams, on a tunnel if that is wanted; or frames."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: House, tunnels: Tunnels) -> None:
         self._house = house
+        self._tunnel_sockets = TunnelSockets(house, tunnels)
 
     def answer(self, exchange: Exchange, door: HttpDoor) -> None:
-        """Open a WebSocket."""
+        """Open a WebSocket.
+
+        Raises:
+            WeftError: whoever asks is not let in, or wants what cannot be.
+        """
         known = (datagram_socket.SUBPROTOCOL, frame_socket.SUBPROTOCOL)
         checked = handshake(self._house, exchange, known)
         if checked is None:
             return
+        request = exchange.request
+        has_frames = checked.subprotocol == frame_socket.SUBPROTOCOL
+        if is_wanted(request):
+            if has_frames:
+                raise BadOption(f"a tunnel speaks {datagram_socket.SUBPROTOCOL}")
+            self._tunnel_sockets.open(request, door, checked)
+            return
         speaker: PeerSocket
-        if checked.subprotocol == frame_socket.SUBPROTOCOL:
-            speaker = FrameSocket(self._house)
-        else:
-            speaker = DatagramSocket(self._house, exchange.request)
+        speaker = FrameSocket(self._house) if has_frames else DatagramSocket(self._house, request)
         speaker.open(door, checked)

@@ -114,6 +114,7 @@ async def publish_through_cuts(here: Place, count: int) -> None:
     for number in range(count):
         await here.client.publish("numbers", {"number": number}, acknowledge=True)
         if number % 50 == 25:
+            await here.page.evaluate("until(() => weft.status.state === 'connected')")
             here.proxy.cut()
         # As fast as things happen on a page, so that a cut comes between them.
         await asyncio.sleep(0.002)
@@ -125,37 +126,58 @@ COUNTING = """async () => {
     window.weft = await connect(location.origin, { backoffFirst: 50, backoffCap: 200 });
     window.got = [];
     window.gaps = [];
+    window.losses = 0;
     weft.on("gap", (gap) => gaps.push(gap.reason));
+    weft.on("status", ({ attempt }) => (losses += attempt === 1));
     await weft.subscribe("/numbers", ({ data }) => got.push(data.number));
     return weft.status.transport;
 }"""
 
 
 @pytest.mark.req("TUN-2", "TUN-14", "TUN-21")
-@pytest.mark.parametrize("transport", ["sse", "poll"])
-async def test_a_tunnel_loses_and_repeats_nothing_when_it_is_cut(transport: str) -> None:
+@pytest.mark.parametrize(("transport", "count"), [("websocket", 3000), ("sse", 300), ("poll", 300)])
+async def test_nothing_is_lost_and_nothing_repeated_when_it_is_cut(
+    transport: str, count: int
+) -> None:
     async with place(BLOCKED[transport]) as here:
         assert await here.page.evaluate(COUNTING) == transport
-        await publish_through_cuts(here, 300)
-        assert here.proxy.cuts == 6
-        await here.page.evaluate("until(() => got.at(-1) === 299)")
-        assert await here.page.evaluate("got") == list(range(300))
+        await publish_through_cuts(here, count)
+        assert here.proxy.cuts == count // 50
+        await here.page.evaluate("(last) => until(() => got.at(-1) === last)", count - 1)
+        assert await here.page.evaluate("got") == list(range(count))
+        assert await here.page.evaluate("gaps") == []
+        assert await here.page.evaluate("weft.status.transport") == transport
+        if transport != "poll":
+            # Between two polls there is nothing to cut.
+            assert await here.page.evaluate("losses") == here.proxy.cuts
+
+
+@pytest.mark.req("TUN-21")
+@pytest.mark.parametrize("left", ["sse", "poll"])
+async def test_what_began_by_websocket_goes_on_by_what_is_left_and_loses_nothing(left: str) -> None:
+    async with place() as here:
+        assert await here.page.evaluate(COUNTING) == "websocket"
+        await here.client.publish("numbers", {"number": 0}, acknowledge=True)
+        await here.page.evaluate("until(() => got.length === 1)")
+        here.proxy.blocked = BLOCKED[left]
+        here.proxy.cut()
+        for number in range(1, 100):
+            await here.client.publish("numbers", {"number": number}, acknowledge=True)
+        await here.page.evaluate("until(() => got.at(-1) === 99)")
+        assert await here.page.evaluate("got") == list(range(100))
+        status = await here.page.evaluate("weft.status")
+        assert status == {"state": "connected", "transport": left, "isResumed": True}
         assert await here.page.evaluate("gaps") == []
 
 
-async def test_a_websocket_that_is_cut_repeats_nothing_and_tells_of_the_gap() -> None:
+async def test_a_page_that_is_left_is_gone_at_once() -> None:
     async with place() as here:
+        gone = here.client.subscribe("_WEFT.event.disconnected")
+        await gone.ready()
         assert await here.page.evaluate(COUNTING) == "websocket"
-        await publish_through_cuts(here, 300)
-        await here.page.evaluate("weft.subscribe('/settled', () => {})")
-        await here.client.publish("numbers", {"number": 300})
-        await here.page.evaluate("until(() => got.at(-1) === 300)")
-        got = await here.page.evaluate("got")
-        assert got == sorted(set(got))
-        gaps = await here.page.evaluate("gaps")
-        assert set(gaps) == {"reconnected"}
-        # Two cuts may fall into one absence.
-        assert 1 <= len(gaps) <= here.proxy.cuts
+        await here.page.goto("about:blank")
+        # A tunnel that waits for somebody to come back would end as Silent, a minute later.
+        assert (await gone.next(10))["reason"] == "left"
 
 
 @pytest.mark.parametrize("transport", list(BLOCKED))
@@ -207,7 +229,7 @@ async def test_a_key_is_never_in_a_url() -> None:
         )
         assert used == "websocket"
         assert any("/default/ticket" in url for url in urls)
-        assert any("/default/ws?ticket=" in url for url in urls)
+        assert any("/default/ws?new=1&ticket=" in url for url in urls)
         assert not [url for url in urls if "secret" in url]
 
 

@@ -6,6 +6,7 @@ export class CuttingProxy {
   #server;
   #pairs = new Set();
   #isHeld = false;
+  #isDownHeld = false;
 
   /** A proxy before the gateway at a URL. */
   static async before(url) {
@@ -28,13 +29,18 @@ export class CuttingProxy {
       near.resetAndDestroy();
       far.destroy();
     }
-    this.#isHeld = false;
+    this.#isHeld = this.#isDownHeld = false;
   }
 
   /** Let nothing more pass, in either direction, until the cut. */
   hold() {
     this.#isHeld = true;
     for (const pair of this.#pairs) pair.forEach((socket) => socket.pause());
+  }
+
+  /** Let nothing more pass that the gateway says, until the cut. */
+  holdDown() {
+    this.#isDownHeld = true;
   }
 
   close() {
@@ -53,7 +59,8 @@ export class CuttingProxy {
     this.#pairs.add(pair);
     far.on("error", () => {});
     for (const [from, to] of [pair, [far, near]]) {
-      from.on("data", (data) => this.#isHeld || to.write(data));
+      const isStopped = () => this.#isHeld || (this.#isDownHeld && from === far);
+      from.on("data", (data) => isStopped() || to.write(data));
       from.on("close", () => (to.destroy(), this.#pairs.delete(pair)));
     }
   }

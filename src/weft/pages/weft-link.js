@@ -1,10 +1,20 @@
-// What every way to a gateway has in common: a time to open in, a watch for silence, and one end.
+// What every way to a gateway has in common: a time to open in, a watch for silence, one end, and a
+// tunnel that outlives it.
+//
+// The gateway keeps what was not received, so whoever comes back with the id of the last datagram
+// gets the rest, by whichever way; what it repeats is known by its id.
 
 import { errorFromAnswer, failure, lossOf } from "./weft-errors.js";
+
+// So many ids are remembered to know a datagram that is repeated.
+const SEEN_MAX = 4096;
+
+let marks = 0;
 
 export class Link {
   #isOver = false;
   #isHeard = false;
+  #settling = null;
   #isAsked = false;
   #opening;
   #watching;
@@ -19,8 +29,7 @@ export class Link {
    * Open it for whoever listens: that hears `opened(welcome, isResumed)` and `heard(datagram)` for
    * each that comes; of what it sent, `refused(ack, error)` if it cannot be said, `returned(acks)`
    * if it was not said for certain, and `doubted(acks, error)` if perhaps; and last, once,
-   * `lost(error, resume)`: with a `resume` the conversation can be taken up again by another link of
-   * the same kind.
+   * `lost(error, resume)`: with a `resume` the conversation can be taken up again by another link.
    */
   open(listener) {
     this.listener = listener;
@@ -41,13 +50,47 @@ export class Link {
     this.listener.lost(error, this.resume);
   }
 
-  /** End it for good. */
+  /** End it for good, and the tunnel with it. */
   leave(error) {
+    const { tunnel } = this.resume ?? {};
     this.resume = null;
     this.close(error);
+    if (!tunnel || this.hasTakenLeave) return;
+    // It may outlive the page.
+    const body = JSON.stringify({ goodbye: "closed", tunnel });
+    const goodbye = { method: "POST", body, keepalive: true, signal: undefined };
+    this.fetched(this.address("events"), goodbye).catch(() => {});
   }
 
   // For those derived from it, which have begin(), send(ack, text), end() and largest(welcome).
+
+  /** How a tunnel is asked for: the one there was, or a new one. */
+  query() {
+    const { tunnel, last } = this.resume ?? {};
+    return { ...(tunnel ? { tunnel, last } : { new: "1" }), name: this.options.name };
+  }
+
+  /** The header of a tunnel came: is it the one there was? */
+  begun({ tunnel, welcome }) {
+    const isResumed = this.resume?.tunnel === tunnel;
+    if (!isResumed) this.resume = { tunnel, last: "", seen: new Set(), unanswered: new Set(), welcome };
+    // Not of what is said from now on.
+    const acks = [...this.resume.unanswered];
+    this.opened(welcome, isResumed);
+    if (acks.length && !this.#isOver) this.#settle(acks);
+  }
+
+  /** A datagram came; one that was heard before is not told again. */
+  took(datagram) {
+    const { seen, unanswered } = this.resume;
+    this.resume.last = datagram.id;
+    if (seen.has(datagram.id)) return;
+    seen.add(datagram.id);
+    if (seen.size > SEEN_MAX) seen.delete(seen.values().next().value);
+    unanswered.delete(datagram.ok ?? datagram.ack);
+    if (datagram.pong && datagram.pong === this.#settling?.mark) this.#settled();
+    else this.heard(datagram);
+  }
 
   opened(welcome, isResumed) {
     if (this.#isOver) return;
@@ -85,6 +128,19 @@ export class Link {
     const answer = await fetch(url, sent);
     if (!answer.ok) throw await errorFromAnswer(answer);
     return answer;
+  }
+
+  /** What was said before a cut and did arrive was answered before this ping is. */
+  #settle(acks) {
+    this.#settling = { mark: `back ${(marks += 1)}`, acks };
+    this.send(0, JSON.stringify({ ping: this.#settling.mark }));
+  }
+
+  #settled() {
+    const { unanswered } = this.resume;
+    const acks = this.#settling.acks.filter((ack) => unanswered.delete(ack));
+    this.#settling = null;
+    this.listener.doubted(acks, failure("ConnectionLost", "the connection was lost before this arrived"));
   }
 
   /** A connection can be gone without a word: whoever is silent is asked, then given up. */

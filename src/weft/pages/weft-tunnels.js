@@ -1,14 +1,9 @@
 // A tunnel to a gateway, where WebSockets do not get through: what it says comes by server-sent
 // events or by long polls, what is said goes by requests of its own.
-//
-// The gateway keeps what was not received, so whoever comes back with the id of the last datagram
-// gets the rest; what it repeats is known by its id.
 
 import { errorFromFooter, failure, lossOf } from "./weft-errors.js";
 import { Link } from "./weft-link.js";
 
-// So many ids are remembered to know a datagram that is repeated.
-const SEEN_MAX = 4096;
 // What goes up at once: so many datagrams, and bytes around them that are not theirs.
 const BATCH_MAX = 256;
 const AROUND_BYTES = 512;
@@ -35,38 +30,9 @@ class TunnelLink extends Link {
     this.listener.returned(this.#waiting.splice(0).map(({ ack }) => ack));
   }
 
-  leave(error) {
-    const { tunnel } = this.resume ?? {};
-    super.leave(error);
-    if (!tunnel) return;
-    // It may outlive the page.
-    const body = JSON.stringify({ goodbye: "closed", tunnel });
-    const goodbye = { method: "POST", body, keepalive: true, signal: undefined };
-    this.fetched(this.address("events"), goodbye).catch(() => {});
-  }
-
-  /** How a tunnel is asked for: the one there was, or a new one. */
-  query(format) {
-    const { tunnel, last } = this.resume ?? {};
-    return { format, ...(tunnel ? { tunnel, last } : { new: "1", name: this.options.name }) };
-  }
-
-  /** The header of a tunnel came: is it the one there was? */
-  begun({ tunnel, welcome }) {
-    const isResumed = this.resume?.tunnel === tunnel;
-    if (!isResumed) this.resume = { tunnel, last: "", seen: new Set(), welcome };
-    this.#limit = welcome.body_limit;
-    this.opened(welcome, isResumed);
-  }
-
-  /** A datagram came; one that was heard before is not told again. */
-  took(datagram) {
-    const { seen } = this.resume;
-    this.resume.last = datagram.id;
-    if (seen.has(datagram.id)) return;
-    seen.add(datagram.id);
-    if (seen.size > SEEN_MAX) seen.delete(seen.values().next().value);
-    this.heard(datagram);
+  begun(header) {
+    this.#limit = header.welcome.body_limit;
+    super.begun(header);
   }
 
   /** Say datagrams by a request, and resolve with what is known of them if it is refused. */
@@ -137,7 +103,7 @@ class TunnelLink extends Link {
 
 export class SseLink extends TunnelLink {
   async begin() {
-    const answer = await this.fetched(this.address("tunnel", this.query("sse")));
+    const answer = await this.fetched(this.address("tunnel", { format: "sse", ...this.query() }));
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     const events = new EventReader();
     for (;;) {
@@ -161,7 +127,7 @@ export class PollLink extends TunnelLink {
     if (!this.resume?.last) this.resume = null;
     if (this.resume) await this.#takeUp();
     while (!this.ending.signal.aborted) {
-      const answer = await this.fetched(this.address("tunnel", this.query("poll")));
+      const answer = await this.fetched(this.address("tunnel", { format: "poll", ...this.query() }));
       const contents = await answer.json();
       this.stirred();
       for (const content of contents) this.#take(content);

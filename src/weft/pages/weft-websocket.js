@@ -1,14 +1,18 @@
-// A WebSocket to a gateway: datagrams as text, one in each message. It cannot be taken up again.
+// A WebSocket to a gateway: datagrams as text, one in each message, up and down.
 
 import { errorFromClose, failure } from "./weft-errors.js";
 import { Link } from "./weft-link.js";
+
+// Closed with the first, the tunnel is over; with the other it is kept for who comes back.
+const DONE = 1000;
+const BACK_SOON = 4000;
 
 export class WebSocketLink extends Link {
   #socket = null;
 
   async begin() {
     if (!globalThis.WebSocket) throw failure("Unreachable", "there is no WebSocket here");
-    const url = this.address("ws", { name: this.options.name, ticket: await this.#ticket() });
+    const url = this.address("ws", { ...this.query(), ticket: await this.#ticket() });
     if (this.ending.signal.aborted) return;
     url.protocol = url.protocol.replace("http", "ws");
     const socket = (this.#socket = new WebSocket(url, "weft.json"));
@@ -18,7 +22,8 @@ export class WebSocketLink extends Link {
     socket.onerror = () => this.isOpen || this.close(failure("Unreachable", "no WebSocket could be opened"));
   }
 
-  send(_ack, text) {
+  send(ack, text) {
+    if (ack) this.resume.unanswered.add(ack);
     this.#socket.send(text);
   }
 
@@ -29,7 +34,9 @@ export class WebSocketLink extends Link {
   end() {
     if (!this.#socket) return;
     this.#socket.onmessage = this.#socket.onclose = this.#socket.onerror = null;
-    this.#socket.close();
+    // Whoever leaves has nothing to come back to.
+    this.hasTakenLeave = !this.resume && this.#socket.readyState === WebSocket.OPEN;
+    this.#socket.close(this.resume ? BACK_SOON : DONE);
   }
 
   /** What lets a page in where it cannot show its key. */
@@ -40,7 +47,7 @@ export class WebSocketLink extends Link {
   }
 
   #take(datagram) {
-    if (datagram.welcome) this.opened(datagram.welcome, false);
-    else this.heard(datagram);
+    if (datagram.welcome) this.begun(datagram);
+    else this.took(datagram);
   }
 }

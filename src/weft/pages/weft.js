@@ -46,7 +46,7 @@ class Connection {
   #subscriptions = new Subscriptions();
   #listeners = new Map();
   #link = null;
-  // One conversation: it may outlive a link, if a tunnel is taken up again.
+  // One conversation: it may outlive a link, if its tunnel is taken up again.
   #session = null;
   #proven = "";
   #resume = null;
@@ -173,7 +173,7 @@ class Connection {
     return new Promise((resolve, reject) => {
       let whenLost;
       const lost = new Promise((settle) => (whenLost = settle));
-      const link = new TRANSPORTS[name](this.#options, this.#resume?.name === name ? this.#resume : null);
+      const link = new TRANSPORTS[name](this.#options, this.#resume);
       // Known before it is open, so that close() ends it.
       this.#dialing = link;
       link.open({
@@ -185,9 +185,12 @@ class Connection {
         heard: (datagram) => this.#hear(datagram),
         refused: (ack, error) => this.#calls.refuse(ack, "", error),
         returned: (acks) => acks.forEach((ack) => this.#calls.giveBack(ack)),
-        doubted: (acks, error) => acks.forEach((ack) => this.#calls.doubt(ack, error)),
+        doubted: (acks, error) => {
+          acks.forEach((ack) => this.#calls.doubt(ack, error));
+          if (this.#link === link && !this.#isLeaving) this.#flush();
+        },
         lost: (error, resume) => {
-          if (this.#link === link) this.#lose(error, resume && { name, ...resume });
+          if (this.#link === link) this.#lose(error, resume);
           whenLost(error);
           reject(error);
         },

@@ -11,6 +11,7 @@ from tests.doors.web import Browser, event, line, open_house
 from websockets.asyncio.client import connect
 
 import weft
+from weft.dialects.recall import RECALLS_MAX
 from weft.gateway.settings import JournalSettings, Settings
 
 COUNT = 400
@@ -49,6 +50,24 @@ async def test_datagrams_have_their_past_and_then_come_live(tmp_path: Path) -> N
             if "data" in told:
                 heard.append(told["data"]["n"])
         assert heard == list(range(COUNT))
+
+
+@pytest.mark.parametrize("query", ["", "?new=1"])
+async def test_one_past_too_many_is_refused_and_the_others_are_told(
+    query: str, tmp_path: Path
+) -> None:
+    async with keeping(tmp_path) as address, connect(f"ws://{address}/default/ws{query}") as socket:
+        interests = [
+            {"interest": f"/x/{number}", "since": "1h", "ack": number}
+            for number in range(RECALLS_MAX + 1)
+        ]
+        await socket.send(json.dumps(interests))
+        await socket.recv()
+        told = [json.loads(await socket.recv()) for _ in interests]
+        assert [(each["ack"], each["error"]["name"]) for each in told if "error" in each] == [
+            (RECALLS_MAX, "TooMany")
+        ]
+        assert {each["ok"] for each in told if "ok" in each} == set(range(RECALLS_MAX))
 
 
 async def test_a_stream_has_its_past_and_then_comes_live(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from weft.doors.exchange import Request
 from weft.doors.house import House
 from weft.doors.peer_socket import PeerSocket
 from weft.doors.websocket import PING, TEXT, framed
-from weft.errors import UnexpectedFrame, UsageError
+from weft.errors import UnexpectedFrame, WeftError
 
 SUBPROTOCOL = "weft.json"
 
@@ -42,13 +42,13 @@ class DatagramSocket(PeerSocket):
             return
         try:
             datagrams = datagrams_in(data)
-        except UsageError as error:
+        except WeftError as error:
             self._refuse(error, None)
             return
         for datagram in datagrams:
             try:
                 self._say(datagram)
-            except UsageError as error:
+            except WeftError as error:
                 self._refuse(error, datagram)
 
     def _say(self, datagram: Datagram) -> None:
@@ -68,6 +68,6 @@ class DatagramSocket(PeerSocket):
             return PING
         return framed(TEXT, text_of(self._datagrams.told(frame)))
 
-    def _refuse(self, error: UsageError, datagram: Datagram | None) -> None:
+    def _refuse(self, error: WeftError, datagram: Datagram | None) -> None:
         self.house.charge(self.peer, error)
         self.send(framed(TEXT, text_of(error_datagram(error, datagram))))

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 
 import { connect as connectAnyhow } from "../../src/weft/pages/weft.js";
-import { next, refusal } from "./awaiting.mjs";
+import { next, refusal, until } from "./awaiting.mjs";
 import { CuttingProxy } from "./cutting_proxy.mjs";
 
 const { WEFT_URL, WEFT_OTHER_URL, WEFT_STRICT_URL, WEFT_DRAINED_URL } = process.env;
@@ -59,6 +59,37 @@ test("a gateway that is there, but quiet, is kept", async () => {
   weft.on("status", ({ state }) => states.push(state));
   await new Promise((resolve) => setTimeout(resolve, 8 * 1000 * weft.welcome.ping_s));
   assert.deepEqual(states, []);
+});
+
+/** Why a connection of this name is gone, once it is. */
+async function whyGone(name) {
+  const watching = await connect(WEFT_URL);
+  let reason;
+  await watching.subscribe("/_WEFT/event/disconnected", ({ data }) => {
+    if (data.name === name) reason = data.reason;
+  });
+  return async () => {
+    await until(() => reason, "the end of it");
+    return reason;
+  };
+}
+
+test("whoever closes is gone at once", async () => {
+  const gone = await whyGone("leaving.1");
+  await (await connect(WEFT_URL, { name: "leaving.1" })).close();
+  assert.equal(await gone(), "left");
+});
+
+test("whoever closes while it is away is gone at once, too", async () => {
+  const gone = await whyGone("leaving.2");
+  const proxy = await CuttingProxy.before(WEFT_URL);
+  open.push(proxy);
+  const weft = await connect(proxy.url, { name: "leaving.2", backoffFirst: 60_000, backoffCap: 60_000 });
+  const away = next(weft, "status", ({ state }) => state === "reconnecting");
+  proxy.cut();
+  await away;
+  await weft.close();
+  assert.equal(await gone(), "left");
 });
 
 test("where nothing is, there is no connection", async () => {

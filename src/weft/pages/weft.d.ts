@@ -83,6 +83,7 @@ export interface Subscription {
 
 export type Status =
   | { state: "connecting" }
+  /** With `isResumed` it goes on where it was cut: what was missed comes, unless a gap tells otherwise. */
   | { state: "connected"; transport: Transport; isResumed: boolean }
   | { state: "reconnecting"; reason: WeftError; attempt: number }
   | { state: "closed"; error?: WeftError };

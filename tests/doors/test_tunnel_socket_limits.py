@@ -77,15 +77,18 @@ async def test_what_is_no_datagram_costs_the_connection_and_not_the_tunnel(
             each.close()
 
 
-async def test_whoever_answers_no_ping_is_cut_off_and_may_come_back() -> None:
+@pytest.mark.parametrize(
+    "sign", [framed(Opcode.PING), text('{"ping":"there"}')], ids=["a ping", "a word"]
+)
+async def test_whoever_answers_no_ping_is_cut_off_and_may_come_back(sign: bytes) -> None:
     async with housing(Limits(ping_s=10.0)) as house:
         tab, known_by = await listening(house)
-        for after, is_answered in ((10, True), (21, False)):
-            sweep_after(house, after)
-            assert (await tab.frame()).opcode is Opcode.PING
-            if is_answered:
-                await tab.say(framed(Opcode.PONG))
-                await tab.settle()
+        sweep_after(house, 10)
+        assert (await tab.frame()).opcode is Opcode.PING
+        await tab.say(sign)
+        assert (await tab.frame()).opcode in (Opcode.PONG, Opcode.TEXT)
+        sweep_after(house, 21)
+        assert (await tab.frame()).opcode is Opcode.PING
         sweep_after(house, 32)
         assert await tab.read() == b""
         assert house.service.refused == {"Silent": 1}
@@ -185,12 +188,41 @@ async def test_a_tunnel_on_a_websocket_counts_as_one_connection() -> None:
 
 async def test_one_that_is_gone_before_it_was_answered_is_not_kept() -> None:
     async with housing() as house:
-        tab = Tab(house, is_tcp=True)
+        tab = Tab(house)
         await tab.say(get(b"/weather/ws?new=1", HOST, *UPGRADE))
-        tab.reset()
-        await until(lambda: house.connections == 0 and not house._streams)
-        sweep_after(house, 61)
+        tab.close()
+        await until(lambda: not house._streams)
         assert house.service.peers == {}
+        assert house.service.ended == {"left": 1}
+
+
+async def test_one_that_is_gone_before_it_is_back_does_not_disturb_who_is_there() -> None:
+    async with housing() as house:
+        tab, known_by = await listening(house)
+        again = Tab(house)
+        await again.say(get(f"/weather/ws?tunnel={known_by}".encode(), HOST, *UPGRADE))
+        again.close()
+        await until(lambda: len(house._streams) == 1)
+        assert await tab.settle() == []
+        tab.close()
+
+
+async def test_whoever_reads_late_is_told_everything() -> None:
+    async with housing() as house:
+        tab = Tab(house, is_small=True)
+        await tab.enter()
+        await tab.tell(INTEREST)
+        await tab.settle()
+        page = await publishing(house)
+        count = 0
+        while all(stream.unsent < 64 << 10 for stream in house._streams):
+            await publish(page, "x" * 50_000)
+            count += 1
+        await publish(page, *["y" * 50_000] * 3)
+        heard = [(await tab.told())["data"][0] for _ in range(count + 3)]
+        assert heard == ["x"] * count + ["y"] * 3
+        tab.close()
+        page.close()
 
 
 async def test_one_that_publishes_faster_than_the_journal_is_paused_and_nothing_is_refused(

@@ -319,6 +319,8 @@ class Tunnel:
             self._is_renewed = False
             attachment.told_ns = self._house.now_ns
             self._drop_if_over(attachment)
+        if self._attachment is not None and not self._ring.is_empty:
+            self._told(self._attachment, self._ring.replay(self._house.now_ns))
 
     def _facts(self) -> bytes:
         """What a header says."""
@@ -336,7 +338,8 @@ class Tunnel:
     def _pass_on(self, items: list[Item]) -> None:
         limit_bytes, now_ns = self._house.rules.ring_bytes, self._house.now_ns
         attachment = self._attachment
-        if attachment is None:
+        # Nothing is told before the header.
+        if attachment is None or not self._welcome:
             for item in items:
                 self._ring.wait(item, now_ns, limit_bytes)
         else:

@@ -202,8 +202,6 @@ class TunnelSockets:
                 tunnel.left()
         elif known is None:
             tunnel.open(socket, is_renewed=known_by != "")
-            # What it says first is said after it was welcome.
-            tunnel.pour()
         else:
             tunnel.attach(socket, request.query.get("last", ""))
         socket.received(unread)

@@ -1,20 +1,27 @@
 """What this gateway tells the others that it wants: as it is, or coarser where that is too much.
 
-Above a limit, patterns without a group are told by their first elements only: the others then send
-more than is wanted, which the router here leaves out, and never less. Requests are not drawn here
-by that: whoever would answer them is told as a member of a group, or not at all. Members of groups
-are told as they are: of what is for one of them, nothing may come where nobody is.
+Above a limit, patterns without a group are told by their first elements only, and if those are too
+many by one that asks for everything: the others then send more than is wanted, which the router
+here leaves out, and never less. Requests are not drawn here by that: whoever would answer them is
+told as a member of a group, or not at all. Members of groups are told as they are: of what is for
+one of them, nothing may come where nobody is. Those beyond what others take wait for their turn.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 
 from weft.fabric.wanted import NO_CHANGE, Change, WantedSet
-from weft.fabric.words import Wanted
+from weft.fabric.words import Wanted, wanted_bytes
 
 EXACT_MAX = 50_000
+# Together less than others take of one gateway; see fabric/wanted.py.
+PLAIN_MAX_BYTES = 4 << 20
+GROUPED_MAX = 40_000
+GROUPED_MAX_BYTES = 3 << 20
 
-_ALL = b">"
+# How patterns are told: as they are, by their first elements, or all by one.
+_EXACT, _FIRST, _ALL = range(3)
+_EVERYTHING = b">"
 
 
 class OwnInterest:
@@ -25,77 +32,126 @@ class OwnInterest:
         # What this gateway wants itself, whoever is connected.
         self._always = [Wanted(pattern, b"", True) for pattern in always]
         self._exact_max = exact_max
+        self._detail = _EXACT
         self._plain: set[Wanted] = set()
+        self._plain_bytes = 0
+        # How many patterns each coarse one stands for.
+        self._coarse: Counter[Wanted] = Counter()
+        self._coarse_bytes = 0
         self._grouped: set[Wanted] = set()
-        # How many patterns each coarse one stands for, while they are told coarsely.
-        self._coarse: Counter[Wanted] | None = None
+        self._grouped_bytes = 0
+        # Those that there is no room for, the first to be told first.
+        self._untold: dict[Wanted, None] = {}
 
     @property
     def is_coarse(self) -> bool:
         """Say if more is told than is wanted."""
-        return self._coarse is not None
+        return self._detail != _EXACT
+
+    @property
+    def untold(self) -> int:
+        """How many members of groups nobody else knows of."""
+        return len(self._untold)
 
     def change(self, changes: Iterable[tuple[Wanted, bool]]) -> Change:
         """Connections began to want, True, or ceased to; what others are to be told of it."""
         # The last word on each: what was taken back may be asked for again.
         told: dict[Wanted, bool] = {}
         for wanted, is_added in changes:
-            kept = self._grouped if wanted.group else self._plain
-            if is_added:
-                kept.add(wanted)
+            if wanted.group:
+                self._change_grouped(wanted, is_added, told)
             else:
-                kept.discard(wanted)
-            self._tell(wanted, is_added, told)
+                self._change_plain(wanted, is_added, told)
+        self._tell_waiting(told)
         for wanted in self._always:
             told[wanted] = self._is_told(wanted)
         change = self.told.apply(
             [wanted for wanted, is_added in told.items() if is_added],
             [wanted for wanted, is_added in told.items() if not is_added],
         )
-        if self._is_switch_due():
-            change = _together(change, self._switch())
+        detail = self._due_detail()
+        if detail != self._detail:
+            self._detail = detail
+            change = _together(change, self.told.become(self._all_told()))
         if change != NO_CHANGE:
             self.told.version += 1
         return change
 
-    def _tell(self, wanted: Wanted, is_added: bool, told: dict[Wanted, bool]) -> None:
-        coarse = self._coarse
-        if coarse is None or wanted.group:
-            told[wanted] = is_added
+    def _change_plain(self, wanted: Wanted, is_added: bool, told: dict[Wanted, bool]) -> None:
+        if (wanted in self._plain) == is_added:
             return
-        prefix = coarsened(wanted)
-        coarse[prefix] += 1 if is_added else -1
-        if coarse[prefix] == 0:
-            del coarse[prefix]
-            told[prefix] = False
+        coarse = coarsened(wanted)
+        if is_added:
+            self._plain.add(wanted)
+            self._plain_bytes += wanted_bytes(wanted)
+            self._coarse_bytes += 0 if coarse in self._coarse else wanted_bytes(coarse)
+            self._coarse[coarse] += 1
         else:
-            told[prefix] = True
+            self._plain.discard(wanted)
+            self._plain_bytes -= wanted_bytes(wanted)
+            self._coarse[coarse] -= 1
+            if not self._coarse[coarse]:
+                del self._coarse[coarse]
+                self._coarse_bytes -= wanted_bytes(coarse)
+        if self._detail == _EXACT:
+            told[wanted] = is_added
+        elif self._detail == _FIRST:
+            told[coarse] = coarse in self._coarse
 
-    def _is_switch_due(self) -> bool:
-        if self._coarse is None:
-            return len(self._plain) > self._exact_max
-        return len(self._plain) <= self._exact_max // 2
-
-    def _switch(self) -> Change:
-        if self._coarse is None:
-            self._coarse = Counter(map(coarsened, self._plain))
-            told = set(self._coarse)
+    def _change_grouped(self, wanted: Wanted, is_added: bool, told: dict[Wanted, bool]) -> None:
+        if is_added:
+            self._untold[wanted] = None
+        elif wanted in self._grouped:
+            self._grouped.discard(wanted)
+            self._grouped_bytes -= wanted_bytes(wanted)
+            told[wanted] = False
         else:
-            self._coarse = None
-            told = self._plain
-        own = {each for each in self._always if self._is_told(each)}
-        return self.told.become(told | self._grouped | own)
+            self._untold.pop(wanted, None)
+
+    def _tell_waiting(self, told: dict[Wanted, bool]) -> None:
+        """Tell of members of groups, as many as there is room for."""
+        while self._untold:
+            wanted = next(iter(self._untold))
+            size = self._grouped_bytes + wanted_bytes(wanted)
+            if len(self._grouped) >= GROUPED_MAX or size > GROUPED_MAX_BYTES:
+                return
+            del self._untold[wanted]
+            if wanted not in self._grouped:
+                self._grouped.add(wanted)
+                self._grouped_bytes = size
+                told[wanted] = True
 
     def _is_told(self, own: Wanted) -> bool:
         """Say if what this gateway wants is told: not if connections answer requests to it, too."""
         return self.is_coarse or own._replace(is_listener=False) not in self._plain
 
+    def _due_detail(self) -> int:
+        """How patterns are to be told now; it becomes finer only well below the limit."""
+        return max(self._detail_for(1), min(self._detail, self._detail_for(2)))
+
+    def _detail_for(self, share: int) -> int:
+        limit, limit_bytes = self._exact_max // share, PLAIN_MAX_BYTES // share
+        if len(self._plain) <= limit and self._plain_bytes <= limit_bytes:
+            return _EXACT
+        if len(self._coarse) <= limit and self._coarse_bytes <= limit_bytes:
+            return _FIRST
+        return _ALL
+
+    def _all_told(self) -> set[Wanted]:
+        """Everything as it is told."""
+        told = self._grouped | {each for each in self._always if self._is_told(each)}
+        if self._detail == _EXACT:
+            return told | self._plain
+        if self._detail == _FIRST:
+            return told | set(self._coarse)
+        return told | {Wanted(_EVERYTHING, b"", True)}
+
 
 def coarsened(wanted: Wanted) -> Wanted:
     """Something that asks for all that is wanted, and for more, in fewer words."""
     first, dot, _ = wanted.pattern.partition(b".")
-    if first in (b"*", _ALL):
-        return Wanted(_ALL, b"", True)
+    if first in (b"*", _EVERYTHING):
+        return Wanted(_EVERYTHING, b"", True)
     return Wanted(first + b".>" if dot else first, b"", True)
 
 

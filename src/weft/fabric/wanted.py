@@ -46,10 +46,12 @@ class WantedSet:
 
     def apply(self, added: Iterable[Wanted], removed: Iterable[Wanted]) -> Change:
         """Follow a change; what of it really was one."""
-        gone = [each for each in removed if each in self._all]
-        for each in gone:
-            self._all.discard(each)
-            self._count(each, -1)
+        gone = []
+        for each in removed:
+            if each in self._all:
+                self._all.discard(each)
+                self._count(each, -1)
+                gone.append(each)
         come = []
         for each in added:
             if each not in self._all:
@@ -57,6 +59,14 @@ class WantedSet:
                 self._count(each, 1)
                 come.append(each)
         return Change(tuple(come), tuple(gone))
+
+    def digest_after(self, added: Iterable[Wanted], removed: Iterable[Wanted]) -> int:
+        """The digest that it would have after a change."""
+        come = set(added)
+        digest = self.digest
+        for each in come - self._all | self._all.intersection(removed) - come:
+            digest ^= _mixed(each)
+        return digest
 
     def become(self, wanted: Iterable[Wanted]) -> Change:
         """Be another set; what that changes."""

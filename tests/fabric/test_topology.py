@@ -1,0 +1,118 @@
+"""How the links of a mesh lie, and the ways that follow from them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.fabric.topology import LATELY_NS, Edges, edge, ways
+
+numbers = st.integers(1, 12)
+pairs = st.sets(st.tuples(numbers, numbers).filter(lambda pair: pair[0] != pair[1]))
+
+
+def links_of(edges: set[tuple[int, int]]) -> dict[int, frozenset[int]]:
+    """What each end of links says, if both say so."""
+    found: dict[int, set[int]] = {}
+    for one, other in edges:
+        found.setdefault(one, set()).add(other)
+        found.setdefault(other, set()).add(one)
+    return {number: frozenset(others) for number, others in found.items()}
+
+
+def distances(own: int, edges: set[tuple[int, int]]) -> dict[int, int]:
+    """How far away everyone is: a ten-line search."""
+    links = links_of(edges)
+    found = {own: 0}
+    frontier = [own]
+    while frontier:
+        number = frontier.pop(0)
+        for other in links.get(number, ()):
+            if other not in found:
+                found[other] = found[number] + 1
+                frontier.append(other)
+    return found
+
+
+def length(parents: dict[int, int], own: int, number: int) -> int:
+    count = 0
+    while number != own:
+        number = parents[number]
+        count += 1
+        assert count <= len(parents)
+    return count
+
+
+@given(pairs)
+def test_ways_are_as_short_as_can_be_and_lead_to_everyone(edges: set[tuple[int, int]]) -> None:
+    links = links_of(edges)
+    parents = ways(1, links.get(1, ()), links)
+    found = distances(1, edges)
+    assert set(parents) == set(found) - {1}
+    assert all(length(parents, 1, number) == found[number] for number in parents)
+
+
+@given(pairs, st.sets(numbers))
+def test_no_way_leads_through_those_that_are_ends(
+    edges: set[tuple[int, int]], ends: set[int]
+) -> None:
+    links = links_of(edges)
+    parents = ways(1, links.get(1, ()), links, ends)
+    assert not set(parents.values()) - {1} & ends
+    inner = {pair for pair in edges if not ends - {1} & set(pair)}
+    assert set(distances(1, inner)) - {1} <= set(parents)
+
+
+@given(pairs)
+def test_the_same_mesh_has_the_same_ways_whatever_is_said_first(
+    edges: set[tuple[int, int]],
+) -> None:
+    links = links_of(edges)
+    turned = dict(reversed(links.items()))
+    near = sorted(links.get(1, ()))
+    assert ways(1, near, links) == ways(1, near[::-1], turned)
+
+
+def test_a_link_that_only_one_end_claims_is_no_way() -> None:
+    assert ways(1, [2], {2: frozenset({1, 3}), 3: frozenset()}) == {2: 1}
+
+
+def test_a_link_of_this_gateway_needs_no_word_of_others() -> None:
+    assert ways(1, [2], {}) == {2: 1}
+
+
+def test_gateways_differ_in_which_of_two_ways_they_take() -> None:
+    links = links_of({(1, 2), (1, 3), (2, 4), (3, 4), (5, 2), (5, 3)})
+    assert {ways(own, [2, 3], links)[4] for own in (1, 5, 6, 7)} == {2, 3}
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 2), (2, 1)])
+def test_a_link_is_the_same_from_both_ends(one: int, other: int) -> None:
+    assert edge(one, other) == (1, 2)
+
+
+def test_an_edge_counts_if_one_of_its_ends_says_it() -> None:
+    edges = Edges()
+    edges.update({1: frozenset({2}), 2: frozenset(), 3: frozenset({1})}, 0)
+    assert (1, 2) in edges
+    assert (1, 3) in edges
+    assert (2, 3) not in edges
+    assert len(edges) == 2
+
+
+def test_an_edge_that_is_gone_is_remembered_for_a_while() -> None:
+    edges = Edges()
+    edges.update({1: frozenset({2})}, 0)
+    edges.update({}, 100)
+    assert not edges.expire(99 + LATELY_NS)
+    assert (1, 2) in edges
+    assert edges.expire(100 + LATELY_NS)
+    assert (1, 2) not in edges
+
+
+def test_an_edge_that_is_back_is_not_forgotten_by_what_was_before() -> None:
+    edges = Edges()
+    edges.update({1: frozenset({2})}, 0)
+    edges.update({}, 100)
+    edges.update({1: frozenset({2})}, 200)
+    edges.expire(100 + LATELY_NS)
+    assert (1, 2) in edges

@@ -1,5 +1,7 @@
 """Gateways without sockets, clocks or a control plane: a test carries what links have to carry."""
 
+from typing import Protocol
+
 from tests.core.talk import NotedDoor, connect, subscribe
 
 from weft.core.departure import withdraw_ended
@@ -13,6 +15,15 @@ from weft.fabric.words import Wanted
 
 SECOND_NS = 1_000_000_000
 MS_NS = 1_000_000
+
+
+class End(Protocol):
+    """Whatever takes what a gateway sends to one peer."""
+
+    is_stalled: bool
+
+    def took(self, data: bytes) -> None:
+        """The gateway sends bytes."""
 
 
 class Local:
@@ -81,7 +92,7 @@ class Gateway:
         self.service.wall_ns = 1_800_000_000 * SECOND_NS
         self.traffic = Traffic(self.service, is_relay=is_relay)
         self.links: dict[int, Peer] = {}
-        self._ends: dict[int, Local | Wire] = {}
+        self._ends: dict[int, End] = {}
 
     def local(self, *patterns: bytes, group: bytes = b"") -> Local:
         """Someone who connects and subscribes."""

@@ -155,10 +155,13 @@ def test_an_envelope_that_contradicts_itself_ends_the_link(at: int, value: int) 
     assert isinstance(gateway.links[1].error, ProtocolError)
 
 
-def test_a_tree_that_is_larger_than_its_envelope_ends_the_link() -> None:
+def test_a_tree_that_is_larger_than_its_envelope_leads_nowhere() -> None:
     _, gateway = prepared()
-    receive(gateway, 1, envelope([1], [Entry(2, 1, True), Entry(3, 7, True)]))
-    assert isinstance(gateway.links[1].error, BadFrame)
+    there = gateway.local(b"a")
+    receive(gateway, 1, envelope([1], [Entry(2, 1, True), Entry(3, 7, True)]), stamped(b"a"))
+    assert gateway.traffic.counts.refused == {"BadTree": 1}
+    assert there.frames() == []
+    assert not gateway.links[1].is_over
 
 
 @pytest.mark.parametrize(
@@ -189,11 +192,12 @@ def test_who_only_wants_its_own_passes_nothing_on() -> None:
     assert mesh[2].traffic.counts.refused == {"NoRelay": 1}
 
 
-def test_a_word_that_is_none_ends_the_link() -> None:
+def test_a_word_that_is_none_is_not_held_against_those_that_it_came_by() -> None:
     _, gateway = prepared()
     word = encode(Kind.FABRIC, body=b"\xff")
     receive(gateway, 1, envelope([1], [Entry(2, 0, True)], WORD), word)
-    assert isinstance(gateway.links[1].error, ProtocolError)
+    assert gateway.traffic.counts.refused == {"BadWord": 1}
+    assert not gateway.links[1].is_over
 
 
 def test_numbers_that_jump_are_asked_for_and_then_given_up() -> None:

@@ -14,6 +14,8 @@ from weft.fabric.handshake import Admission, admission_mac, node_id
 from weft.fabric.words import AdvertWord, Count, Dense, Number, Text
 
 LINKS_MAX = 256
+# After this life of a gateway there can be no other.
+LAST_LIFE = (1 << 62) - 1
 
 _LABEL = b"weft advert 1\0"
 

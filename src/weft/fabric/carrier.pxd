@@ -19,6 +19,7 @@ cdef Py_ssize_t _ENTRIES
 cdef Py_ssize_t _HOPS
 cdef int _HOPS_MAX
 cdef int _WORD
+cdef uint64_t _NUMBER_MAX
 cdef int _MESSAGE
 cdef int _ERROR
 cdef int _PING

@@ -36,6 +36,8 @@ _ENTRIES = ENTRIES_AT
 _HOPS = HOPS_AT
 _HOPS_MAX = HOPS_MAX
 _WORD = WORD
+# No stream comes so far: what follows can still be counted.
+_NUMBER_MAX = (1 << 64) - (1 << 33)
 _MESSAGE = int(Kind.MESSAGE)
 _ERROR = int(Kind.ERROR)
 _PING = int(Kind.PING)
@@ -133,6 +135,9 @@ class LinkCarrier(Carrier):
         if u32_at(header, at) != self._outgoing.own:
             raise BadFrame("an envelope for another gateway")
         self._number_here = u64_at(header, at + 8)
+        if self._number_here > _NUMBER_MAX:
+            self._outgoing.counts.refuse("BadNumber", self._left)
+            return
         self._is_for_here = header[at + 6] != 0
         if self._is_for_here and not load.flags & _WORD:
             self._incoming = self._arrivals.stream(load.origin, self._number_here)
@@ -142,7 +147,12 @@ class LinkCarrier(Carrier):
             below = header[at + 4] + 256 * header[at + 5]
             part_end = at + _ENTRY * (below + 1)
             if part_end > end:
-                raise BadFrame("an envelope whose tree is larger than it is")
+                # Whoever passed it on looked no further than its own part of the tree.
+                self._outgoing.counts.refuse("BadTree", self._left)
+                self._incoming = None
+                self._is_for_here = False
+                self._parts = []
+                return
             self._open_part(header, at, part_end)
             at = part_end
 

@@ -4,11 +4,11 @@ Whoever is in the mesh already is dialled only if a link to it is wanted; whoeve
 for ever. What falls apart is put together again that way, whichever piece comes first.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from weft.fabric.choice import ring_neighbours, wanted
 from weft.fabric.members import Member, Members
-from weft.fabric.targets import DIALS_MAX, Chance, Target, Targets
+from weft.fabric.targets import DIALS_MAX, Chance, Target, Targets, is_address
 
 # Of two that want a link the one with the lower id dials; the other waits so long for it.
 YIELD_NS = 1_000_000_000
@@ -48,24 +48,36 @@ class Dialling:
         """A link was given up to make room, here or there: do not ask for it again at once."""
         member = self._members.get(node)
         if member is not None:
-            target = self.targets.offer(member.advert.address, now_ns)
-            target.next_ns = max(target.next_ns, now_ns + LET_GO_NS)
+            for target in self._targets([member], now_ns):
+                target.next_ns = max(target.next_ns, now_ns + LET_GO_NS)
+
+    def look_for(self, member: Member, now_ns: int) -> None:
+        """Others ask to have a gateway dialled that they cannot reach: do so if it is lost here."""
+        if not member.is_there:
+            self._targets([member], now_ns)
 
     def _candidates(
         self, linked: Collection[bytes], registered: Collection[str], now_ns: int
     ) -> Iterator[Target]:
-        for target in list(self.targets):
+        fixed = [target for target in self.targets if target.is_fixed]
+        for target in fixed:
             if target.is_registry:
                 if target.address not in registered:
                     yield target
-            elif (target.is_fixed or target.until_ns > now_ns) and not self._is_there(target):
+            elif not self._is_found(target, linked):
                 yield target
         there = {member.node: member for member in self._members.there()}
         own = self._members.own.node
-        for node in self._wanted(own, list(there), linked, now_ns):
-            yield self._target(there[node], now_ns)
-        for member in self._lost(own, there):
-            yield self._target(member, now_ns)
+        chosen = self._wanted(own, list(there), linked, now_ns)
+        yield from self._targets([there[node] for node in chosen], now_ns)
+        lost = self._lost(own, there)
+        yield from self._targets([each for each in lost if each.node not in linked], now_ns)
+        # The last, as anybody can name any address.
+        addresses = {member.advert.address for member in there.values()}
+        for target in list(self.targets):
+            is_offered = target.until_ns > now_ns and target.address not in addresses
+            if is_offered and not self._is_found(target, linked):
+                yield target
 
     def _wanted(
         self, own: bytes, there: list[bytes], linked: Collection[bytes], now_ns: int
@@ -101,12 +113,17 @@ class Dialling:
         first = self._chance.randrange(len(mine))
         return [mine[(first + step) % len(mine)] for step in range(LOST_MAX)]
 
-    def _target(self, member: Member, now_ns: int) -> Target:
-        target = self.targets.offer(member.advert.address, now_ns)
-        target.node = member.node
-        return target
+    def _targets(self, members: Iterable[Member], now_ns: int) -> list[Target]:
+        """Where gateways say that they are."""
+        found: list[Target] = []
+        for member in members:
+            if is_address(member.advert.address):
+                target = self.targets.offer(member.advert.address, now_ns)
+                target.node = member.node
+                found.append(target)
+        return found
 
-    def _is_there(self, target: Target) -> bool:
-        """Say if whoever is at an address is in the mesh."""
+    def _is_found(self, target: Target, linked: Collection[bytes]) -> bool:
+        """Say if whoever is at an address is in the mesh, or about to be."""
         member = self._members.get(target.node) if target.node else None
-        return member is not None and member.is_there
+        return target.node in linked or (member is not None and member.is_there)

@@ -7,6 +7,7 @@ Everything for it is counted by one dense number, so that it can tell what it di
 from weft.core.service import Peer
 
 EPOCH_BITS = 48
+EPOCH_MAX = (1 << 64 - EPOCH_BITS) - 1
 
 
 class Distant:

@@ -4,10 +4,11 @@ Nothing here waits or connects: whoever runs it tells the time by tick(), dials 
 and says how it went.
 """
 
+from weft.core.answers import end_with
 from weft.core.bounds import Bounds
 from weft.core.frames import Frame
 from weft.core.service import Peer, Service
-from weft.errors import BadWord, LinkedToSelf
+from weft.errors import BadWord, LinkedToSelf, SameNumber
 from weft.fabric.choice import spare_links
 from weft.fabric.dialling import Dialling
 from weft.fabric.gossip import Gossip
@@ -20,7 +21,7 @@ from weft.fabric.own_advert import OwnAdvert
 from weft.fabric.registry import Registry
 from weft.fabric.rules import Rules
 from weft.fabric.survey import Survey
-from weft.fabric.targets import Chance
+from weft.fabric.targets import REMEMBERED_PAUSE_NS, Chance, is_address
 from weft.fabric.traffic import Traffic
 from weft.fabric.welcome import Welcome, let_go
 from weft.fabric.words import Goodbye, Ping, Pong, Probe, Redirect, Registered, Word, decode
@@ -36,6 +37,8 @@ LEAVE_NS = 2_000_000_000
 PROBES = 3
 # Whoever was linked with is dialled again after a pause by chance, up to this.
 REDIAL_NS = 200_000_000
+# Whoever has the key of this gateway, too, is not answered more often than this.
+REFUTE_NS = 1_000_000_000
 
 _S = 1_000_000_000
 
@@ -72,7 +75,7 @@ class Fabric:
         self._heartbeat = Heartbeat(service, self.links, self.members)
         self.survey = Survey(self.members, self.traffic, is_relay=rules.is_relay)
         self._is_changed = False
-        self._advert_ns = self._look_ns = self._sweep_ns = self._left_ns = 0
+        self._advert_ns = self._look_ns = self._sweep_ns = self._left_ns = self._refuted_ns = 0
         self.is_gone = False
         service.on_link = self._greet
         self.traffic.on_near = self._hear_near
@@ -107,8 +110,11 @@ class Fabric:
     def dialled(self, address: str, peer: Peer) -> None:
         """An address was reached: whoever is there is greeted."""
         target = self.dialling.targets.at(address)
-        handshake = self._handshake(is_dialler=True, is_registering=target.is_registry)
-        peer.carrier = Newcomer(self, peer, handshake, address)
+        is_registering = target.is_registry and address not in self.registry.registered_with
+        handshake = self._handshake(is_dialler=True, is_registering=is_registering)
+        newcomer = Newcomer(self, peer, handshake, address)
+        newcomer.is_registering = is_registering
+        peer.carrier = newcomer
         peer.owe(handshake.begin())
 
     def unreachable(self, address: str, why: str) -> None:
@@ -129,13 +135,15 @@ class Fabric:
         peer = newcomer.peer
         number = other.introduction.number
         link = Link(peer, node_id(other.key), number, is_dialled=bool(newcomer.address))
+        holder = self.members.numbered(number)
+        if holder is not None and holder.node != link.node:
+            end_with(peer, SameNumber(f"number {number} is that of another gateway"))
+            return
         link.address = newcomer.address
         link.is_registration = other.introduction.is_registering
         if newcomer.address:
-            targets = self.dialling.targets
-            target = targets.at(newcomer.address)
-            targets.reached(target, link.node)
-            link.is_registration = target.is_registry
+            self.dialling.targets.reached(self.dialling.targets.at(link.address), link.node)
+            link.is_registration = newcomer.is_registering
         peer.name = other.introduction.name
         peer.is_greeted = True
         peer.run = self._service.link_run
@@ -152,8 +160,9 @@ class Fabric:
         if newcomer.address:
             targets = self.dialling.targets
             target = targets.at(newcomer.address)
-            target.is_self = isinstance(newcomer.peer.error, LinkedToSelf)
-            targets.failed(target, problem, self._service.now_ns)
+            is_self = isinstance(newcomer.peer.error, LinkedToSelf)
+            least_ns = REMEMBERED_PAUSE_NS if is_self else 0
+            targets.failed(target, problem, self._service.now_ns, least_ns)
 
     def _greet(self, peer: Peer, frame: Frame) -> None:
         """Somebody asks to be linked with."""
@@ -174,14 +183,21 @@ class Fabric:
         if link is None:
             return
         if link.address:
-            target = self.dialling.targets.at(link.address)
-            pause_ns = int(self._chance.random() * REDIAL_NS)
-            target.next_ns = max(target.next_ns, self._service.now_ns + pause_ns)
+            self._redial(link)
         if link.is_registration:
             self.registry.end(link)
             return
         self._gossip.end(link)
         self._gossip.is_moved = True
+
+    def _redial(self, link: Link) -> None:
+        targets = self.dialling.targets
+        target = targets.at(link.address)
+        now_ns = self._service.now_ns
+        if link.is_ready_heard or link.is_registration:
+            targets.parted(target, now_ns, int(self._chance.random() * REDIAL_NS))
+        else:
+            targets.failed(target, "the link ended before it was ready", now_ns)
 
     # What others say.
 
@@ -204,9 +220,12 @@ class Fabric:
                     self._gossip.hear_digest(link, word.digest)
             case Pong(token):
                 self._heartbeat.hear(link, token)
-            case Redirect(addresses) | Registered(addresses):
+            case Redirect(addresses) | Registered(addresses) if link.is_dialled:
                 for address in addresses:
-                    self.dialling.targets.offer(address, now_ns)
+                    if is_address(address):
+                        self.dialling.targets.offer(address, now_ns)
+                    else:
+                        self.traffic.counts.refuse("BadAddress", 1)
             case Goodbye(is_leaving):
                 if not is_leaving:
                     self.dialling.let_go(link.node, now_ns)
@@ -220,13 +239,12 @@ class Fabric:
         member = self.members.get(word.node)
         # Only where it says itself that it is: nobody can point this gateway at a stranger.
         if member is not None and member.advert.address == word.address:
-            self.dialling.targets.offer(word.address, self._service.now_ns)
+            self.dialling.look_for(member, self._service.now_ns)
 
     # What time brings.
 
     def _advertise_if_due(self, now_ns: int) -> None:
-        is_claimed = self._gossip.claimed >= self.members.own.advert.incarnation
-        if not (self._is_changed or is_claimed or self._service.router.changes):
+        if not (self._is_changed or self._claimed(now_ns) or self._service.router.changes):
             return
         if now_ns - self._advert_ns >= ADVERT_NS + ADVERT_EACH_NS * len(self.members):
             self._advert_ns = now_ns
@@ -235,22 +253,30 @@ class Fabric:
     def _advertise(self, *, is_leaving: bool = False) -> None:
         """Say what is new about this gateway, if anything is."""
         self._is_changed = False
-        claimed = self._gossip.claimed
+        claimed = self._claimed(self._service.now_ns)
+        if claimed:
+            self._refuted_ns = self._service.now_ns
         said = self._own.next(self.traffic, self.links, claimed, is_leaving=is_leaving)
         if said is not None:
             self._gossip.advertise(*said)
+
+    def _claimed(self, now_ns: int) -> int:
+        """The life that others take for this gateway's, if that is to be refuted now; or 0."""
+        claimed = self._gossip.claimed
+        is_due = now_ns - self._refuted_ns >= REFUTE_NS
+        return claimed if is_due and claimed >= self.members.own.advert.incarnation else 0
 
     def _move(self) -> None:
         """Work out the ways anew: links came or went, here or elsewhere."""
         self._gossip.is_moved = False
         self._is_changed = True
-        ready = {link.number: link.peer for link in mesh_links(self.links) if link.is_ready}
+        ready = {link.number: link.peer for link in mesh_links(self.links) if link.is_carrying}
         for member in self.survey.plot(ready, self._service.now_ns):
             self._look_for(member)
 
     def _look_for(self, member: Member) -> None:
         """A gateway was lost: have others that are near try to reach it."""
-        near = [link for link in mesh_links(self.links) if link.is_ready]
+        near = [link for link in mesh_links(self.links) if link.is_carrying]
         for _ in range(min(PROBES, len(near))):
             link = near.pop(self._chance.randrange(len(near)))
             self.traffic.send_word(link.number, Probe(member.node, member.advert.address))
@@ -266,7 +292,8 @@ class Fabric:
             if 0 < member.lost_ns < forget_ns:
                 self._gossip.forget(member)
                 # It may be back one day, when everybody has forgotten it.
-                self.dialling.targets.remember(member.advert.address, now_ns)
+                if is_address(member.advert.address) and not member.advert.is_leaving:
+                    self.dialling.targets.remember(member.advert.address, now_ns)
                 self._gossip.is_moved = True
 
     def _prune(self, now_ns: int) -> None:
@@ -276,7 +303,7 @@ class Fabric:
         own = self.members.own.node
         for node in spare_links(own, there, list(linked), self._rules.max_links):
             link = linked[node]
-            if link.is_ready and self.survey.is_reached_without(link.number):
+            if link.is_carrying and self.survey.is_reached_without(link.number):
                 self.dialling.let_go(node, now_ns)
                 let_go(link)
                 return

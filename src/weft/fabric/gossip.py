@@ -5,10 +5,11 @@ tell each other what they know, and then what the other lacks; and each ping say
 whether that is still the same, so that nothing stays missing.
 """
 
+from weft.core.answers import end_with
 from weft.core.service import Service
-from weft.errors import BadWord, NotAdmitted
+from weft.errors import BadWord, NotAdmitted, SameNumber
 from weft.fabric import adverts
-from weft.fabric.adverts import Advert, Signed
+from weft.fabric.adverts import LAST_LIFE, Advert, Signed
 from weft.fabric.handshake import Admission, node_id
 from weft.fabric.interests import Interests
 from weft.fabric.link import SUMMARY_ALL_MAX, Link
@@ -31,6 +32,10 @@ ADVERTS_PER_S = 100
 # How often two may find that they know different things before they compare them all.
 MISMATCHES = 3
 COMPARE_NS = 1_000_000_000
+# However often the other side compares, it is not sent what it lacks more often than this.
+SUPPLY_NS = 300_000_000
+# Nor is its digest looked at more often.
+DIGEST_NS = 100_000_000
 
 _MS = 1_000_000
 _S = 1_000_000_000
@@ -55,11 +60,13 @@ class Gossip:
         self.interests = Interests(service, traffic, members, links)
         # The links lie otherwise than they did, as far as somebody has said.
         self.is_moved = True
-        # Somebody says something of this gateway that it did not say in this life.
+        # A life of this gateway that others take for a later one than this is.
         self.claimed = 0
 
     def begin(self, link: Link) -> None:
         """Tell a gateway that was just linked with what is known here."""
+        member = self._members.get(link.node)
+        link.is_named = member is not None and member.number == link.number
         self._summarise(link)
 
     def end(self, link: Link) -> None:
@@ -71,7 +78,6 @@ class Gossip:
         own = self._members.own
         self._members.renew(own, signed)
         self._pass_on(own, delta, None)
-        self.is_moved = True
 
     def hear(self, link: Link, word: Word) -> bool:
         """Hear a word of the gateway at the other end of a link; False if it is about other things.
@@ -102,6 +108,11 @@ class Gossip:
         if not word.is_last:
             return
         summary, link.summary = link.summary, {}
+        now_ns = self._service.now_ns
+        if link.is_ready_said and now_ns - link.supplied_ns < SUPPLY_NS:
+            self._traffic.counts.refuse("TooManySummaries", 1)
+            return
+        link.supplied_ns = now_ns
         for member in list(self._members):
             self._supply(link, member, summary.get(member.node))
         if not link.is_ready_said:
@@ -117,6 +128,9 @@ class Gossip:
     def hear_digest(self, link: Link, digest: int) -> None:
         """The other side knows what has this digest: if that stays different, compare."""
         now_ns = self._service.now_ns
+        if now_ns - link.compared_ns < DIGEST_NS:
+            return
+        link.compared_ns = now_ns
         if digest == self._members.digest():
             link.mismatches = 0
             return
@@ -136,23 +150,22 @@ class Gossip:
         member = self._members.get(node)
         if member is not None and advert.age <= member.advert.age:
             return
-        if member is self._members.own:
-            self.claimed = max(self.claimed, advert.incarnation)
-            return
         problem = self._problem(member, advert, word)
         if problem:
             self._traffic.counts.refuse(problem, 1)
             return
+        if member is self._members.own:
+            self._hear_claim(advert)
+            return
         signed = Signed(advert, word.said, word.signature)
         if member is None:
             member = self._meet(signed, word.lost_ms)
-        else:
-            self._renew(member, signed)
-        self.interests.follow(link, member, word.delta)
-        if advert.is_leaving:
-            self._traffic.part(member.number)
-        self._pass_on(member, word.delta, link)
-        self.is_moved = True
+            self.is_moved = True
+        elif self._renew(member, signed):
+            self.is_moved = True
+        self._name_links(member)
+        delta = self.interests.follow(link, member, word.delta)
+        self._pass_on(member, delta, link)
 
     def forget(self, member: Member) -> None:
         """A gateway is no more, or was away for too long."""
@@ -169,8 +182,21 @@ class Gossip:
             adverts.check(word, advert, self._admission, self._service.name)
         except NotAdmitted:
             return "NotAdmitted"
-        holder = self._members.numbered(advert.number)
-        return "" if holder is None or holder is member else "SameNumber"
+        if member is self._members.own:
+            return ""
+        if self._members.numbered(advert.number) not in (None, member):
+            return "SameNumber"
+        if member is None or member.number == advert.number:
+            return ""
+        return "OtherNumber" if member.advert.incarnation == advert.incarnation else ""
+
+    def _hear_claim(self, advert: Advert) -> None:
+        """This gateway has said that, but not in this life; or somebody else has its key."""
+        if self._members.own.advert.incarnation > self.claimed > 0:
+            # This was refuted already, and whoever says it is alive.
+            self._traffic.counts.refuse("CopiedKey", 1)
+        if advert.incarnation < LAST_LIFE:
+            self.claimed = max(self.claimed, advert.incarnation)
 
     def _meet(self, signed: Signed, lost_ms: int) -> Member:
         # There may be no way to it yet, and there was none where this was heard for a while.
@@ -180,15 +206,31 @@ class Gossip:
             self._traffic.meet(member.number, signed.advert.name)
         return member
 
-    def _renew(self, member: Member, signed: Signed) -> None:
-        is_another = member.number != signed.advert.number
-        if is_another:
-            # It has begun anew, and nothing of what it was before holds.
+    def _renew(self, member: Member, signed: Signed) -> bool:
+        """Go by what a gateway says now; whether its links, or itself, are others than before."""
+        before, advert = member.advert, signed.advert
+        if before.number != advert.number or advert.is_leaving:
+            # It has begun anew, or ends, and nothing of what it was before holds.
             self._traffic.part(member.number)
             self.interests.forget(member)
         self._members.renew(member, signed)
-        if is_another and not signed.advert.is_leaving:
-            self._traffic.meet(member.number, signed.advert.name)
+        if not advert.is_leaving:
+            self._traffic.meet(member.number, advert.name)
+        return (before.number, before.links, before.is_leaving) != (
+            advert.number,
+            advert.links,
+            advert.is_leaving,
+        )
+
+    def _name_links(self, member: Member) -> None:
+        """Messages go by a link only if its gateway has the number that it was greeted with."""
+        for link in self._links.values():
+            if link.node == member.node:
+                is_named = link.number == member.number
+                self.is_moved = self.is_moved or is_named != link.is_named
+                link.is_named = is_named
+            elif link.number == member.number:
+                end_with(link.peer, SameNumber(f"number {link.number} is that of another gateway"))
 
     def _pass_on(self, member: Member, delta: Delta | None, source: Link | None) -> None:
         word = member.word(self._service.now_ns, delta)
@@ -210,7 +252,7 @@ class Gossip:
             return
         if age < member.advert.age:
             link.say(member.word(self._service.now_ns))
-        if member.is_current and (known is None or known.version != member.wanted.version):
+        if member.is_current and (known.version if known else 0) != member.wanted.version:
             self.interests.send(link, member)
 
 

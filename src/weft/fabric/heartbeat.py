@@ -45,7 +45,7 @@ class Heartbeat:
 
     def hear(self, link: Link, token: int) -> None:
         """A ping was answered."""
-        if token == link.token:
+        if token and token == link.token:
             link.answered(self._service.now_ns)
 
     def _beat(self, link: Link, digest: int, now_ns: int) -> None:

@@ -6,14 +6,21 @@ news came from for everything, and is held against the digest that the wanting g
 
 from weft.core.service import Service
 from weft.errors import BadWord
-from weft.fabric.link import Link
+from weft.fabric.link import Link, Parts
 from weft.fabric.members import Member, Members
 from weft.fabric.traffic import Traffic
-from weft.fabric.wanted import Change, digest_of, is_too_much
+from weft.fabric.wanted import Change, WantedSet, is_too_much
 from weft.fabric.words import Delta, Snapshot, Want, Wanted, in_parts, wanted_bytes
 
 # What was asked for and did not come is asked for again, from somebody else.
 ASK_AGAIN_NS = 1_000_000_000
+# However much news there is of somebody, it is not asked for more often than this.
+ASK_NS = 200_000_000
+# A link is sent the same again only so often, however often it asks.
+ANSWER_NS = 100_000_000
+# Changes that are kept until what they change is there.
+EARLY_MAX = 64
+EARLY_BYTES = 16 << 10
 
 
 class Interests:
@@ -28,30 +35,34 @@ class Interests:
         self._links = links
         self._turn = 0
 
-    def follow(self, link: Link, member: Member, delta: Delta | None) -> None:
-        """A gateway has advertised: go from the version that is known to the one that it names."""
+    def follow(self, link: Link, member: Member, delta: Delta | None) -> Delta | None:
+        """A gateway has advertised: go from the version that is known to the one that it names.
+
+        What others may be told of the change: not what is known to be wrong.
+        """
         advert = member.advert
         wanted = member.wanted
         if advert.is_leaving or member.is_current:
-            return
+            return None
         if delta is None or advert.version != wanted.version + 1:
+            _keep_early(member, delta)
             if link.is_ready_heard:
                 self._ask(link, member)
             else:
                 # The other side is about to send everything that is missing here.
                 member.asked_ns = self._service.now_ns
-            return
+            return delta
         size = wanted.bytes + sum(map(wanted_bytes, delta.added))
         if is_too_much(len(wanted) + len(delta.added), size):
             self._traffic.counts.refuse("TooMuchInterest", 1)
-            return
-        change = wanted.apply(delta.added, delta.removed)
-        self._tell(member, change)
-        if wanted.digest == advert.digest:
-            self._now(member, advert.version)
-        else:
+            return None
+        if wanted.digest_after(delta.added, delta.removed) != advert.digest:
             self._traffic.counts.refuse("BadInterest", 1)
             self._ask(link, member)
+            return None
+        self._tell(member, wanted.apply(delta.added, delta.removed))
+        self._now(member)
+        return delta
 
     def send(self, link: Link, member: Member) -> None:
         """Send a gateway everything that another wants."""
@@ -65,10 +76,15 @@ class Interests:
         member = self._members.get(word.node)
         if member is None:
             return
-        if member.is_current:
-            self.send(link, member)
-        else:
+        if not member.is_current:
             member.askers.add(link.peer.number)
+            return
+        now_ns = self._service.now_ns
+        if now_ns - member.sent_ns.get(link.peer.number, -ANSWER_NS) < ANSWER_NS:
+            self._traffic.counts.refuse("TooManyWants", 1)
+            return
+        member.sent_ns[link.peer.number] = now_ns
+        self.send(link, member)
 
     def hear_snapshot(self, link: Link, word: Snapshot) -> None:
         """A part of everything that a gateway wants.
@@ -79,18 +95,18 @@ class Interests:
         member = self._members.get(word.node)
         if member is None or member is self._members.own:
             return
-        version, found = link.snapshots.get(word.node, (word.version, []))
-        if word.part == 0 or version != word.version:
-            version, found = word.version, []
-        found.extend(word.wanted)
-        if is_too_much(len(found), sum(map(wanted_bytes, found))):
-            link.snapshots.pop(word.node, None)
-            raise BadWord(f"more than a gateway may want: {len(found)} patterns")
-        if not word.is_last:
-            link.snapshots[word.node] = (version, found)
+        if word.part == 0:
+            link.parts = Parts(word)
+        parts = link.parts
+        if parts is None or not parts.take(word):
+            link.parts = None
             return
-        link.snapshots.pop(word.node, None)
-        self._take(member, version, found)
+        if is_too_much(len(parts.wanted), parts.bytes):
+            link.parts = None
+            raise BadWord(f"more than a gateway may want: {len(parts.wanted)} patterns")
+        if word.is_last:
+            link.parts = None
+            self._take(member, parts.version, parts.wanted)
 
     def tick(self) -> None:
         """Ask again for what did not come; about once a second."""
@@ -106,31 +122,47 @@ class Interests:
                 self._ask(ready[self._turn % len(ready)], member)
 
     def forget(self, member: Member) -> None:
-        """A gateway has begun anew: it wants nothing until it says so."""
-        member.wanted = type(member.wanted)()
+        """A gateway has begun anew, or is no more: it wants nothing until it says so."""
+        member.wanted = WantedSet()
+        member.early.clear()
+        member.asked_ns = 0
 
     def end(self, link: Link) -> None:
         """A link is gone: whoever asked by it does not wait any longer."""
         for member in self._members:
             member.askers.discard(link.peer.number)
+            member.sent_ns.pop(link.peer.number, None)
 
     def _ask(self, link: Link, member: Member) -> None:
-        member.asked_ns = self._service.now_ns
-        link.say(Want(member.node))
+        now_ns = self._service.now_ns
+        if now_ns - member.asked_ns >= ASK_NS:
+            member.asked_ns = now_ns
+            link.say(Want(member.node))
 
     def _take(self, member: Member, version: int, found: list[Wanted]) -> None:
         """Everything that a gateway wants is there: if that is what it said, it counts."""
         advert = member.advert
-        if version != advert.version or member.is_current or advert.is_leaving:
+        if version > advert.version or member.is_current or advert.is_leaving:
             return
-        if digest_of(found) != advert.digest:
+        wanted = WantedSet()
+        wanted.apply(found, ())
+        while version < advert.version:
+            # It has changed since this was sent.
+            version += 1
+            delta = member.early.get(version)
+            if delta is None:
+                return
+            wanted.apply(delta.added, delta.removed)
+        if wanted.digest != advert.digest or is_too_much(len(wanted), wanted.bytes):
             self._traffic.counts.refuse("BadInterest", 1)
             return
-        self._tell(member, member.wanted.become(found))
-        self._now(member, version)
+        self._tell(member, member.wanted.become(wanted.sorted()))
+        self._now(member)
 
-    def _now(self, member: Member, version: int) -> None:
-        member.wanted.version = version
+    def _now(self, member: Member) -> None:
+        """What a gateway wants is known: tell those who asked for it."""
+        member.wanted.version = member.advert.version
+        member.early.clear()
         askers, member.askers = member.askers, set()
         for number in askers:
             link = self._links.get(number)
@@ -140,3 +172,20 @@ class Interests:
     def _tell(self, member: Member, change: Change) -> None:
         if not member.advert.is_leaving:
             self._traffic.want(member.number, change.added, change.removed)
+
+
+def _bytes_of(delta: Delta) -> int:
+    return sum(map(wanted_bytes, delta.added)) + sum(map(wanted_bytes, delta.removed))
+
+
+def _keep_early(member: Member, delta: Delta | None) -> None:
+    """Keep a change for when what it changes is there; of a few, without a gap between them."""
+    early = member.early
+    version = member.advert.version
+    if delta is None or _bytes_of(delta) > EARLY_BYTES:
+        early.clear()
+    else:
+        if version - 1 not in early:
+            early.clear()
+        early[version] = delta
+        early.pop(version - EARLY_MAX, None)

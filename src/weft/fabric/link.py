@@ -1,7 +1,7 @@
 """One link to another gateway, as this side of it stands."""
 
 from weft.core.service import Peer
-from weft.fabric.words import Known, Wanted, Word, frame_of
+from weft.fabric.words import Known, Snapshot, Wanted, Word, frame_of, wanted_bytes
 
 # What may wait to be sent by a link before messages, and then the link, are given up.
 OUTBOX_BYTES = 16 << 20
@@ -9,6 +9,26 @@ OUTBOX_BYTES = 16 << 20
 SUMMARY_ALL_MAX = 65_536
 
 _RTT_SHARE = 8
+
+
+class Parts:
+    """Of what a gateway wants, the parts that have come so far, one after the other."""
+
+    def __init__(self, first: Snapshot) -> None:
+        self.node = first.node
+        self.version = first.version
+        self.count = 0
+        self.wanted: list[Wanted] = []
+        self.bytes = 0
+
+    def take(self, word: Snapshot) -> bool:
+        """Add a part; False if it is not the next one."""
+        if (word.node, word.version, word.part) != (self.node, self.version, self.count):
+            return False
+        self.count += 1
+        self.wanted += word.wanted
+        self.bytes += sum(map(wanted_bytes, word.wanted))
+        return True
 
 
 class Link:
@@ -26,6 +46,8 @@ class Link:
         self.address = ""
         # Another gateway that registered here, or one that this has registered with.
         self.is_registration = False
+        # Its gateway has advertised itself with the number that it gave when it was greeted.
+        self.is_named = False
         self.is_ready_said = False
         self.is_ready_heard = False
         self.since_ns = peer.service.now_ns
@@ -39,13 +61,21 @@ class Link:
         self.mismatches = 0
         self.summary_ns = 0
         self.summary: dict[bytes, Known] = {}
-        # Parts of what gateways want, by the gateway, while not all are there.
-        self.snapshots: dict[bytes, tuple[int, list[Wanted]]] = {}
+        # When the other side was last sent what it lacked; and when its digest was looked at.
+        self.supplied_ns = 0
+        self.compared_ns = 0
+        # What a gateway wants, while not all of it is there: one comes after the other.
+        self.parts: Parts | None = None
 
     @property
     def is_ready(self) -> bool:
-        """Say if it may carry messages."""
+        """Say if both sides know what the other did."""
         return self.is_ready_said and self.is_ready_heard and not self.peer.is_over
+
+    @property
+    def is_carrying(self) -> bool:
+        """Say if messages may go by it: it is ready, and leads to whom it seems to."""
+        return self.is_ready and self.is_named
 
     def say(self, word: Word) -> None:
         """Say a word to the gateway at the other end."""

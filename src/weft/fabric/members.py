@@ -31,6 +31,10 @@ class Member:
         # asked for from here.
         self.askers: set[int] = set()
         self.asked_ns = 0
+        # When each link was last sent all that it wants, because it asked.
+        self.sent_ns: dict[int, int] = {}
+        # Changes that came before what they change did, by the versions that they lead to.
+        self.early: dict[int, Delta] = {}
         # How many adverts came in this second.
         self.second = 0
         self.adverts = 0
@@ -53,7 +57,8 @@ class Member:
     @property
     def is_current(self) -> bool:
         """Say if it is known what it wants now."""
-        return self.wanted.version == self.signed.advert.version
+        advert = self.signed.advert
+        return self.wanted.version == advert.version and self.wanted.digest == advert.digest
 
     @property
     def known(self) -> Known:

@@ -8,7 +8,7 @@ from weft.core.frames import Frame, Kind, Run, parse
 from weft.core.messages import Message
 from weft.core.service import Peer
 from weft.core.words import cut
-from weft.errors import Refused, UnexpectedFrame
+from weft.errors import Refused, UnexpectedFrame, error_from_wire
 from weft.fabric.handshake import Handshake, Introduced
 
 
@@ -31,6 +31,8 @@ class Newcomer(Carrier):
         self._host = host
         self._handshake = handshake
         self._problem = ""
+        # It was dialled to register there, and not to be linked with.
+        self.is_registering = False
 
     def take(self, run: Run) -> None:
         """Deal with frames of the handshake, and with what is said instead of them."""
@@ -42,9 +44,7 @@ class Newcomer(Carrier):
     def hear(self, frame: Frame) -> None:
         """Deal with one frame."""
         if frame.kind != Kind.LINK:
-            said = Message.from_body(frame.body) if frame.kind == Kind.ERROR else Message()
-            self._problem = str(said.get("text", "it is closing down"))
-            self.peer.end(None)
+            self._hear_no(frame)
             return
         try:
             answer = self._handshake.hear(frame)
@@ -56,6 +56,16 @@ class Newcomer(Carrier):
             self.peer.owe(answer)
         if self._handshake.other is not None:
             self._host.met(self, self._handshake.other)
+
+    def _hear_no(self, frame: Frame) -> None:
+        """The other side does not want to be linked with, and may say why."""
+        if frame.kind == Kind.GOODBYE:
+            self._problem = "it is closing down"
+            self.peer.end(None)
+            return
+        said = Message.from_body(frame.body)
+        number, self._problem = said.get("number"), str(said.get("text", "it does not say why"))
+        self.peer.end(error_from_wire(number if isinstance(number, int) else 0, self._problem))
 
     def part(self) -> None:
         """It was not greeted, and will not be."""

@@ -60,7 +60,7 @@ class OwnAdvert:
         change = self._interest.change(traffic.local_changes())
         last = self.member.advert
         near = mesh_links(links)
-        numbers = sorted({link.number for link in near if link.is_ready})
+        numbers = sorted({link.number for link in near if link.is_carrying})
         advert = msgspec.structs.replace(
             last,
             incarnation=last.incarnation if claimed < last.incarnation else claimed + 1,

@@ -3,9 +3,17 @@
 A gateway that registers is known for as long as its connection lasts. It carries no messages.
 """
 
+from bisect import bisect
+
+from weft.core.answers import end_with
+from weft.errors import TooMany
 from weft.fabric.link import Link
 from weft.fabric.members import Members
+from weft.fabric.targets import is_address
 from weft.fabric.words import ADDRESSES_MAX, Registered
+
+# More than a mesh has gateways.
+REGISTERED_MAX = 4096
 
 
 class Registry:
@@ -34,9 +42,13 @@ class Registry:
 
     def begin(self, link: Link, address: str) -> None:
         """Somebody registers here, or this gateway has registered there."""
-        if not link.is_dialled:
-            self._addresses[link.peer.number] = address
-            self.tick()
+        if link.is_dialled:
+            return
+        if len(self._addresses) >= REGISTERED_MAX:
+            end_with(link.peer, TooMany(f"{REGISTERED_MAX} gateways are registered already"))
+            return
+        self._addresses[link.peer.number] = address
+        self._tell(link.peer.number, self._known())
 
     def end(self, link: Link) -> None:
         """A registration is over."""
@@ -45,17 +57,22 @@ class Registry:
 
     def tick(self) -> None:
         """Tell those who registered who else is there, if that has changed."""
-        for number, address in self._addresses.items():
-            others = self._others(address)
-            if self._told.get(number) != others:
-                self._told[number] = others
-                self._links[number].say(Registered(others))
+        known = self._known()
+        for number in self._addresses:
+            self._tell(number, known)
 
-    def _others(self, address: str) -> tuple[str, ...]:
-        own = self._members.own.advert.address
-        known = [own, *self.addresses]
-        known += [member.advert.address for member in self._members.there()]
+    def _tell(self, number: int, known: list[str]) -> None:
         # A few are enough: they tell of the rest. Those after it, so that not all get the same few.
-        others = sorted(set(known) - {address})
-        after = [other for other in others if other > address]
-        return tuple((after + others[: len(others) - len(after)])[:ADDRESSES_MAX])
+        address = self._addresses[number]
+        first = bisect(known, address)
+        turned = known[first : first + ADDRESSES_MAX + 1] + known[: min(first, ADDRESSES_MAX + 1)]
+        others = tuple(each for each in turned if each != address)[:ADDRESSES_MAX]
+        if self._told.get(number) != others:
+            self._told[number] = others
+            self._links[number].say(Registered(others))
+
+    def _known(self) -> list[str]:
+        """Every address where a gateway can be reached, in order."""
+        known = {self._members.own.advert.address, *self._addresses.values()}
+        known.update(member.advert.address for member in self._members.there())
+        return sorted(filter(is_address, known))

@@ -39,7 +39,6 @@ class Target:
         self.node = b""
         self.is_fixed = False
         self.is_registry = False
-        self.is_self = False
         self.is_dialling = False
         self.until_ns = 0
         self.next_ns = 0
@@ -95,7 +94,7 @@ class Targets:
 
     def is_due(self, target: Target, now_ns: int) -> bool:
         """Say if it may be dialled now."""
-        return not (target.is_self or target.is_dialling) and now_ns >= target.next_ns
+        return not target.is_dialling and now_ns >= target.next_ns
 
     def dialled(self, target: Target) -> None:
         """It is being dialled."""
@@ -105,9 +104,13 @@ class Targets:
         """Whoever is there was met."""
         target.node = node
         target.is_dialling = False
+        target.problem = ""
+
+    def parted(self, target: Target, now_ns: int, pause_ns: int) -> None:
+        """Whoever is there was linked with, and is not any more."""
         target.pause_ns = 0
         target.longest_ns = LONGEST_PAUSE_NS
-        target.problem = ""
+        target.next_ns = max(target.next_ns, now_ns + pause_ns)
 
     def failed(self, target: Target, problem: str, now_ns: int, least_ns: int = 0) -> None:
         """It did not work: try again after a pause, a longer one each time."""
@@ -116,7 +119,7 @@ class Targets:
         longer_ns = min(max(2 * target.pause_ns, FIRST_PAUSE_NS), target.longest_ns)
         target.pause_ns = longer_ns
         jittered_ns = int(longer_ns * (0.5 + self._chance.random() / 2))
-        target.next_ns = now_ns + max(jittered_ns, least_ns)
+        target.next_ns = max(target.next_ns, now_ns + max(jittered_ns, least_ns))
 
     def expire(self, now_ns: int) -> None:
         """Forget what was offered long ago."""
@@ -128,3 +131,10 @@ class Targets:
         idle = [each for each in self if not (each.is_fixed or each.is_dialling)]
         if idle:
             del self._targets[min(idle, key=lambda each: each.until_ns).address]
+
+
+def is_address(text: str) -> bool:
+    """Say if something could be dialled: a host and a port."""
+    host, _, port = text.rpartition(":")
+    is_port = port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 1 << 16
+    return is_port and bool(host) and host.isprintable() and " " not in host

@@ -13,11 +13,12 @@ from weft.core.router import Wanted as Asked
 from weft.core.service import FAR_INBOX_BYTES, Peer, Service
 from weft.core.subjects import is_reserved
 from weft.core.words import u32_at
+from weft.errors import BadWord
 from weft.fabric.arrivals import Arrivals
 from weft.fabric.branches import Ways
 from weft.fabric.carrier import LinkCarrier
 from weft.fabric.counts import TrafficCounts
-from weft.fabric.distant import EPOCH_BITS, Distant
+from weft.fabric.distant import EPOCH_BITS, EPOCH_MAX, Distant
 from weft.fabric.envelope import HOPS_AT
 from weft.fabric.outgoing import Outgoing
 from weft.fabric.post import Post
@@ -35,6 +36,8 @@ RESEND_NS = 20_000_000
 RESEND_BYTES = 8 << 20
 # Ways that were found to be right are remembered, up to so many.
 PATHS_MAX = 65_536
+# Of so many that were forgotten it is known which epoch comes next.
+EPOCHS_MAX = 65_536
 
 _CUT = int(Policy.CUT)
 _S = 1_000_000_000
@@ -103,7 +106,9 @@ class Traffic:
         forget_requests(distant.peer)
         del self._distants[number]
         del self._service.inboxes[distant.peer.inbox]
-        self._epochs[number] = distant.epoch + 1
+        if len(self._epochs) >= EPOCHS_MAX:
+            del self._epochs[next(iter(self._epochs))]
+        self._epochs[number] = (distant.epoch + 1) & EPOCH_MAX
         distant.outbox.close()
         distant.peer.door = None
         self._outgoing.forget_plans()
@@ -118,18 +123,21 @@ class Traffic:
         `edges` are the pairs, the lower number first, that are or lately were linked.
         """
         outboxes = {number: peer.outbox for number, peer in links.items()}
+        before = self._outgoing.ways
         ways = Ways(self._outgoing.own, parents, outboxes)
         self._outgoing.go_by(ways)
         self._edges = edges
         self._paths.clear()
         self._arrivals.ask_anew()
         for number, distant in self._distants.items():
-            is_away = not ways.to(number)
+            way = ways.to(number)
+            is_away = not way
             if is_away and not distant.outbox.is_away:
                 forget_requests(distant.peer)
             distant.outbox.is_away = is_away
-            # By the ways of now it has yet to be asked.
-            distant.unconfirmed_ns = 0
+            if way != before.to(number):
+                # By the way of now it has yet to be asked.
+                distant.unconfirmed_ns = 0
             # Whoever is back should learn soon what it missed.
             distant.mark_wait_ns = 0
 
@@ -214,16 +222,20 @@ class Traffic:
 
     def hear_far(self, origin: int, body: bytes) -> None:
         """Hear a word that was routed here."""
-        match decode(body):
-            case Mark() | Gone() as word:
-                self._arrivals.hear(origin, word)
-            case Ack(number):
-                self._hear_ack(origin, number)
-            case Nack(first, last):
-                self._send_again(origin, first, last + 1)
-            case word:
-                if self.on_word is not None:
-                    self.on_word(origin, word)
+        try:
+            match decode(body):
+                case Mark() | Gone() as word:
+                    self._arrivals.hear(origin, word)
+                case Ack(number):
+                    self._hear_ack(origin, number)
+                case Nack(first, last):
+                    self._send_again(origin, first, last + 1)
+                case word:
+                    if self.on_word is not None:
+                        self.on_word(origin, word)
+        except BadWord:
+            # Whoever brought it passed it on as it was: the link to it is not to blame.
+            self.counts.refuse("BadWord", 1)
 
     def problem(self, header: bytes, sender: int) -> str:
         """What is wrong with the way that an envelope took."""

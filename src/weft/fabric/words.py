@@ -203,7 +203,7 @@ def decode(body: bytes) -> Word:
         raise BadWord(f"a word of {len(body)} bytes cannot be read: {error}") from error
     if isinstance(word, AdvertWord):
         if word.delta is not None:
-            _check_wanted(word.delta.added)
+            _check_wanted(word.delta.added, word.delta.removed)
     elif isinstance(word, Snapshot):
         _check_wanted(word.wanted)
     return word
@@ -234,7 +234,11 @@ def wanted_bytes(wanted: Wanted) -> int:
     return len(wanted.pattern) + len(wanted.group) + _WANTED_BYTES
 
 
-def _check_wanted(wanted: tuple[Wanted, ...]) -> None:
+def _check_wanted(wanted: tuple[Wanted, ...], removed: tuple[Wanted, ...] = ()) -> None:
+    # Whoever passes it on may have more to say around it: that must not make it too large.
+    size = sum(map(wanted_bytes, wanted)) + sum(map(wanted_bytes, removed))
+    if size > WANTED_ROOM_BYTES:
+        raise BadWord(f"{size} bytes of patterns are over the limit of {WANTED_ROOM_BYTES}")
     for each in wanted:
         if not is_pattern(each.pattern):
             raise BadWord(f"a pattern of {len(each.pattern)} bytes is not legal")

@@ -128,6 +128,9 @@ def test_the_trie_agrees_with_brute_force(
             (of_group, number) for name, of_group, number in present if matches(name, sent_to)
         }
         assert heard(interest.match(sent_to)) == expected
+        assert {
+            (name, *who) for name, place in interest.matching(sent_to) for who in heard([place])
+        } == {entry for entry in present if matches(entry[0], sent_to)}
     for name, of_group, number in sorted(present):
         interest.remove(name, of_group, SUBSCRIBERS[number])
     assert all(interest.match(sent_to) == [] for sent_to in (b"a", b"a.b", b"_x.a.b", b"a.a.a.a"))

@@ -123,6 +123,54 @@ def test_registrations_can_be_looked_up_both_ways() -> None:
     assert route(router, b"foo.x").groups[0].members == [ONE]
 
 
+def test_those_who_listen_are_found_with_the_patterns_they_gave() -> None:
+    router = Router()
+    router.subscribe(ONE, b"a.b")
+    router.subscribe(ONE, b"a.*", group=b"g")
+    router.subscribe(OTHER, b"a.*", group=b"g", policy=Policy.LATEST)
+    router.subscribe(OTHER, b">", is_listener=True)
+    router.subscribe(OTHER, b"b")
+    found, more = router.listeners(b"a.b", False, 10)
+    assert {(each.subscription, OUTBOXES.index(each.outbox)) for each in found} == {
+        (Subscription(b">", b"", Policy.CUT, is_listener=True), 1),
+        (Subscription(b"a.*", b"g", Policy.CUT), 0),
+        (Subscription(b"a.*", b"g", Policy.LATEST), 1),
+        (Subscription(b"a.b", b"", Policy.CUT), 0),
+    }
+    assert more == 0
+    assert router.listeners(b"c.d.e", True, 10) == ([], 0)
+
+
+def test_of_many_who_listen_the_first_are_listed_and_the_others_counted() -> None:
+    router = Router()
+    for outbox in OUTBOXES:
+        router.subscribe(outbox, b"a")
+    found, more = router.listeners(b"a", False, 2)
+    assert ([each.outbox for each in found], more) == (OUTBOXES[:2], 1)
+
+
+def test_other_gateways_are_listed_apart_from_those_who_listen_here() -> None:
+    router = Router()
+    elsewhere = Outbox(ARENA, Bounds())
+    elsewhere.is_distant = True
+    router.subscribe(ONE, b"a")
+    router.subscribe(elsewhere, b">")
+    assert [each.outbox for each in router.listeners(b"a", False, 9)[0]] == [ONE]
+    assert [each.outbox for each in router.listeners(b"a", True, 9)[0]] == [elsewhere]
+
+
+def test_a_group_says_whose_turn_is_next_without_taking_it() -> None:
+    router = Router()
+    for outbox in OUTBOXES:
+        router.subscribe(outbox, b"a", group=b"g")
+    [group] = route(router, b"a").groups
+    said = []
+    for _ in range(4):
+        assert group.turn() == group.turn()
+        said.append((group.turn(), group.pick(None)))
+    assert said == [(0, 0), (1, 1), (2, 2), (0, 0)]
+
+
 def test_who_leaves_is_removed_everywhere() -> None:
     router = Router()
     for name in (b"a", b"a.*", b">"):

@@ -49,6 +49,11 @@ cdef class Interest:
     @cython.locals(found=list, parts=list, node=Node)
     cpdef list match(self, bytes subject)
 
+    @cython.locals(
+        found=list, parts=list, stack=list, walked=list, node=Node, child=Node, element=bytes
+    )
+    cpdef list matching(self, bytes subject)
+
     @cython.locals(node=Node, element=bytes)
     cdef object _place(self, bytes pattern)
 

@@ -132,6 +132,33 @@ class Interest:
                 _collect(node, parts, 1, found)
         return found
 
+    def matching(self, subject: bytes) -> list[tuple[bytes, Place]]:
+        """The same with the patterns, for people: match() does not need to know them."""
+        found: list[tuple[bytes, Place]] = []
+        place = self._literals.get(subject)
+        if place is not None:
+            found.append((subject, place))
+        parts = elements(subject)
+        is_system = is_reserved(subject)
+        stack: list[tuple[Node, list[bytes]]] = [(self._root, [])]
+        while stack:
+            node, walked = stack.pop()
+            if len(walked) == len(parts):
+                if node.here is not None:
+                    found.append((b".".join(walked), node.here))
+                continue
+            element = parts[len(walked)]
+            child = None if node.children is None else node.children.get(element)
+            if child is not None:
+                stack.append((child, [*walked, element]))
+            # No wildcard stands for a reserved first element.
+            if walked or not is_system:
+                if node.tail is not None:
+                    found.append((b".".join([*walked, b">"]), node.tail))
+                if node.star is not None:
+                    stack.append((node.star, [*walked, b"*"]))
+        return found
+
     def _place(self, pattern: bytes) -> Place | None:
         if is_literal(pattern):
             return self._literals.get(pattern)

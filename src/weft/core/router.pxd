@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.core.interest cimport Interest, Subscriber
+from weft.core.interest cimport Interest, Members, Subscriber
 from weft.core.journal cimport Journal
 from weft.core.outbox cimport Outbox
 from weft.core.route_cache cimport RouteCache
@@ -49,6 +49,12 @@ cdef class Router:
 
     @cython.locals(subscriber=Subscriber)
     cpdef object wanted_here(self, bytes pattern, bytes group=*)
+
+    @cython.locals(found=list, more=Py_ssize_t, subscriber=Subscriber)
+    cpdef tuple listeners(self, bytes subject, bint is_distant, Py_ssize_t limit)
+
+    @cython.locals(found=list, members=Members, subscriber=Subscriber)
+    cdef list _subscribers(self, bytes subject)
 
     @cython.locals(route=Route)
     cpdef Route route(self, bytes subject)

@@ -34,6 +34,13 @@ class Subscription(NamedTuple):
     is_listener: bool = False
 
 
+class Listener(NamedTuple):
+    """Who is subscribed to what, of those that a subject leads to."""
+
+    outbox: Outbox
+    subscription: Subscription
+
+
 class Wanted(IntEnum):
     """How a pattern is asked for."""
 
@@ -162,6 +169,36 @@ class Router:
                     return Wanted.TO_ANSWER
                 wanted = Wanted.TO_LISTEN
         return wanted
+
+    def listeners(
+        self, subject: bytes, is_distant: bool, limit: int
+    ) -> tuple[list[Listener], int]:
+        """Every subscription to a legal subject, here or elsewhere; of very many the first.
+
+        The other number says how many there are that are not listed.
+        """
+        found: list[Listener] = []
+        more = 0
+        for pattern, group, subscriber in self._subscribers(subject):
+            if subscriber.outbox.is_distant != is_distant:
+                continue
+            if len(found) < limit:
+                shown = _shown(pattern, group, subscriber)
+                found.append(Listener(subscriber.outbox, shown))
+            else:
+                more += 1
+        return found, more
+
+    def _subscribers(self, subject: bytes) -> list[tuple[bytes, bytes, Subscriber]]:
+        found: list[tuple[bytes, bytes, Subscriber]] = []
+        for pattern, place in self._interest.matching(subject):
+            if isinstance(place, Subscriber):
+                found.append((pattern, b"", place))
+                continue
+            found += [(pattern, b"", subscriber) for subscriber in place.plain]
+            for group, members in place.groups.items():
+                found += [(pattern, group, subscriber) for subscriber in members.subscribers]
+        return found
 
     def route(self, subject: bytes) -> Route | None:
         """Where messages to a subject go; None if it is not a legal subject."""

@@ -18,6 +18,8 @@ cdef class Group:
 
     cdef object fill(self, Gathered gathered)
 
+    cpdef Py_ssize_t turn(self) except -1
+
     @cython.locals(count=Py_ssize_t, turn=Py_ssize_t)
     cpdef Py_ssize_t pick(self, Outbox sender) except -1
 

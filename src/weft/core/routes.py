@@ -37,6 +37,10 @@ class Group:
             self.policies.append(policy)
             self.is_plain.append(outbox in gathered.plain)
 
+    def turn(self) -> int:
+        """The position of the member that gets the next message, unless that is its sender."""
+        return self._source.turn % len(self.members)
+
     def pick(self, sender: Outbox | None) -> int:
         """The position of the member whose turn it is; the sender only if nobody else is there."""
         count = len(self.members)

@@ -170,9 +170,7 @@ class Router:
                 wanted = Wanted.TO_LISTEN
         return wanted
 
-    def listeners(
-        self, subject: bytes, is_distant: bool, limit: int
-    ) -> tuple[list[Listener], int]:
+    def listeners(self, subject: bytes, is_distant: bool, limit: int) -> tuple[list[Listener], int]:
         """Every subscription to a legal subject, here or elsewhere; of very many the first.
 
         The other number says how many there are that are not listed.

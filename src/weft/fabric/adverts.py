@@ -40,6 +40,8 @@ class Advert(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
     version: Count
     digest: Dense
     is_leaving: bool = False
+    # More is said to be wanted than is.
+    is_coarse: bool = False
 
     @property
     def age(self) -> tuple[int, int]:

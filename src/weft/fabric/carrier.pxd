@@ -20,6 +20,7 @@ cdef Py_ssize_t _HOPS
 cdef int _HOPS_MAX
 cdef int _WORD
 cdef uint64_t _NUMBER_MAX
+cdef int _TRACE
 cdef int _MESSAGE
 cdef int _ERROR
 cdef int _PING
@@ -41,6 +42,7 @@ cdef class LinkCarrier(Carrier):
     cdef bint _is_for_here
     cdef Incoming _incoming
     cdef list _parts
+    cdef object _passage
 
     @cython.locals(kind=int)
     cpdef object take(self, Run run)
@@ -63,7 +65,7 @@ cdef class LinkCarrier(Carrier):
 
     cpdef object _detour(self, bytes header, Py_ssize_t at, Py_ssize_t end)
 
-    @cython.locals(count=Py_ssize_t, load=Load, part=Part)
+    @cython.locals(count=Py_ssize_t, load=Load, part=Part, is_taken=bint)
     cdef object _carry(self, Run run)
 
     @cython.locals(data=bytearray, at=Py_ssize_t, size=Py_ssize_t, body=bytes)

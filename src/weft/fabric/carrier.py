@@ -19,6 +19,7 @@ from weft.fabric.envelope import (
     ENTRY_BYTES,
     HOPS_AT,
     HOPS_MAX,
+    TRACE,
     WORD,
     Entry,
     check,
@@ -28,6 +29,7 @@ from weft.fabric.envelope import (
 from weft.fabric.incoming import Incoming
 from weft.fabric.load import Load
 from weft.fabric.outgoing import Outgoing
+from weft.fabric.passage import NO_RELAY, NO_WAY, TOO_FAR, Passage
 
 _HEADER = HEADER_BYTES
 _ENTRY = ENTRY_BYTES
@@ -38,6 +40,7 @@ _HOPS_MAX = HOPS_MAX
 _WORD = WORD
 # No stream comes so far: what follows can still be counted.
 _NUMBER_MAX = (1 << 64) - (1 << 33)
+_TRACE = TRACE
 _MESSAGE = int(Kind.MESSAGE)
 _ERROR = int(Kind.ERROR)
 _PING = int(Kind.PING)
@@ -62,6 +65,9 @@ class Listener(Protocol):
 
     def hear_far(self, origin: int, body: bytes) -> None:
         """Hear a word that other gateways have passed on."""
+
+    def hear_trace(self, origin: int, body: bytes, passage: Passage) -> None:
+        """Hear a word that was to be heard on its way, and what became of it here."""
 
     def part_near(self, peer: Peer) -> None:
         """A link is over."""
@@ -90,6 +96,7 @@ class LinkCarrier(Carrier):
         self._is_for_here = False
         self._incoming: Incoming | None = None
         self._parts: list[Part] = []
+        self._passage: Passage | None = None
 
     def take(self, run: Run) -> None:
         """Deal with a run of frames."""
@@ -126,6 +133,7 @@ class LinkCarrier(Carrier):
         self._incoming = None
         self._is_for_here = False
         self._parts = []
+        self._passage = None
         problem = self._listener.problem(header, self._number)
         if problem:
             # Its frames come all the same, and go nowhere.
@@ -139,7 +147,9 @@ class LinkCarrier(Carrier):
             self._outgoing.counts.refuse("BadNumber", self._left)
             return
         self._is_for_here = header[at + 6] != 0
-        if self._is_for_here and not load.flags & _WORD:
+        if load.flags & _TRACE:
+            self._passage = Passage(header)
+        elif self._is_for_here and not load.flags & _WORD:
             self._incoming = self._arrivals.stream(load.origin, self._number_here)
         end = len(header)
         at += _ENTRY
@@ -159,7 +169,9 @@ class LinkCarrier(Carrier):
     def _open_part(self, header: bytes, at: int, end: int) -> None:
         """Have a part of the tree go on by its link."""
         if not self._listener.is_relay:
-            self._outgoing.counts.refuse("NoRelay", self._left)
+            self._outgoing.counts.refuse(NO_RELAY, self._left)
+            if self._passage is not None:
+                self._passage.stopped(header, at, end, NO_RELAY)
             return
         link = self._outgoing.ways.links.get(u32_at(header, at))
         if link is None or header[_HOPS] >= _HOPS_MAX:
@@ -184,12 +196,15 @@ class LinkCarrier(Carrier):
         first = (at - (len(header) - _ENTRY * len(envelope.entries))) // _ENTRY
         path = [*envelope.path, self._outgoing.own]
         ways = self._outgoing.ways
+        is_far = len(path) >= _HOPS_MAX
         for entry in envelope.entries[first : first + (end - at) // _ENTRY]:
             if not entry.is_for:
                 continue
             way = ways.to(entry.number)
-            if not way or len(path) >= _HOPS_MAX or not set(path).isdisjoint(way):
+            if not way or is_far or not set(path).isdisjoint(way):
                 self._outgoing.counts.dropped += self._left
+                if self._passage is not None:
+                    self._passage.missed(entry.number, TOO_FAR if is_far else NO_WAY)
                 continue
             entries = [
                 Entry(number, len(way) - step - 1, number == entry.number, entry.first)
@@ -208,14 +223,20 @@ class LinkCarrier(Carrier):
             load.start, load.end, load.count = run.start, run.end, count
             self._arrivals.arrive(self._incoming, load)
             self._number_here += count
-        elif self._is_for_here:
+        elif self._is_for_here and self._passage is None:
             self._hear(run, False)
         for each in self._parts:
             part = each
             part.count(count)
-            if self._outgoing.push(part.link, part.header, run.start, run.end):
+            is_taken = self._outgoing.push(part.link, part.header, run.start, run.end)
+            if is_taken:
                 self._outgoing.counts.passed_on += count
+            if self._passage is not None:
+                self._passage.went(part.header, is_taken)
             part.go_on(count)
+        if self._is_for_here and self._passage is not None:
+            # Not before it went on: what became of it is what is told.
+            self._hear(run, False)
 
     def _hear(self, run: Run, is_near: bool) -> None:
         """Hear words: of the gateway at the other end, or of one that may be further away."""
@@ -226,6 +247,8 @@ class LinkCarrier(Carrier):
             body = cut(data, at + _HEADER + data[at + 6] + data[at + 7], at + size)
             if is_near:
                 self._listener.hear_near(self._peer, body)
+            elif self._passage is not None:
+                self._listener.hear_trace(self._load.origin, body, self._passage)
             else:
                 self._listener.hear_far(self._load.origin, body)
             at += size

@@ -30,6 +30,7 @@ GROUP = 2  # messages for one member of the named group
 ONE = 4  # requests, replies and refusals: each says itself whom it is for
 AGAIN = 8  # they were sent before
 WORD = 16  # one word of a gateway to another; it has no number
+TRACE = 32  # a word that everyone on the way hears, with what became of it there
 
 
 class Entry(NamedTuple):

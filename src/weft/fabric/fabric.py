@@ -22,9 +22,10 @@ from weft.fabric.registry import Registry
 from weft.fabric.rules import Rules
 from weft.fabric.survey import Survey
 from weft.fabric.targets import REMEMBERED_PAUSE_NS, Chance, is_address
+from weft.fabric.tracing import Tracing
 from weft.fabric.traffic import Traffic
 from weft.fabric.welcome import Welcome, let_go
-from weft.fabric.words import Goodbye, Ping, Pong, Probe, Redirect, Registered, Word, decode
+from weft.fabric.words import Goodbye, Ping, Pong, Probe, Redirect, Registered, Traced, Word, decode
 
 # News of this gateway go out at most so often, and less often the more there are to hear them.
 ADVERT_NS = 20_000_000
@@ -74,12 +75,14 @@ class Fabric:
         self.registry = Registry(self.links, self.members)
         self._heartbeat = Heartbeat(service, self.links, self.members)
         self.survey = Survey(self.members, self.traffic, is_relay=rules.is_relay)
+        self.tracing = Tracing(service, self.traffic, self.links)
         self._is_changed = False
         self._advert_ns = self._look_ns = self._sweep_ns = self._left_ns = self._refuted_ns = 0
         self.is_gone = False
         service.on_link = self._greet
         self.traffic.on_near = self._hear_near
         self.traffic.on_word = self._hear_far
+        self.traffic.on_trace = self.tracing.hear
         self.traffic.on_part = self._part
 
     # What whoever runs it says.
@@ -94,6 +97,7 @@ class Fabric:
             self._move()
         self._heartbeat.tick()
         self.traffic.tick()
+        self.tracing.tick()
         if now_ns - self._sweep_ns >= SWEEP_NS:
             self._sweep_ns = now_ns
             self._sweep(now_ns)
@@ -233,7 +237,10 @@ class Fabric:
             case _:
                 raise BadWord(f"{type(word).__name__} is not said by a link")
 
-    def _hear_far(self, _origin: int, word: Word) -> None:
+    def _hear_far(self, origin: int, word: Word) -> None:
+        if isinstance(word, Traced):
+            self.tracing.hear_traced(origin, word)
+            return
         if not isinstance(word, Probe):
             raise BadWord(f"{type(word).__name__} is not said from afar")
         member = self.members.get(word.node)

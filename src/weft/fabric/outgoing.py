@@ -14,7 +14,19 @@ from weft.core.words import put_u32, put_u64, u32_at
 from weft.fabric.branches import Branch, Plan, Ways
 from weft.fabric.counts import TrafficCounts
 from weft.fabric.distant import Distant
-from weft.fabric.envelope import AGAIN, COUNT_AT, ENTRY_BYTES, GROUP, ONE, PLAIN, WORD
+from weft.fabric.envelope import (
+    AGAIN,
+    COUNT_AT,
+    ENTRY_BYTES,
+    GROUP,
+    ONE,
+    PLAIN,
+    TRACE,
+    WORD,
+    make,
+    read,
+)
+from weft.fabric.passage import NO_WAY, SHED, Sprout
 from weft.fabric.ring import Piece, Ring
 from weft.fabric.words import RoutedWord, frame_of
 
@@ -106,6 +118,27 @@ class Outgoing(Beyond):
         # A word keeps the mesh together: only the bound of the link itself is its bound.
         peer.owe(bytes(branch.header) + frame_of(word))
         return True
+
+    def trace(self, distants: list[Distant], word: RoutedWord) -> list[Sprout]:
+        """Have a word go the way that messages for these gateways go; all on that way hear it.
+
+        It has no more room in a link than messages have.
+        """
+        found: list[Sprout] = []
+        frame = frame_of(word)
+        for branch in self.ways.branches(WORD | TRACE, b"", distants):
+            put_u32(branch.header, COUNT_AT, 1)
+            planned = read(branch.header)
+            heard = [entry._replace(is_for=True) for entry in planned.entries]
+            header = make(planned.flags, b"", [self.own], heard)
+            put_u32(header, COUNT_AT, 1)
+            reason = ""
+            if branch.link is None:
+                reason = NO_WAY
+            elif not self._push_apart(branch.link, header, frame):
+                reason = SHED
+            found.append(Sprout(planned, reason))
+        return found
 
     def send_again(self, number: int, piece: Piece) -> bool:
         """Send a gateway what it did not get; False if that cannot be now."""

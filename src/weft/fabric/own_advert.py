@@ -45,11 +45,6 @@ class OwnAdvert:
         self.member = Member(adverts.sign(first, admission), 0)
         self.member.wanted = self._interest.told
 
-    @property
-    def is_coarse(self) -> bool:
-        """Say if more is told to be wanted than is."""
-        return self._interest.is_coarse
-
     def next(
         self, traffic: Traffic, links: dict[int, Link], claimed: int, *, is_leaving: bool = False
     ) -> tuple[adverts.Signed, Delta | None] | None:
@@ -69,6 +64,7 @@ class OwnAdvert:
             version=self._interest.told.version,
             digest=self._interest.told.digest,
             is_leaving=is_leaving,
+            is_coarse=self._interest.is_coarse,
         )
         if advert == last:
             return None

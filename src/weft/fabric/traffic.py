@@ -21,8 +21,9 @@ from weft.fabric.counts import TrafficCounts
 from weft.fabric.distant import EPOCH_BITS, EPOCH_MAX, Distant
 from weft.fabric.envelope import HOPS_AT
 from weft.fabric.outgoing import Outgoing
+from weft.fabric.passage import Passage, Sprout
 from weft.fabric.post import Post
-from weft.fabric.words import Ack, Gone, Mark, Nack, RoutedWord, Wanted, Word, decode
+from weft.fabric.words import Ack, Gone, Mark, Nack, RoutedWord, Trace, Wanted, Word, decode
 
 # A gateway that was sent nothing for so long is told what it should have by now.
 QUIET_NS = 250_000_000
@@ -63,6 +64,7 @@ class Traffic:
         # Whoever hears what is said about the mesh itself.
         self.on_near: Callable[[Peer, bytes], None] | None = None
         self.on_word: Callable[[int, Word], None] | None = None
+        self.on_trace: Callable[[int, Trace, Passage], None] | None = None
         self.on_part: Callable[[Peer], None] | None = None
         service.beyond = self._outgoing
         service.router.changes = {}
@@ -236,6 +238,19 @@ class Traffic:
         except BadWord:
             # Whoever brought it passed it on as it was: the link to it is not to blame.
             self.counts.refuse("BadWord", 1)
+
+    def trace(self, numbers: Iterable[int], word: Trace) -> list[Sprout]:
+        """Have a word go the way of messages for these gateways; what became of it here."""
+        known = [self._distants[number] for number in numbers if number in self._distants]
+        return self._outgoing.trace(known, word)
+
+    def hear_trace(self, origin: int, body: bytes, passage: Passage) -> None:
+        """Hear a word that goes the way of messages."""
+        word = decode(body)
+        if not isinstance(word, Trace):
+            self.counts.refuse("BadTrace", 1)
+        elif self.on_trace is not None:
+            self.on_trace(origin, word, passage)
 
     def problem(self, header: bytes, sender: int) -> str:
         """What is wrong with the way that an envelope took."""

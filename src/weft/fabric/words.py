@@ -25,6 +25,10 @@ WANTED_ROOM_BYTES = WORD_MAX_BYTES - (64 << 10)
 SUMMARY_MAX = 8192
 ADDRESSES_MAX = 16
 RANGES_MAX = 1024
+# What the answer to a trace names: gateways on the way, subscriptions, gateways further on.
+PATH_MAX = 32
+HEARD_MAX = 32
+STEPS_MAX = 256
 
 _PATTERN_MAX = 255
 _GROUP_MAX = 127
@@ -174,10 +178,59 @@ class Probe(_Word, tag=20, frozen=True):
     address: Text
 
 
+class Trace(_Word, tag=21, frozen=True):
+    """Nothing to deliver: say what would become of a message to this subject where you are.
+
+    It goes by the way of such a message, in an envelope with the flag TRACE.
+    """
+
+    token: Count
+    subject: Pattern
+
+
+class Heard(NamedTuple):
+    """A subscription that a subject leads to; `is_next`: its group's next message is for it."""
+
+    name: Text
+    connection: Count
+    pattern: Text
+    group: Text
+    policy: Text
+    is_listener: bool = False
+    is_behind: bool = False
+    is_next: bool = False
+
+
+class Step(NamedTuple):
+    """A gateway that something was passed on to, or was not to be reached for a reason."""
+
+    number: Number
+    reason: Text = ""
+    rtt_ns: Count = 0
+    waiting_bytes: Count = 0
+
+
+class Traced(_Word, tag=22, frozen=True):
+    """The answer to a trace: the way that it came, who is subscribed, and where it went on to.
+
+    `responder` is who would be given a request, `is_kept` whether a journal there keeps it. What is
+    not listed is counted.
+    """
+
+    token: Count
+    path: Annotated[tuple[Number, ...], Meta(max_length=PATH_MAX)]
+    heard: Annotated[tuple[Heard, ...], Meta(max_length=HEARD_MAX)] = ()
+    more_heard: Count = 0
+    responder: Text = ""
+    is_kept: bool = False
+    steps: Annotated[tuple[Step, ...], Meta(max_length=STEPS_MAX)] = ()
+    more_steps: Count = 0
+
+
 LinkWord = (
     Ping | Pong | AdvertWord | Summary | Want | Snapshot | Ready | Redirect | Goodbye | Registered
 )
-RoutedWord = Mark | Ack | Nack | Gone | Probe
+RoutedWord = Mark | Ack | Nack | Gone | Probe | Trace | Traced
 Word = LinkWord | RoutedWord
 
 _encoder = msgspec.msgpack.Encoder()

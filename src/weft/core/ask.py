@@ -61,7 +61,7 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
     if answer is None and name not in service.desks:
         if name in _OF_JOURNALS:
             return NotKnown(f"service {service.name!r} keeps no journal")
-        known = ", ".join([*_ANSWERS, *_OF_JOURNALS])
+        known = ", ".join(dict.fromkeys([*_ANSWERS, *_OF_JOURNALS, *service.desks]))
         return NotKnown(f"{shortened(name)} is none of {known}")
     if name in _FACTS and not is_insider(peer):
         return NotAllowed(f"a client may not ask for {name}")

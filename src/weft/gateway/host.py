@@ -30,6 +30,7 @@ from weft.errors import BadOption, Draining
 from weft.gateway.entrances import furnish
 from weft.gateway.handover import AS_HTTP, AS_LINK, Passed
 from weft.gateway.membership import Membership
+from weft.gateway.mesh_desk import MeshDesk
 from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import JournalSettings
 from weft.gateway.status import ServiceStatus
@@ -66,6 +67,7 @@ class Host:
         self._poll = Poll(self._turn, self._loop)
         self._house = House(self._turn, self._poll, web or WebRules())
         furnish(self._house)
+        self._mesh_desk = MeshDesk(self._turn)
         self._is_closed = False
         self._journaling: Journaling | None = None
         self._meshing: Meshing | None = None
@@ -104,6 +106,7 @@ class Host:
         if self._service.keyring is None or membership.mesh.is_guarded:
             self._meshing = Meshing(self._turn, self._poll, membership)
             self._meshing.on_settled = self._adopt_early
+            self._mesh_desk.fabric = self._meshing.fabric
 
     def adopt(self, batch: list[Passed]) -> None:
         """Take over connected, non-blocking sockets of which nothing was read."""

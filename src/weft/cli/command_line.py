@@ -13,6 +13,7 @@ from weft.cli.bench import bench
 from weft.cli.completion import completion
 from weft.cli.journal import journal
 from weft.cli.keys import keys
+from weft.cli.mesh import mesh
 from weft.cli.pipeline import pipeline
 from weft.cli.pub import pub
 from weft.cli.reply import reply
@@ -22,6 +23,7 @@ from weft.cli.sql import sql
 from weft.cli.status import status
 from weft.cli.sub import sub
 from weft.cli.top import top
+from weft.cli.trace import trace
 from weft.cli.version import installed_version, version
 
 
@@ -66,8 +68,8 @@ def weft() -> None:
 
 
 for _command in (
-    *(serve, keys, pub, sub, req, reply, status, top, journal, pipeline, sql, bench),
-    *(version, completion),
+    *(serve, keys, pub, sub, req, reply, status, top, mesh, trace, journal),
+    *(pipeline, sql, bench, version, completion),
 ):
     weft.add_command(_command)
 

@@ -1,0 +1,156 @@
+"""The tables of `weft mesh`: rows in, something to print out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.table import Table
+from rich.tree import Tree
+
+from weft.cli import output
+from weft.cli.mesh_rows import (
+    LinkRow,
+    NodeRow,
+    SubscriptionRow,
+    TargetRow,
+    WantedRow,
+    WantingRow,
+)
+from weft.cli.quantities import duration, latency, short
+from weft.cli.shown import printable
+
+
+def nodes(rows: Iterable[NodeRow]) -> Table:
+    """The gateways of a mesh."""
+    columns = ("gateway", "state", "address", "region", "patterns ", "links ", "room ")
+    return output.table(
+        "gateways",
+        columns,
+        (
+            (
+                *(printable(row.name), state(row), printable(row.address), printable(row.region)),
+                *(_patterns(row), f"{len(row.links):,}", f"{row.room:,}"),
+            )
+            for row in rows
+        ),
+    )
+
+
+def state(row: NodeRow) -> str:
+    """How a gateway can be reached, in words."""
+    if row.state == "reached":
+        return f"{row.hops} links away, through {printable(row.through)}"
+    if row.state == "lost":
+        return f"lost for {duration(row.lost_s)}"
+    return printable(row.state)
+
+
+def links(title: str, rows: Iterable[LinkRow]) -> Table:
+    """The links of one gateway."""
+    columns = ("gateway", "address", "made", "state", "for ", "round trip ", "waiting ")
+    return output.table(
+        title,
+        columns,
+        (
+            (
+                *(printable(row.name), printable(row.address)),
+                *("dialled" if row.is_dialled else "accepted", printable(row.state)),
+                *(duration(row.since_s), latency(row.rtt_ms / 1e3) if row.rtt_ms else ""),
+                short(row.waiting_bytes, "B"),
+            )
+            for row in rows
+        ),
+    )
+
+
+def targets(rows: Iterable[TargetRow]) -> Table:
+    """Addresses that could not be linked with."""
+    return output.table(
+        "not reached",
+        ("address", "tried again", "why"),
+        (
+            (
+                printable(row.address),
+                "now" if row.is_dialling or not row.next_s else f"in {latency(row.next_s)}",
+                printable(row.problem),
+            )
+            for row in rows
+        ),
+    )
+
+
+def interest(rows: Iterable[WantedRow]) -> Table:
+    """What each gateway wants."""
+    return output.table(
+        "interest",
+        ("gateway", "pattern", "group", "answers"),
+        (
+            (
+                *(printable(row.gateway), printable(row.pattern), printable(row.group)),
+                "no" if row.listen_only else "yes",
+            )
+            for row in rows
+        ),
+    )
+
+
+def subscriptions(title: str, rows: Iterable[SubscriptionRow]) -> Table:
+    """Connections and what they are subscribed to."""
+    return output.table(
+        title,
+        ("connection ", "name", "pattern", "group", "policy", "reads"),
+        (
+            (
+                *(str(row.connection), printable(row.name), printable(row.pattern)),
+                *(printable(row.group), printable(row.policy)),
+                "behind" if row.is_behind else "in time",
+            )
+            for row in rows
+        ),
+    )
+
+
+def wanting(title: str, rows: Iterable[WantingRow]) -> Table:
+    """Gateways that want a subject."""
+    return output.table(
+        title,
+        ("gateway", "pattern", "group", "links away "),
+        (
+            (
+                *(printable(row.name), printable(row.pattern), printable(row.group)),
+                str(row.hops) if row.hops else "no way",
+            )
+            for row in rows
+        ),
+    )
+
+
+def tree(rows: Sequence[NodeRow]) -> Tree:
+    """By which ways messages go from the gateway that was asked; those without a way last."""
+    own = next(row for row in rows if row.state == "here")
+    made = {own.name: Tree(printable(own.name), guide_style="dim")}
+    near = sorted((row for row in rows if row.hops), key=lambda row: row.hops)
+    for row in near:
+        # Whoever is beyond what was listed hangs on the first.
+        made[row.name] = made.get(row.by, made[own.name]).add(printable(row.name))
+    for row in rows:
+        if row.state in ("lost", "leaving"):
+            made[own.name].add(f"{printable(row.name)} ({state(row)})")
+    return made[own.name]
+
+
+def counts(values: Mapping[str, int | Mapping[str, int]]) -> str:
+    """What was carried, on one line; what is 0 is left out."""
+    shown = [
+        f"{count:,} {name.replace('_', ' ')}"
+        for name, count in values.items()
+        if isinstance(count, int) and count
+    ]
+    refused = values.get("refused", {})
+    if isinstance(refused, Mapping):
+        shown += [f"{count:,} refused as {printable(name)}" for name, count in refused.items()]
+    return f"messages of others: {', '.join(shown) or 'none yet'}"
+
+
+def _patterns(row: NodeRow) -> str:
+    if not row.is_current:
+        return f"{row.patterns:,}, not all known"
+    return f"{row.patterns:,} coarse" if row.is_coarse else f"{row.patterns:,}"

@@ -164,8 +164,8 @@ class Fabric:
         if newcomer.address:
             targets = self.dialling.targets
             target = targets.at(newcomer.address)
-            is_self = isinstance(newcomer.peer.error, LinkedToSelf)
-            least_ns = REMEMBERED_PAUSE_NS if is_self else 0
+            target.is_self = isinstance(newcomer.peer.error, LinkedToSelf)
+            least_ns = REMEMBERED_PAUSE_NS if target.is_self else 0
             targets.failed(target, problem, self._service.now_ns, least_ns)
 
     def _greet(self, peer: Peer, frame: Frame) -> None:

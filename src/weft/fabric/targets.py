@@ -39,6 +39,8 @@ class Target:
         self.node = b""
         self.is_fixed = False
         self.is_registry = False
+        # Whoever was there the last time was this gateway itself.
+        self.is_self = False
         self.is_dialling = False
         self.until_ns = 0
         self.next_ns = 0
@@ -103,7 +105,7 @@ class Targets:
     def reached(self, target: Target, node: bytes) -> None:
         """Whoever is there was met."""
         target.node = node
-        target.is_dialling = False
+        target.is_dialling = target.is_self = False
         target.problem = ""
 
     def parted(self, target: Target, now_ns: int, pause_ns: int) -> None:

@@ -154,7 +154,7 @@ class Meshing:
             return True
         own = self._membership.address
         fixed = [each for each in self.fabric.dialling.targets if each.is_fixed]
-        return all(each.problem or each.is_self or each.address == own for each in fixed)
+        return all(each.problem or each.address == own for each in fixed)
 
     def _dial(self, address: str) -> None:
         if self._is_leaving:

@@ -124,6 +124,37 @@ async def test_everything_can_be_said_through_tls(
         assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.req("MM-20")
+@pytest.mark.parametrize("way", ["--join", "--registry"])
+async def test_gateways_that_are_told_of_each_other_are_one(
+    started: Start, tmp_path: Path, way: str
+) -> None:
+    secret = tmp_path / "mesh.secret"
+    secret.write_text("what all gateways of this mesh know")
+    secret.chmod(0o600)
+    known = ("--mesh-secret", secret, "--region", "north")
+    async with started(*ANYWHERE, *known) as first:
+        address = await address_of(first)
+        async with (
+            started(*ANYWHERE, *known, way, address) as second,
+            weft.connect(address, timeout_s=15.0) as here,
+        ):
+            heard = here.subscribe("a")
+            await heard.ready(15.0)
+            # Its service is started for the client, who waits for the first link.
+            async with weft.connect(await address_of(second), timeout_s=15.0) as there:
+                await wanted_there(there)
+                await there.publish("a", b"")
+                await heard.next(15.0)
+
+
+async def wanted_there(connection: weft.AsyncConnection) -> None:
+    """Wait until another gateway wants what is published here."""
+    question = weft.Message(subject="a")
+    while not (await connection.send_request("_WEFT.ask.subscribers", question, 15.0))["gateways"]:
+        await asyncio.sleep(0.02)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

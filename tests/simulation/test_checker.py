@@ -254,6 +254,39 @@ def test_a_member_that_left_before_and_was_known_to_have_is_no_excuse() -> None:
     assert checker.GROUP_LOST in kinds(history)
 
 
+def forget_reach(history: History) -> None:
+    for at, each in enumerate(history.published):
+        history.published[at] = msgspec.structs.replace(each, reach=None)
+
+
+def test_where_no_reach_is_known_what_no_member_gets_is_found_too() -> None:
+    history = correct()
+    lose_one(history)
+    forget_reach(history)
+    assert kinds(history) == [checker.GROUP_LOST]
+
+
+def test_where_no_reach_is_known_a_group_is_owed_nothing_before_the_first_that_it_got() -> None:
+    history = correct()
+    forget_reach(history)
+    # The first message of the group, and so far the only one.
+    members(history)[1].events.pop(0)
+    assert kinds(history) == []
+
+
+@pytest.mark.parametrize(("before_s", "found"), [(9, []), (11, [checker.GROUP_LOST])])
+def test_where_no_reach_is_known_a_member_that_left_lately_is_an_excuse(
+    before_s: int, found: list[str]
+) -> None:
+    history = correct()
+    lose_one(history)
+    forget_reach(history)
+    lost = history.published[2 * 3]
+    history.published[2 * 3] = msgspec.structs.replace(lost, time_ns=20 * SECOND)
+    members(history)[1].ended_ns = (20 - before_s) * SECOND
+    assert kinds(history) == found
+
+
 @pytest.mark.parametrize(
     ("asked", "found"),
     [

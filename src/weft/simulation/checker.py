@@ -20,7 +20,9 @@ unknown size. Otherwise it is lost silently.
 
 Each message of a queue group is for one member. If no member heard it, that is a silent loss of the
 group unless a member was told of a gap of that gateway, or it may have been for one that left: it
-left after the message was published, or before that was known where it was published.
+left after the message was published, or before that was known where it was published. Where it is
+not known what was sent where, a group is known to a gateway once a member has heard a message of
+it, and a member that left for ten seconds after.
 
 A request ends in one answer or in one refusal. An answer may come after a refusal: whoever answers
 may be back when it was already said that it is gone.
@@ -46,6 +48,8 @@ GROUP_LOST = "lost by a group"
 UNWANTED = "not asked for"
 INVENTED = "never published"
 NOT_CONVERGED = "not converged"
+# For so long a gateway may not know that a member of a group left, if nothing else is known.
+LEFT_NS = 10_000_000_000
 KINDS = (
     *(LOST, DOUBLED, MISORDERED, LOOPED, UNANSWERED, ANSWERED_TWICE),
     *(GROUP_DOUBLED, GROUP_LOST, UNWANTED, INVENTED, NOT_CONVERGED),
@@ -217,11 +221,15 @@ def _check_group(
         members_of_it = sum(_has(member, key) for member in members) if count > 1 else 1
         if members_of_it > 1:
             verdict.find(GROUP_DOUBLED, f"{name} got {key[0]} {key[1]} {members_of_it} times")
+    # Those gateways that know of the group, where nothing else says so.
+    origins: set[int] = set()
     for each in published:
         if (each.publisher, each.counter) in heard:
+            origins.add(each.origin)
             continue
-        stayed = [member for member in members if _is_member(member, each)]
-        if not stayed or each.reach is None:
+        if each.reach is None and each.origin not in origins:
+            continue
+        if not any(_is_member(member, each) for member in members):
             continue
         verdict.owed += 1
         if any(_was_told(member, each) for member in members):
@@ -234,7 +242,7 @@ def _check_group(
 
 def _is_member(member: Session, each: Published) -> bool:
     """Say if a member that stayed was known to be there for a message."""
-    is_here = _is_known(member, each.origin, each.reach or {})
+    is_here = each.reach is None or _is_known(member, each.origin, each.reach)
     is_in_time = member.began_ns <= each.time_ns and not member.ended_ns
     return is_here and is_in_time and _wants(member.patterns, each.subject)
 
@@ -250,7 +258,9 @@ def _may_have_left_with(member: Session, each: Published) -> bool:
     """Say if a message may have been for a member that left."""
     if not member.ended_ns or not _wants(member.patterns, each.subject):
         return False
-    return member.ended_ns > each.time_ns or _is_known(member, each.origin, each.reach or {})
+    if each.reach is None:
+        return member.ended_ns > each.time_ns - LEFT_NS
+    return member.ended_ns > each.time_ns or _is_known(member, each.origin, each.reach)
 
 
 def _has(member: Session, key: tuple[str, int]) -> bool:

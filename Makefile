@@ -11,7 +11,7 @@ CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
 .PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-peers bench-spark \
-        bench-steady conformance interop requirements fuzz soak crash-journal exactly-once lock clean test-compiled test-interpreted
+        bench-steady conformance interop requirements fuzz soak crash-journal chaos exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ soak: build ## attack a running gateway at random; SOAK_S=600 seconds
 
 crash-journal: build ## kill gateways and cut the power of their disks, and count what is lost; KILLS=100, CUTS=20
 	@$(PY) -m tools.crashes --kills $(or $(KILLS),100) --cuts $(or $(CUTS),20) $(if $(SEED),--seed $(SEED))
+
+chaos: build ## break the links and processes of five gateways under load, and judge what was heard; CHAOS_S=120, PLACE=loopback
+	@$(PY) -m tools.chaos --seconds $(or $(CHAOS_S),120) --place $(or $(PLACE),loopback) --max-links $(or $(MAX_LINKS),8) \
+	    $(if $(SEED),--seed $(SEED))
 
 exactly-once: build ## kill drivers and gateways under streaming queries, and count rows; ROWS=1000000, 35 minutes
 	@$(PY) -m tools.exactly_once --rows $(or $(ROWS),1000000) $(if $(SEED),--seed $(SEED))

@@ -106,7 +106,8 @@ class Gateway:
     async def end(self) -> int:
         """Drain it; its exit status. Killed if it does not end."""
         process, self._process = self._running(), None
-        process.terminate()
+        with suppress(ProcessLookupError):
+            process.terminate()
         try:
             async with asyncio.timeout(WAIT_S):
                 return await process.wait()

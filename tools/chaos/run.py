@@ -88,6 +88,8 @@ class Run:
         self._problems: list[str] = []
         count = options.gateways
         self.gateways = [Gateway(each, folder, place.site(each)) for each in range(count)]
+        # Whoever was killed takes as long to come back as the machine lets it.
+        self._locks = [asyncio.Lock() for _ in range(count)]
 
     async def perform(self) -> Outcome:
         """Do everything; whatever goes wrong in the mesh is in the outcome.
@@ -138,11 +140,18 @@ class Run:
                 tasks.create_task(self._suffer(fault, began_ns))
 
     async def _suffer(self, fault: Fault, began_ns: int) -> None:
-        """Let one fault happen at its time."""
+        """Let one fault happen at its time, or when its gateways are back from the last one."""
         await asyncio.sleep(fault.begins_s - (monotonic_ns() - began_ns) / 1e9)
-        self._tell(f"{(monotonic_ns() - began_ns) / 1e9:6.1f} s: {fault}")
+        async with AsyncExitStack() as stack:
+            for number in sorted(fault.gateways):
+                await stack.enter_async_context(self._locks[number])
+            self._tell(f"{(monotonic_ns() - began_ns) / 1e9:6.1f} s: {fault}")
+            broken_ns = monotonic_ns()
+            await self._cause(fault)
+            self._happened.append(Happened(fault, broken_ns, monotonic_ns()))
+
+    async def _cause(self, fault: Fault) -> None:
         gateway = self.gateways[fault.gateway]
-        broken_ns = monotonic_ns()
         if fault.kind == KILL:
             await gateway.kill()
             await asyncio.sleep(fault.lasts_s)
@@ -153,7 +162,6 @@ class Run:
             await self._place.begin(fault)
             await asyncio.sleep(fault.lasts_s)
             await self._place.end(fault)
-        self._happened.append(Happened(fault, broken_ns, monotonic_ns()))
 
     async def _settle(self, crowd: Crowd) -> History:
         """Wait until all is calm; what was said and heard until then."""

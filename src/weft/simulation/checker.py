@@ -99,7 +99,7 @@ def check(history: History) -> Verdict:
         if session.group:
             groups[session.group].append(session)
         else:
-            for published in by_origin.values():
+            for published in _concerning(session, by_origin):
                 _check_owed(session, published, verdict)
     for name, members in groups.items():
         _check_group(name, members, history.published, verdict)
@@ -136,17 +136,30 @@ def _check_heard(
         seen.add(key)
 
 
+def _concerning(
+    session: Session, by_origin: dict[int, list[Published]]
+) -> Iterator[list[Published]]:
+    """The messages of those gateways that can owe a subscriber any."""
+    heard = {event.origin for event in session.events if isinstance(event, Heard)}
+    for origin, published in by_origin.items():
+        if origin in heard or published[0].reach is not None:
+            yield published
+
+
 def _check_owed(session: Session, published: list[Published], verdict: Verdict) -> None:
     """Of one gateway, what a subscriber is owed must have come, or be announced as lost."""
     heard = {
         (event.publisher, event.counter) for event in session.events if isinstance(event, Heard)
     }
     lost: dict[tuple[int, int], list[Published]] = defaultdict(list)
+    places: list[tuple[int, Heard]] = []
     for each in _owed(session, published, heard):
         if (each.publisher, each.counter) in heard:
             verdict.owed += 1
             continue
-        before, after = _around(session.events, each)
+        places = places or _places(session.events, each.origin)
+        before, after = _around(places, each)
+        after = len(session.events) if after < 0 else after
         if session.ended_ns and after == len(session.events):
             # It left: the message, or the news that it is lost, may have been on its way.
             continue
@@ -188,12 +201,22 @@ def _is_known(session: Session, origin: int, reach: dict[int, int]) -> bool:
     return session.gateway == origin or reach.get(session.gateway, -1) >= session.version
 
 
-def _around(events: list[Heard | Gap], lost: Published) -> tuple[int, int]:
-    """The positions of the last message from before a lost one, and of the first from after it."""
-    before, after = -1, len(events)
-    for position, event in enumerate(events):
-        if isinstance(event, Gap) or event.origin != lost.origin:
-            continue
+def _places(events: list[Heard | Gap], origin: int) -> list[tuple[int, Heard]]:
+    """The messages of a gateway that were heard, and their positions."""
+    return [
+        (position, event)
+        for position, event in enumerate(events)
+        if isinstance(event, Heard) and event.origin == origin
+    ]
+
+
+def _around(places: list[tuple[int, Heard]], lost: Published) -> tuple[int, int]:
+    """The positions of the last message from before a lost one, and of the first from after it.
+
+    Either is -1 if there is none.
+    """
+    before, after = -1, -1
+    for position, event in places:
         if lost.sequence:
             is_before = event.sequence < lost.sequence
         elif event.publisher == lost.publisher:
@@ -202,7 +225,7 @@ def _around(events: list[Heard | Gap], lost: Published) -> tuple[int, int]:
             continue
         if is_before:
             before = position
-        elif after == len(events):
+        elif after < 0:
             after = position
     return before, after
 

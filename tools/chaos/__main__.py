@@ -7,8 +7,10 @@ promised; with 2 if it cannot be done here.
 """
 
 import argparse
+import asyncio
 import json
 import random
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -42,9 +44,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     say(f"seed {options.seed}, {asked.place}, at most {options.max_links} links a gateway")
     with tempfile.TemporaryDirectory(prefix="weft-chaos-") as folder:
-        report = Report(
-            uvloop.run(_performed(options, asked, Path(folder), say)), options, asked.place
-        )
+        outcome = uvloop.run(_performed(options, asked, Path(folder), say))
+        report = Report(outcome, options, asked.place)
         say("\n".join(report.lines()))
         if asked.audit:
             say("\n".join(audited(Path(folder))))
@@ -83,6 +84,10 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 async def _performed(
     options: Options, asked: argparse.Namespace, folder: Path, say: Callable[[str], None]
 ) -> Outcome:
+    task = asyncio.current_task()
+    if task is not None:
+        # Whoever ends the tool ends its gateways with it.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     kind = namespaces.Namespaces if asked.place == namespaces.NAME else Loopback
     async with kind(options.gateways, folder) as place:
         return await Run(options, place, folder, say).perform()

@@ -4,6 +4,7 @@ import pytest
 from tests.journal.desk import batch_of, message, place_in, written
 
 from weft.core.frames import Decoder, parse
+from weft.core.journal import ARRIVED
 from weft.journal import pages as module
 from weft.journal.pages import Page, Pages, Question
 from weft.journal.segment import OpenSegment
@@ -100,6 +101,18 @@ def test_a_message_larger_than_a_page_comes_in_parts(tmp_path: Path) -> None:
         page = pages.page(Question(ALL, 1, 3, 300, len(parts)))
     assert parts + page.frames == large
     assert numbers(pages.page(Question(ALL, page.next, 3, 300)).frames) == [2]
+
+
+@pytest.mark.parametrize("max_bytes", [10, 1 << 20], ids=["in parts", "whole"])
+def test_what_arrived_comes_as_it_was_sent(tmp_path: Path, max_bytes: int) -> None:
+    sent = message(0)
+    arrived = sent[:5] + bytes([sent[5] | ARRIVED]) + sent[6:]
+    OpenSegment(place_in(tmp_path), 0).append(batch_of([arrived], 0))
+    pages = Pages(tmp_path, "weather", "london")
+    frames = b""
+    while len(frames) < len(sent):
+        frames += pages.page(Question(ALL, 0, 1, max_bytes, len(frames))).frames
+    assert frames == sent
 
 
 def test_many_readers_take_turns(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ KEYS = {
     "log_format": "log.format",
     "log_level": "log.level",
     "journal": "journal.patterns",
+    "journal_scope": "journal.scope",
     "join": "mesh.join",
     "registry": "mesh.registry",
     "region": "mesh.region",
@@ -65,6 +66,11 @@ KEYS = {
     is_flag=False,
     flag_value=">",
     help="Keep what is published, or only this; may be given several times. Needs --data.",
+)
+@click.option(
+    "--journal-scope",
+    type=click.Choice(["entered", "mesh"]),
+    help="Keep what enters here, or what comes from other gateways, too.  [default: entered]",
 )
 @click.option(
     "--join",

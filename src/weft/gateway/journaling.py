@@ -60,6 +60,8 @@ class Journaling:
         self._scribe = Scribe(place, rules, found.position, self._reported)
         patterns = [pattern.encode() for pattern in settings.patterns]
         self._journal = Journal(patterns, found.position, service.arena, self._scribe.write)
+        # Before there is a mesh: what is wanted of other gateways is told from the first word on.
+        self._journal.is_of_mesh = settings.scope == "mesh"
         service.router.journal = self._journal
         self._archive = Archive(turn, self._journal, data / FOLDER)
         self._tidying = Tidying(data / FOLDER, service.name, service.gateway, settings)

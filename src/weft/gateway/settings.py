@@ -87,6 +87,8 @@ class JournalSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """What is kept, and how safely; see docs/journal.md."""
 
     patterns: tuple[str, ...] = ()
+    # Where it entered, or also what comes from other gateways.
+    scope: Literal["entered", "mesh"] = "entered"
     sync: Literal["ack", "interval", "none"] = "ack"
     sync_s: float = 0.005
     sync_bytes: int = 1 << 20

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.core.frames import HEADER_BYTES
+from weft.core.journal import ARRIVED
 from weft.core.subjects import matches
 from weft.core.words import i64_at, u32_at
 from weft.journal.blocks import Block, Bytes, Kind, blocks_in
@@ -20,6 +21,7 @@ from weft.journal.places import Segment, segments_of
 SCAN_MAX_BYTES = 16 << 20
 # Readers that may come back for their next page without its place being looked for.
 _READERS_MAX = 64
+_FLAGS = 5
 _TIME = 24
 
 
@@ -105,13 +107,14 @@ def _page(found: Iterator[Kept | Hole], question: Question) -> tuple[Page, bool]
             continue
         scanned += len(each.frame)
         if _is_wanted(each.frame, question.patterns):
-            if len(each.frame) > question.max_bytes:
+            frame = _as_sent(each.frame)
+            if len(frame) > question.max_bytes:
                 # It has pages of its own.
                 if frames:
                     return Page(b"".join(frames), each.position, 0, missing), True
-                return _part(each, question, missing), True
-            frames.append(each.frame)
-            size += len(each.frame)
+                return _part(Kept(each.position, frame), question, missing), True
+            frames.append(frame)
+            size += len(frame)
         position = each.position + 1
         if position >= question.until or size >= question.max_bytes or scanned >= SCAN_MAX_BYTES:
             return Page(b"".join(frames), position, 0, missing), False
@@ -123,6 +126,14 @@ def _part(kept: Kept, question: Question, missing: int) -> Page:
     part = kept.frame[offset : offset + question.max_bytes]
     left = len(kept.frame) - offset - len(part)
     return Page(part, kept.position if left else kept.position + 1, left, missing)
+
+
+def _as_sent(frame: bytes) -> bytes:
+    """A frame as it went over the wire: a reader need not know what a journal says of it."""
+    flags = frame[_FLAGS]
+    if not flags & ARRIVED:
+        return frame
+    return b"".join((frame[:_FLAGS], bytes((flags & ~ARRIVED,)), frame[_FLAGS + 1 :]))
 
 
 def _is_wanted(frame: bytes, patterns: tuple[bytes, ...]) -> bool:

@@ -13,6 +13,7 @@ from pyspark.sql.types import TimestampType
 from tests.journal.desk import batch_of, place_in
 
 from weft.core.frames import Flag, Kind, Stamp, encode, stamp_frame
+from weft.core.journal import ARRIVED
 from weft.core.messages import Message
 from weft.journal.segment import OpenSegment
 from weft.pipeline.job import Job, Value
@@ -35,6 +36,11 @@ class Said(NamedTuple):
     payload: bytes = b"four"
     sent_us: int | None = None
     service: str = "weather"
+    has_arrived: bool = False
+
+    def heard_at(self, node: str) -> "Said":
+        """The same message, in the journal of another node."""
+        return self._replace(node=node, has_arrived=True)
 
 
 def numbered(said: Iterable[Said]) -> list[Said]:
@@ -54,7 +60,7 @@ def table_of(spark: SparkSession, said: Iterable[Said]) -> DataFrame:
         {
             **each._asdict(),
             "reply": "",
-            "flags": 8,
+            "flags": 8 | each.has_arrived * ARRIVED,
             "timestamp": moment(each.at_us),
             "sent": None if each.sent_us is None else moment(each.sent_us),
         }
@@ -125,6 +131,7 @@ def _frame(each: Said) -> bytes:
     frame = bytearray(encode(Kind.MESSAGE, each.subject.encode(), body, b"", flags))
     time_ns = (BEGAN_S * S + each.at_us) * 1000
     stamp_frame(frame, 0, Stamp(each.origin, each.publisher, each.sequence, time_ns))
+    frame[5] |= each.has_arrived * ARRIVED
     return bytes(frame)
 
 

@@ -36,7 +36,7 @@ def test_percentiles_are_of_those_whose_clocks_can_be_right(spark: SparkSession)
 
 
 def test_a_message_that_several_journals_have_counts_once(spark: SparkSession) -> None:
-    heard = [each._replace(node="paris") for each in TIMED[:50]]
+    heard = [each.heard_at("paris") for each in TIMED[:50]]
     assert rows_of(latency(table_of(spark, [*TIMED, *heard]))) == FOUND
 
 

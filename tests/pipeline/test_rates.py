@@ -37,9 +37,24 @@ def test_messages_and_bytes_are_counted_by_time_subject_and_publisher(spark: Spa
 
 
 def test_a_message_that_several_journals_have_counts_once(spark: SparkSession) -> None:
-    said = [Said(n, n, node=node) for node in ("london", "paris") for n in range(5)]
-    rows = rows_of(rates(table_of(spark, [*said, Said(5, 5, node="paris")]), window_s=60.0))
-    assert [row[-2:] for row in rows] == [(6, 24)]
+    said = [Said(n, n) for n in range(5)]
+    # More of them than where they entered, of which the journal is not kept as long.
+    heard = [Said(n, n).heard_at("paris") for n in range(8)]
+    rows = rows_of(rates(table_of(spark, [*said, *heard]), window_s=60.0))
+    assert [row[-2:] for row in rows] == [(5, 20)]
+
+
+def test_figures_of_gateways_add_up(spark: SparkSession) -> None:
+    said = [Said(n, n, origin=1) for n in range(5)]
+    said += [Said(n, n, origin=2, node="paris") for n in range(3)]
+    said += [each.heard_at("rome") for each in said]
+    whole = rows_of(rates(table_of(spark, said), window_s=60.0))
+    apart = [
+        rows_of(rates(table_of(spark, [one for one in said if one.node == node]), window_s=60.0))
+        for node in ("london", "paris", "rome")
+    ]
+    assert [row for rows in apart for row in rows] == whole
+    assert [row[-2] for row in whole] == [5, 3]
 
 
 def test_a_window_must_have_a_length(spark: SparkSession) -> None:
@@ -60,7 +75,7 @@ def traffic(seed: int) -> list[Said]:
             payload=bytes(chance.randrange(50)),
         )
         said.append(each)
-        said += [each._replace(node="paris")] if each.subject == "a" else []
+        said += [each.heard_at("paris")] if each.subject == "a" else []
     return numbered(sorted(said, key=lambda each: each.at_us))
 
 

@@ -12,13 +12,14 @@ from weft.pipeline.jobs.replay import replay
 @pytest.mark.req("SPK-4")
 def test_messages_are_rows_to_publish_again_each_once(spark: SparkSession) -> None:
     said = [Said(1, payload=b"one"), Said(2, subject="b", payload=b"two")]
-    heard = said[0]._replace(node="paris")
-    table = table_of(spark, [*said, heard]).withColumn("reply", lit("inbox.1"))
+    heard = [said[0].heard_at("paris"), Said(3, subject="c", payload=b"three").heard_at("paris")]
+    table = table_of(spark, [*said, *heard]).withColumn("reply", lit("inbox.1"))
     assert rows_of(replay(table, prefix="again.now")) == [
         ("again.now.b", "inbox.1", b"two", 8),
+        ("again.now.c", "inbox.1", b"three", 8),
         ("again.now.sensors.a", "inbox.1", b"one", 8),
     ]
-    assert rows_of(replay(table).select("subject")) == [("b",), ("sensors.a",)]
+    assert rows_of(replay(table).select("subject")) == [("b",), ("c",), ("sensors.a",)]
 
 
 def test_the_messages_of_a_publisher_stay_in_order(spark: SparkSession) -> None:

@@ -37,7 +37,7 @@ def traffic(seed: int) -> list[Said]:
         Said(n, chance.randrange(3600 * S), chance.choice("abc"), chance.randrange(4))
         for n in range(300)
     ]
-    heard = [each._replace(node="paris") for each in said if chance.random() < 0.4]
+    heard = [each.heard_at("paris") for each in said if chance.random() < 0.4]
     return numbered(sorted([*said, *heard], key=lambda each: each.at_us))
 
 

@@ -5,7 +5,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, functions
 from pyspark.sql.functions import col, count, lag, lit, row_number
 
-from weft.pipeline import entry
+from weft.pipeline.entry import entered
 from weft.pipeline.job import Job
 
 _RESULT = ("kind", "service", "node", "origin", "subject", "first", "last", "count")
@@ -21,14 +21,14 @@ def audit(messages: DataFrame) -> DataFrame:
       removed or damaged, or a crash tore them off before they were acknowledged.
     - doubled: the node has messages more than once, `count` too many.
     - misordered: messages came after a later one of the same publisher.
-    - lost: messages to the subject that the entry gateway of the origin has, and the node has not,
+    - lost: messages to the subject that the gateway where they entered has, and the node has not,
       though it has an earlier and a later one.
 
     `first` and `last` are sequence numbers but for missing_positions.
     """
     needed = messages.select(
         *("service", "node", "origin", "publisher", "sequence", "position"),
-        *("subject", "timestamp"),
+        *("subject", "flags"),
     )
     found = [_missing_positions(needed), _doubled(needed), _misordered(needed), _lost(needed)]
     return reduce(DataFrame.unionByName, found)
@@ -75,9 +75,7 @@ def _lost(messages: DataFrame) -> DataFrame:
     heard = messages.groupBy(*_OF, "subject").agg(
         functions.min("sequence").alias("from"), functions.max("sequence").alias("until")
     )
-    entries = entry.entry_nodes(messages)
-    at_entry = messages.join(entries, ["service", "origin"]).where(col("node") == col("entry"))
-    known = at_entry.select("service", "origin", "subject", "sequence").distinct()
+    known = entered(messages).select("service", "origin", "subject", "sequence").distinct()
     expected = known.join(heard, ["service", "origin", "subject"]).where(
         (col("sequence") > col("from")) & (col("sequence") < col("until"))
     )
@@ -97,7 +95,8 @@ def _faults(kind: str, messages: DataFrame, how_many: Column) -> DataFrame:
 
 JOB = Job(
     audit,
-    f"{entry.COLUMNS}, publisher bigint, subject string",
+    "timestamp timestamp, service string, node string, origin bigint, publisher bigint,"
+    " sequence bigint, position bigint, subject string, flags int",
     needs_all=True,
     finds_faults=True,
 )

@@ -4,9 +4,9 @@ The result is made to be published to `_WEFT.PIPELINE.hot_routes`, where gateway
 """
 
 from pyspark.sql import DataFrame, functions
-from pyspark.sql.functions import col, count, length, lit, window
+from pyspark.sql.functions import col, count, length, lit
 
-from weft.pipeline.counting import interval
+from weft.pipeline.counting import counted, in_time
 from weft.pipeline.job import Job
 
 
@@ -22,32 +22,25 @@ def hot_routes(  # noqa: PLR0913  # each is a parameter of the job
     """Routes over a threshold of messages or bytes a second, in a short stretch of time.
 
     Columns: start, end, service, node, subject, origin, publisher, messages_s, bytes_s, and ttl_s:
-    for how long it is to be believed. A route is what one publisher sends to one subject, as the
-    gateway `node` sees it.
+    for how long it is to be believed. A route is what one publisher sends to one subject, and
+    enters at the gateway `node`.
     """
-    stretch = window("timestamp", interval("window_s", window_s))
-    route = ("service", "node", "subject", "origin", "publisher")
-    rates = (
-        messages.withWatermark("timestamp", interval("watermark_s", watermark_s))
-        .groupBy(stretch, *route)
-        .agg(
+    rates = counted(
+        in_time(messages, watermark_s),
+        window_s,
+        ["service", "node", "subject", "origin", "publisher"],
+        [
             (count(lit(1)) / window_s).alias("messages_s"),
             (functions.sum(length("payload")) / window_s).alias("bytes_s"),
-        )
+        ],
     )
-    return rates.where((col("messages_s") >= messages_s) | (col("bytes_s") >= bytes_s)).select(
-        col("window.start").alias("start"),
-        col("window.end").alias("end"),
-        *route,
-        "messages_s",
-        "bytes_s",
-        lit(ttl_s).alias("ttl_s"),
-    )
+    is_hot = (col("messages_s") >= messages_s) | (col("bytes_s") >= bytes_s)
+    return rates.where(is_hot).withColumn("ttl_s", lit(ttl_s))
 
 
 JOB = Job(
     hot_routes,
     "timestamp timestamp, service string, node string, subject string, origin bigint,"
-    " publisher bigint, payload binary",
+    " publisher bigint, flags int, payload binary",
     output_mode="append",
 )

@@ -11,7 +11,7 @@ from pyspark.sql.functions import (
     when,
 )
 
-from weft.pipeline.counting import counted_once, interval
+from weft.pipeline.counting import counted, in_time
 from weft.pipeline.job import Job
 
 _PERCENTILES = (50, 90, 99)
@@ -28,12 +28,12 @@ def latency(
     """
     delay_s = (unix_micros(col("timestamp")) - unix_micros(col(f"`{field}`"))) / 1e6
     timed = (
-        messages.where(col(f"`{field}`").isNotNull())
+        in_time(messages, watermark_s)
+        .where(col(f"`{field}`").isNotNull())
         .withColumn("delay_s", delay_s)
-        .withWatermark("timestamp", interval("watermark_s", watermark_s))
     )
     sound_s = when(col("delay_s") >= 0, col("delay_s"))
-    return counted_once(
+    return counted(
         timed,
         window_s,
         ["service", "subject"],
@@ -48,6 +48,6 @@ def latency(
 
 JOB = Job(
     latency,
-    "timestamp timestamp, service string, subject string, node string, `{field}` timestamp",
+    "timestamp timestamp, service string, subject string, flags int, `{field}` timestamp",
     output_mode="append",
 )

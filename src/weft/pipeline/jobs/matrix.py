@@ -1,9 +1,9 @@
 """Who sends how much to whom: the traffic between gateways."""
 
 from pyspark.sql import DataFrame, functions
-from pyspark.sql.functions import col, count, length, lit
+from pyspark.sql.functions import coalesce, col, count, length, lit, when
 
-from weft.pipeline import entry
+from weft.pipeline.entry import entry_nodes, has_entered
 from weft.pipeline.job import Job
 
 
@@ -11,14 +11,17 @@ def matrix(messages: DataFrame) -> DataFrame:
     """Traffic from the gateway where messages entered to each gateway that has them.
 
     Columns: service, from_node, to_node, messages, bytes. What entered at a gateway itself is a
-    row with its name twice. How the entry is found is told in weft.pipeline.entry.
+    row with its name twice. `from_node` is "?" where the journal of the entry is not among them.
     """
-    entries = entry.entry_nodes(messages).withColumnRenamed("entry", "from_node")
+    from_node = coalesce(when(has_entered(), col("node")), col("entry"), lit("?"))
     return (
-        messages.join(entries, ["service", "origin"])
-        .groupBy("service", "from_node", col("node").alias("to_node"))
+        messages.join(entry_nodes(messages), ["service", "origin"], "left")
+        .groupBy("service", from_node.alias("from_node"), col("node").alias("to_node"))
         .agg(count(lit(1)).alias("messages"), functions.sum(length("payload")).alias("bytes"))
     )
 
 
-JOB = Job(matrix, f"{entry.COLUMNS}, payload binary")
+JOB = Job(
+    matrix,
+    "timestamp timestamp, service string, node string, origin bigint, flags int, payload binary",
+)

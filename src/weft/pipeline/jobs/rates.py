@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.functions import count, length, lit
 
-from weft.pipeline.counting import counted_once, interval
+from weft.pipeline.counting import counted, in_time
 from weft.pipeline.job import Job
 
 
@@ -13,8 +13,8 @@ def rates(messages: DataFrame, *, window_s: float = 10.0, watermark_s: float = 1
     Columns: start, end, service, subject, origin, publisher, messages, bytes. A publisher is a
     connection of the gateway `origin`.
     """
-    return counted_once(
-        messages.withWatermark("timestamp", interval("watermark_s", watermark_s)),
+    return counted(
+        in_time(messages, watermark_s),
         window_s,
         ["service", "subject", "origin", "publisher"],
         [count(lit(1)).alias("messages"), functions.sum(length("payload")).alias("bytes")],
@@ -24,6 +24,6 @@ def rates(messages: DataFrame, *, window_s: float = 10.0, watermark_s: float = 1
 JOB = Job(
     rates,
     "timestamp timestamp, service string, subject string, origin bigint, publisher bigint,"
-    " node string, payload binary",
+    " flags int, payload binary",
     output_mode="append",
 )

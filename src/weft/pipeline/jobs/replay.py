@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, concat, lit
 
+from weft.core.journal import ARRIVED
 from weft.core.subjects import checked_subject
 from weft.pipeline.job import Job
 
@@ -19,12 +20,14 @@ def replay(messages: DataFrame, *, prefix: str = "") -> DataFrame:
     if prefix:
         checked_subject(prefix)
     subject = concat(lit(f"{prefix}."), col("subject")) if prefix else col("subject")
+    # Where it entered is of no interest to whoever gets it, nor is a copy worse than the original.
+    as_sent = col("flags").bitwiseAND(~ARRIVED)
     return (
         messages.dropDuplicates(["service", "origin", "sequence"])
         # Partitions are published side by side: what is to stay in order stays in one.
         .repartition("service", "origin", "publisher")
         .sortWithinPartitions("sequence")
-        .select(subject.alias("subject"), "reply", "payload", "flags")
+        .select(subject.alias("subject"), "reply", "payload", as_sent.alias("flags"))
     )
 
 

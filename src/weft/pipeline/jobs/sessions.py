@@ -11,7 +11,7 @@ from pyspark.sql.functions import (
     session_window,
 )
 
-from weft.pipeline.counting import interval
+from weft.pipeline.counting import in_time, interval
 from weft.pipeline.job import Job
 
 
@@ -21,18 +21,14 @@ def sessions(messages: DataFrame, *, gap_s: float = 30.0, watermark_s: float = 1
     Columns: service, origin, publisher, start, end (of the last message), messages, bytes,
     subjects. A message that several journals have counts once.
     """
-    timed = messages.withWatermark("timestamp", interval("watermark_s", watermark_s)).select(
-        *("timestamp", "service", "origin", "publisher", "sequence", "subject"),
-        length("payload").alias("size"),
-    )
     session = session_window("timestamp", interval("gap_s", gap_s)).alias("session")
     return (
-        _once(timed, ["service", "origin", "sequence"])
+        in_time(messages, watermark_s)
         .groupBy("service", "origin", "publisher", session)
         .agg(
             functions.max("timestamp").alias("end"),
             count(lit(1)).alias("messages"),
-            functions.sum("size").alias("bytes"),
+            functions.sum(length("payload")).alias("bytes"),
             array_sort(collect_set("subject")).alias("subjects"),
         )
         .select(
@@ -42,15 +38,9 @@ def sessions(messages: DataFrame, *, gap_s: float = 30.0, watermark_s: float = 1
     )
 
 
-def _once(messages: DataFrame, keys: list[str]) -> DataFrame:
-    if messages.isStreaming:
-        return messages.dropDuplicatesWithinWatermark(keys)
-    return messages.dropDuplicates(keys)
-
-
 JOB = Job(
     sessions,
-    "timestamp timestamp, service string, origin bigint, publisher bigint, sequence bigint,"
+    "timestamp timestamp, service string, origin bigint, publisher bigint, flags int,"
     " subject string, payload binary",
     output_mode="append",
 )

@@ -25,6 +25,7 @@ from weft.fabric.words import (
     Summary,
     Want,
     Word,
+    frame_of,
 )
 
 # More than any gateway has to say about itself in a second.
@@ -233,10 +234,11 @@ class Gossip:
                 end_with(link.peer, SameNumber(f"number {link.number} is that of another gateway"))
 
     def _pass_on(self, member: Member, delta: Delta | None, source: Link | None) -> None:
-        word = member.word(self._service.now_ns, delta)
+        # Once for all links: with many gateways this is most of what is said.
+        frame = frame_of(member.word(self._service.now_ns, delta))
         for link in self._links.values():
             if link is not source and not link.is_registration:
-                link.say(word)
+                link.peer.owe(frame)
 
     def _summarise(self, link: Link) -> None:
         link.summary_ns = self._service.now_ns

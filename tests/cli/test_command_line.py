@@ -19,8 +19,8 @@ NAMES = sorted(weft.commands)
 
 def test_there_is_a_command_for_everything() -> None:
     assert list(weft.commands) == [
-        *("serve", "keys", "pub", "sub", "req", "reply", "status", "top", "journal", "pipeline"),
-        *("sql", "bench", "version", "completion"),
+        *("serve", "keys", "pub", "sub", "req", "reply", "status", "top", "mesh", "trace"),
+        *("journal", "pipeline", "sql", "bench", "simulate", "version", "completion"),
     ]
 
 

@@ -117,6 +117,33 @@ def test_a_subscription_that_is_forgotten_is_a_loss() -> None:
     assert kinds(history) == [checker.LOST]
 
 
+@pytest.mark.parametrize(
+    ("gap", "found"),
+    [
+        (Gap(7, 0, 99 * SECOND), []),
+        (Gap(7, 0, SECOND), [checker.LOST]),
+        (Gap(7, 9, 99 * SECOND), [checker.LOST]),
+        (Gap(8, 0, 99 * SECOND), [checker.LOST]),
+    ],
+)
+def test_the_end_of_an_earlier_life_announces_one_that_was_never_seen(
+    gap: Gap, found: list[str]
+) -> None:
+    history = correct()
+    history.lives = {1: 7, 7: 0, 8: 0}
+    session = plain(history)
+    session.events = [event for event in session.events if event.origin != 1]
+    session.events.append(gap)
+    assert kinds(history) == found
+
+
+def test_the_end_of_an_earlier_life_announces_nothing_of_one_that_was_heard() -> None:
+    history = correct()
+    history.lives = {1: 7, 7: 0}
+    plain(history).events[4] = Gap(7, 0, 99 * SECOND)
+    assert kinds(history) == [checker.LOST]
+
+
 def test_whoever_left_is_not_owed_the_last_messages() -> None:
     history = correct()
     session = plain(history)

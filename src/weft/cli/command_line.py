@@ -19,6 +19,7 @@ from weft.cli.pub import pub
 from weft.cli.reply import reply
 from weft.cli.req import req
 from weft.cli.serve import serve
+from weft.cli.simulate import simulate
 from weft.cli.sql import sql
 from weft.cli.status import status
 from weft.cli.sub import sub
@@ -69,7 +70,7 @@ def weft() -> None:
 
 for _command in (
     *(serve, keys, pub, sub, req, reply, status, top, mesh, trace, journal),
-    *(pipeline, sql, bench, version, completion),
+    *(pipeline, sql, bench, simulate, version, completion),
 ):
     weft.add_command(_command)
 

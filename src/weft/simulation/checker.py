@@ -16,7 +16,10 @@ announce a loss of unknown size.
 What is owed and was not heard is lost. The loss is announced if the subscriber heard of a gap of
 that gateway (or of any: origin 0) after the last message of it from before the lost one, and before
 the first from after it; all gaps there together must count as many as are lost, or one must be of
-unknown size. Otherwise it is lost silently.
+unknown size. Of a gateway that came and went unseen, behind a partition, nobody can know; but it is
+known that its life before is over. So a gap of unknown size of an earlier life of the same gateway,
+told after the message was published, announces the loss if nothing of the later one was heard.
+Otherwise it is lost silently.
 
 Each message of a queue group is for one member. If no member heard it, that is a silent loss of the
 group unless a member was told of a gap of that gateway, or it may have been for one that left: it
@@ -100,7 +103,8 @@ def check(history: History) -> Verdict:
             groups[session.group].append(session)
         else:
             for published in _concerning(session, by_origin):
-                _check_owed(session, published, verdict)
+                earlier = tuple(_earlier(published[0].origin, history.lives))
+                _check_owed(session, published, earlier, verdict)
     for name, members in groups.items():
         _check_group(name, members, history.published, verdict)
     _check_asked(history, verdict)
@@ -146,7 +150,9 @@ def _concerning(
             yield published
 
 
-def _check_owed(session: Session, published: list[Published], verdict: Verdict) -> None:
+def _check_owed(
+    session: Session, published: list[Published], earlier: tuple[int, ...], verdict: Verdict
+) -> None:
     """Of one gateway, what a subscriber is owed must have come, or be announced as lost."""
     heard = {
         (event.publisher, event.counter) for event in session.events if isinstance(event, Heard)
@@ -171,10 +177,26 @@ def _check_owed(session: Session, published: list[Published], verdict: Verdict) 
             for event in session.events[before + 1 : after]
             if isinstance(event, Gap) and event.origin in (0, missing[0].origin)
         ]
-        allowed = len(missing) if 0 in counts else min(sum(counts), len(missing))
+        is_unseen = before < 0 and after == len(session.events)
+        if 0 in counts or (is_unseen and _is_over(session.events, earlier, missing[-1].time_ns)):
+            allowed = len(missing)
+        else:
+            allowed = min(sum(counts), len(missing))
         verdict.announced += allowed
         for each in missing[allowed:]:
             verdict.find(LOST, f"{_name(each)} to {session.subscriber} at {session.gateway}")
+
+
+def _earlier(origin: int, lives: dict[int, int]) -> Iterator[int]:
+    """The numbers that a gateway had before."""
+    while origin := lives.get(origin, 0):
+        yield origin
+
+
+def _is_over(events: list[Heard | Gap], earlier: tuple[int, ...], time_ns: int) -> bool:
+    """Say if it was told after a time that an earlier life of a gateway is over."""
+    gaps = [event for event in events if isinstance(event, Gap) and event.origin in earlier]
+    return any(gap.count == 0 and gap.time_ns >= time_ns for gap in gaps)
 
 
 def _owed(

@@ -4,17 +4,18 @@ Each tells the history what it did and heard. Messages say who published them, a
 """
 
 from collections.abc import Callable
+from struct import Struct
 from typing import Protocol
 
 from weft.core.frames import Flag, Frame, Kind, encode, parse
 from weft.core.messages import Message
 from weft.core.service import Peer
-from weft.core.words import u32_at
 from weft.simulation.clock import Clock
 from weft.simulation.gateway import SERVICE, Gateway
 from weft.simulation.history import Asked, Gap, Heard, History, Published, Session
 
 _CONNECT = encode(Kind.CONNECT, SERVICE.encode())
+_SIZE = Struct("<I")
 _BARE = int(Flag.BARE)
 _REQUEST = int(Flag.REQUEST | Flag.BARE)
 
@@ -36,12 +37,12 @@ class Client:
         self.is_here = True
         self.peer: Peer = gateway.connect(self._took)
         gateway.on_end.append(self.lose)
-        gateway.hear(self.peer, _CONNECT)
+        self.say(_CONNECT)
 
     def say(self, *frames: bytes) -> None:
         """Send frames, if the connection is there."""
         if self.is_here:
-            self.gateway.hear(self.peer, b"".join(frames))
+            self.gateway.act(lambda: self.gateway.read(self.peer, b"".join(frames)))
 
     def publish(self, subject: str, counters: range) -> None:
         """Publish messages in one go, as soon as the gateway reads them."""
@@ -90,7 +91,7 @@ class Client:
     def _took(self, data: bytes) -> None:
         at = 0
         while at < len(data):
-            end = at + u32_at(data, at)
+            end = at + _SIZE.unpack_from(data, at)[0]
             self.heard(parse(data[at:end]))
             at = end
 

@@ -181,11 +181,11 @@ def _dials(breaking: Breaking) -> None:
 _LONG = 10 * SECOND
 FAULTS = {
     "flap": Fault(_flap, 0, 1),
-    "cut": Fault(_cut, 100 * MS, 3500 * MS, _LONG),
-    "one-way": Fault(_one_way, 100 * MS, 3500 * MS, _LONG),
-    "partition": Fault(_partition, 100 * MS, 3500 * MS, _LONG),
-    "three-way": Fault(_three_way, 100 * MS, 3500 * MS, _LONG),
-    "pause": Fault(_pause, 50 * MS, 3500 * MS),
+    "cut": Fault(_cut, 100 * MS, 3 * SECOND, _LONG),
+    "one-way": Fault(_one_way, 100 * MS, 3 * SECOND, _LONG),
+    "partition": Fault(_partition, 100 * MS, 3 * SECOND, _LONG),
+    "three-way": Fault(_three_way, 100 * MS, 3 * SECOND, _LONG),
+    "pause": Fault(_pause, 50 * MS, 3 * SECOND),
     "kill": Fault(_kill, 20 * MS, 2 * SECOND),
     "power": Fault(_power, 20 * MS, 3 * SECOND),
     "leave": Fault(_leave, 2100 * MS, 3 * SECOND),

@@ -24,9 +24,13 @@ from weft.simulation.wire import Wire
 
 TICK_NS = 50 * MS
 SERVICE = "weather"
+# Numbers of gateways differ by this from one life to the next.
+LIFE = 10_000
 LIMITS = Limits(body_bytes=16 << 10)
 
 _TICKS_PER_SWEEP = 20
+# What a read and all that it gives rise to may take in a turn.
+_ROOM_BYTES = 1 << 20
 _WALL_NS = 1_800_000_000 * SECOND
 _BEGAN_NS = 1000 * SECOND
 
@@ -43,6 +47,9 @@ class Watcher(Protocol):
 
     def tell(self, text: str) -> None:
         """Something happened."""
+
+    def began(self, number: int, before: int) -> None:
+        """A gateway begins; its number, and the one that it had before, if any."""
 
     def saw(self, data: bytes) -> None:
         """Frames went by a link."""
@@ -71,6 +78,9 @@ class Gateway:
         self._watcher = watcher
         self._identity = self.name
         self._waiting: list[Callable[[], None]] = []
+        # How long it gathers what comes before it deals with it; 0: not at all.
+        self.turn_ns = 0
+        self._heard: list[Callable[[], None]] = []
         self._ticks = 0
         network.sites[self.address] = self
 
@@ -79,7 +89,7 @@ class Gateway:
     @property
     def number(self) -> int:
         """Its number in messages, of this life."""
-        return self.lives * 1000 + self.place
+        return self.lives * LIFE + self.place
 
     @property
     def now_ns(self) -> int:
@@ -92,6 +102,7 @@ class Gateway:
         self.lives += 1
         self.is_up = True
         self.is_dark = self.is_stopped = False
+        self._watcher.began(self.number, self.number - LIFE if self.lives > 1 else 0)
         self._ticks = self._network.chance.randrange(_TICKS_PER_SWEEP)
         if is_another:
             self._identity = f"{self.name}/{self.lives}"
@@ -114,6 +125,7 @@ class Gateway:
         self.is_up = False
         self.is_dark = is_dark
         self._waiting.clear()
+        self._heard.clear()
         if is_dark:
             self._network.go_dark(self.place)
         for peer in list(self.service.peers.values()):
@@ -188,8 +200,13 @@ class Gateway:
         self._flush()
 
     def hear(self, peer: Peer, data: bytes, then: Callable[[], None] | None = None) -> None:
-        """Deal with bytes that a peer sent."""
-        self.act(lambda: self._take(peer, data, then))
+        """Deal with bytes that a peer sent, at once or with all that comes before the next turn."""
+        if not self.turn_ns:
+            self.act(lambda: self._take(peer, data, then))
+            return
+        if not self._heard:
+            self._clock.after(self.turn_ns, lambda: self.act(self._take_all))
+        self._heard.append(lambda: self._take(peer, data, then))
 
     def read(self, peer: Peer, data: bytes) -> None:
         """Deal with bytes that a peer sent, in the turn that is being taken."""
@@ -222,8 +239,18 @@ class Gateway:
         for tell in told:
             tell()
 
+    def _take_all(self) -> None:
+        heard, self._heard = self._heard, []
+        for take in heard:
+            if self.service.arena.room() < _ROOM_BYTES:
+                self._flush()
+            take()
+
     def _tick(self, lives: int) -> None:
-        if lives != self.lives or not self.is_up or self.fabric.is_gone:
+        if lives != self.lives or not self.is_up:
+            return
+        if self.fabric.is_gone:
+            self.kill()
             return
         drift_ns = TICK_NS * self.hands.drift_ppm // 1_000_000
         self._clock.after(TICK_NS - drift_ns, lambda: self._tick(lives))

@@ -98,6 +98,8 @@ class History(msgspec.Struct):
     asked: list[Asked] = []
     passages: list[Passage] = []
     rounds: list[Round] = []
+    # Which number a gateway had in its life before, by its number; 0: it was never there before.
+    lives: dict[int, int] = {}
     # When the last fault was over, since when all gateways know the same (-1: they do not), and
     # how long it may take until they do and all probes arrive; 0: that is not judged.
     calm_ns: int = 0

@@ -5,23 +5,19 @@ Places are the numbers of machines, which outlive the gateways that run there.
 
 from functools import partial
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from weft.simulation.clock import MS, SECOND, Clock
-from weft.simulation.wire import Pace, Receiver, Wire
+from weft.simulation.wire import Pace, Wire
 
 # Whoever dials gives up after this.
 DIAL_NS = 2 * SECOND
+# When nothing is heard of whom is dialled, it is tried again after this.
+RETRY_NS = SECOND
 # After a cut is mended, what waited is sent again within this.
 RESEND_MAX_NS = 300 * MS
 
 FAST = Pace(200_000, 300_000, 1 << 30)
-
-
-class End(Receiver, Protocol):
-    """One end of a connection, at some place."""
-
-    outgoing: Wire
 
 
 class Site(Protocol):
@@ -45,6 +41,14 @@ class Site(Protocol):
 
     def unreachable(self, address: str, why: str) -> None:
         """What was dialled does not."""
+
+
+class Dial(NamedTuple):
+    """Somebody who wants to be connected, and until when."""
+
+    site: Site
+    address: str
+    until_ns: int
 
 
 class Network:
@@ -111,36 +115,43 @@ class Network:
 
     def dial(self, site: Site, address: str) -> None:
         """Connect a machine with whatever listens at an address; it is told how that went."""
-        chance = self.chance
-        target = self.sites.get(address)
-        tell = partial(self.clock.after, DIAL_NS, partial(site.unreachable, address, "timed out"))
-        if target is None or target.is_dark or self._is_apart(site, target):
-            tell()
-            return
-        delay_ns = 2 * self._pace((site.place, target.place)).delay_ns + chance.randrange(MS)
-        if chance.randrange(100) < self.late_percent:
-            delay_ns += chance.randrange(3 * SECOND)
-        if delay_ns >= DIAL_NS:
-            tell()
-        elif chance.randrange(100) < self.refused_percent:
-            self.clock.after(delay_ns, partial(site.unreachable, address, "refused"))
-        else:
-            self.clock.after(delay_ns, partial(self._connect, site, target, address))
+        self._try(Dial(site, address, self.clock.now_ns + DIAL_NS))
 
-    def _connect(self, site: Site, target: Site, address: str) -> None:
+    def _try(self, dial: Dial) -> None:
+        """Ask for a connection; as TCP does, again after a second if nothing is heard."""
+        clock, chance = self.clock, self.chance
+        target = self.sites.get(dial.address)
+        if target is None or target.is_dark or self._is_apart(dial.site, target):
+            if clock.now_ns + RETRY_NS < dial.until_ns:
+                clock.after(RETRY_NS, partial(self._try, dial))
+            else:
+                clock.at(dial.until_ns, partial(dial.site.unreachable, dial.address, "timed out"))
+            return
+        pace = self._pace((dial.site.place, target.place))
+        delay_ns = 2 * pace.delay_ns + chance.randrange(MS)
+        if chance.randrange(100) < self.late_percent:
+            delay_ns += chance.randrange(DIAL_NS)
+        if clock.now_ns + delay_ns >= dial.until_ns:
+            clock.at(dial.until_ns, partial(dial.site.unreachable, dial.address, "timed out"))
+        elif chance.randrange(100) < self.refused_percent:
+            clock.after(delay_ns, partial(dial.site.unreachable, dial.address, "refused"))
+        else:
+            clock.after(delay_ns, partial(self._connect, dial, target))
+
+    def _connect(self, dial: Dial, target: Site) -> None:
+        site = dial.site
         if self._is_apart(site, target) or target.is_dark:
-            # Half of the time that it takes to give up is over.
-            self.clock.after(DIAL_NS // 2, partial(site.unreachable, address, "timed out"))
+            self._try(dial)
             return
         if not target.is_up:
-            site.unreachable(address, "refused")
+            site.unreachable(dial.address, "refused")
             return
         there = self._wire(site.place, target.place)
         back = self._wire(target.place, site.place)
         self.connections = [pair for pair in self.connections if not _is_over(pair)]
         self.connections.append((there, back))
         target.accept(back, there)
-        site.connected(address, there, back)
+        site.connected(dial.address, there, back)
 
     def _wire(self, source: int, target: int) -> Wire:
         wire = Wire(self.clock, self.chance, (source, target), self._pace((source, target)))

@@ -18,9 +18,9 @@ PATTERNS = ("data.>", "data.*.a", "data.2.*", "data.1.a", "data.*.*", "data.3.>"
 GROUP = "group:workers"
 
 _LOAD_NS = 1000 * MS
-_FAULTS_NS = 1300 * MS
-_LOAD_END_NS = 5 * SECOND
-_STEP_NS = 250 * MS
+_FAULTS_NS = 1200 * MS
+_LOAD_END_NS = 4 * SECOND
+_STEP_NS = 150 * MS
 # After everything has come together: what is still on its way gets so long at most.
 _TAIL_NS = 9 * SECOND
 
@@ -57,7 +57,7 @@ class Scenario:
         self._calm_ns = 0
         self._patience_ns = 3 * SECOND
         chance = self.chance
-        self.nodes = manner.nodes or chance.randrange(3, 7)
+        self.nodes = manner.nodes or chance.choice((3, 3, 3, 3, 4, 4, 5, 6))
         first = tuple(f"10.0.0.{place}:7411" for place in range(1, chance.randrange(2, 4)))
         max_links = chance.choice((2, 3, 8, 8))
         for _ in range(self.nodes):
@@ -113,9 +113,9 @@ class Scenario:
             publisher = chance.choice(self._publishers)
             first = chance.choice(("data", "data", "work"))
             subject = f"{first}.{chance.randrange(1, 4)}.{chance.choice('ab')}"
-            publisher.publish(subject, self._next(publisher, chance.randrange(1, 7)))
+            publisher.publish(subject, self._next(publisher, chance.randrange(1, 9)))
         if self.world.clock.now_ns < _LOAD_END_NS:
-            self.world.clock.after(chance.randrange(80 * MS), self._publish)
+            self.world.clock.after(chance.randrange(120 * MS), self._publish)
 
     def _ask(self) -> None:
         chance = self.chance
@@ -124,7 +124,7 @@ class Scenario:
             requester = chance.choice(self._requesters)
             requester.ask("ask.it", self._next(requester, 1)[0])
         if self.world.clock.now_ns < _LOAD_END_NS:
-            self.world.clock.after(chance.randrange(300 * MS), self._ask)
+            self.world.clock.after(chance.randrange(400 * MS), self._ask)
 
     def _come_and_go(self) -> None:
         """Somebody listens for a while."""
@@ -137,7 +137,7 @@ class Scenario:
             guest = Subscriber(world, f"v{world.clock.now_ns // MS}", gateway, *asked)
             world.clock.after(chance.randrange(2 * SECOND), guest.leave)
         if world.clock.now_ns < _LOAD_END_NS:
-            world.clock.after(chance.randrange(SECOND), self._come_and_go)
+            world.clock.after(chance.randrange(2 * SECOND), self._come_and_go)
 
     def _next(self, client: Client, count: int) -> range:
         """The numbers of what someone says next."""
@@ -156,7 +156,7 @@ class Scenario:
             name = chance.choice(kinds)
             fault = FAULTS[name]
             self.faults.append(name)
-            at_ns = _FAULTS_NS + chance.randrange(2500 * MS)
+            at_ns = _FAULTS_NS + chance.randrange(1800 * MS)
             for_ns = chance.randrange(fault.least_ns, fault.most_ns)
             self._calm_ns = max(self._calm_ns, at_ns + for_ns + MS)
             self._patience_ns = max(self._patience_ns, fault.patience_ns)

@@ -18,6 +18,7 @@ LOOK_NS = 100 * MS
 
 _FORWARD = int(Kind.FORWARD)
 _MESSAGE = int(Kind.MESSAGE)
+_SIZE = Struct("<I")
 _ENTRY = Struct("<IHHQ")
 
 
@@ -124,11 +125,15 @@ class World:
         if self.trace is not None:
             self.trace.append(f"{self.clock.now_ns / SECOND:9.4f}  {text}")
 
+    def began(self, number: int, before: int) -> None:
+        """A gateway begins."""
+        self.history.lives[number] = before
+
     def saw(self, data: bytes) -> None:
         """Note which messages go by a link."""
         at = 0
         while at < len(data):
-            size = u32_at(data, at)
+            size = _SIZE.unpack_from(data, at)[0]
             kind = data[at + 4]
             if kind == _FORWARD and not data[at + 5] & WORD:
                 self._note(data, at, at + size)

@@ -1,0 +1,84 @@
+"""Many runs, in several processes, and what they come to together."""
+
+import traceback
+from collections.abc import Iterator, Sequence
+from functools import partial
+from multiprocessing import get_context
+
+import msgspec
+
+from weft.simulation.checker import Verdict
+from weft.simulation.scenario import Manner, Outcome, run
+
+CRASHED = "crashed"
+
+_CHUNK = 8
+
+
+class Totals(msgspec.Struct):
+    """What runs come to; `violations` are counted by their kind."""
+
+    runs: int = 0
+    virtual_s: float = 0.0
+    published: int = 0
+    owed: int = 0
+    heard: int = 0
+    announced: int = 0
+    left_with: int = 0
+    gaps: int = 0
+    asked: int = 0
+    answered: int = 0
+    refused: int = 0
+    passages: int = 0
+    violations: dict[str, int] = {}
+    failed: list[int] = []
+    converged_s: list[float] = []
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one more run."""
+        verdict = outcome.verdict
+        self.runs += 1
+        self.virtual_s += outcome.virtual_ns / 1e9
+        for name in _COUNTED:
+            setattr(self, name, getattr(self, name) + getattr(verdict, name))
+        for violation in verdict.violations:
+            self.violations[violation.kind] = self.violations.get(violation.kind, 0) + 1
+        if verdict.violations:
+            self.failed.append(outcome.seed)
+        if verdict.converged_ns >= 0:
+            self.converged_s.append(verdict.converged_ns / 1e9)
+
+    @property
+    def announced_percent(self) -> float:
+        """How much of what was owed was announced as lost."""
+        return 100 * self.announced / self.owed if self.owed else 0.0
+
+    def converged_at(self, share: float) -> float:
+        """Within how many seconds this share of the runs came together."""
+        times = sorted(self.converged_s)
+        return times[min(len(times) - 1, int(share * len(times)))] if times else 0.0
+
+
+_COUNTED = tuple(name for name in Totals.__struct_fields__ if name in Verdict.__struct_fields__)
+_COUNTED = tuple(name for name in _COUNTED if name != "violations")
+
+
+def run_all(seeds: Sequence[int], manner: Manner, jobs: int) -> Iterator[Outcome]:
+    """Do runs in so many processes; their outcomes as they come."""
+    one = partial(run_safely, manner=manner)
+    if jobs == 1:
+        yield from map(one, seeds)
+        return
+    # Not by a fork: whoever calls may have threads.
+    with get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap_unordered(one, seeds, _CHUNK)
+
+
+def run_safely(seed: int, manner: Manner) -> Outcome:
+    """Do one run; if the mesh itself fails in it, that is its outcome."""
+    try:
+        return run(seed, manner)
+    except Exception:  # whatever it is, it is found and must be named with its seed
+        verdict = Verdict()
+        verdict.find(CRASHED, traceback.format_exc(limit=-3))
+        return Outcome(seed, verdict, (), manner.nodes, 0)

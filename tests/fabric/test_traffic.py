@@ -5,7 +5,7 @@ from tests.fabric.gateways import Local, Mesh
 
 from weft.core.frames import Flag, Frame, Kind, encode
 from weft.core.messages import Message
-from weft.fabric.words import Wanted
+from weft.fabric.words import Pong, Probe, Wanted, Word, decode, frame_of
 
 TWO = [(1, 2)]
 LINE = [(1, 2), (2, 3)]
@@ -413,3 +413,34 @@ def test_a_link_that_is_full_sheds_messages_and_they_are_announced_or_sent_again
     frames = there.frames()
     lost = sum(count for _, count in gaps(frames))
     assert sum(frame.kind == Kind.MESSAGE for frame in frames) + lost == shed
+
+
+def test_a_word_that_was_routed_and_one_that_was_not_may_come_in_one_read() -> None:
+    mesh = Mesh(TWO)
+    near: list[bytes] = []
+    far: list[tuple[int, Word]] = []
+    mesh[2].traffic.on_near = lambda _, body: near.append(body)
+    mesh[2].traffic.on_word = lambda origin, word: far.append((origin, word))
+    link = mesh[1].links[2]
+    probe = Probe(bytes(16), "10.0.0.3:7411")
+    mesh[1].traffic.send_word(2, probe)
+    link.owe(frame_of(Pong(1)) + frame_of(Pong(2)))
+    mesh[1].traffic.send_word(2, probe)
+    mesh[1].traffic.send_word(2, probe)
+    mesh[1].flush()
+    mesh.carry()
+    assert far == [(1, probe)] * 3
+    assert [decode(body) for body in near] == [Pong(1), Pong(2)]
+    assert not mesh[2].links[1].is_over
+
+
+def test_messages_beyond_what_an_envelope_is_for_end_the_link() -> None:
+    mesh = Mesh(TWO)
+    there = mesh[2].local(b"a")
+    mesh.settle()
+    mesh[1].local().publish(b"a", b"x")
+    wire = mesh.wires[(1, 2)]
+    wire.data += encode(Kind.MESSAGE, b"a", b"nobody's")
+    mesh.carry()
+    assert there.messages() == [b"x"]
+    assert mesh[2].links[1].is_over

@@ -50,6 +50,11 @@ cdef class LinkCarrier(Carrier):
     cpdef object part(self)
 
     @cython.locals(
+        data=bytearray, count=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t, left=Py_ssize_t
+    )
+    cdef object _split(self, Run run)
+
+    @cython.locals(
         load=Load, at=Py_ssize_t, end=Py_ssize_t, below=Py_ssize_t, part_end=Py_ssize_t
     )
     cdef object _open(self, bytes header)

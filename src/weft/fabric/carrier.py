@@ -102,9 +102,12 @@ class LinkCarrier(Carrier):
         """Deal with a run of frames."""
         kind = run.kind
         if self._left > 0:
-            if run.count > self._left or kind not in (_MESSAGE, _ERROR, _FABRIC):
+            if kind not in (_MESSAGE, _ERROR, _FABRIC):
                 raise UnexpectedFrame(f"{self._left} frames of an envelope are missing")
-            self._carry(run)
+            if run.count > self._left:
+                self._split(run)
+            else:
+                self._carry(run)
         elif kind == _FORWARD:
             if run.count != 1:
                 raise UnexpectedFrame("an envelope without frames")
@@ -121,6 +124,22 @@ class LinkCarrier(Carrier):
     def part(self) -> None:
         """The link is over."""
         self._listener.part_near(self._peer)
+
+    def _split(self, run: Run) -> None:
+        """Deal with a run of which only the first frames are of the envelope that was read last.
+
+        What a gateway says by itself after what it passes on looks the same.
+        """
+        data = self._outgoing.arena.data
+        count, end, at = run.count, run.end, run.start
+        left = self._left
+        for _ in range(left):
+            at += u32_at(data, at)
+        run.count, run.end = left, at
+        self._carry(run)
+        run.start, run.end, run.count = at, end, count - left
+        if not self._peer.is_over:
+            self.take(run)
 
     def _open(self, header: bytes) -> None:
         """Read an envelope."""

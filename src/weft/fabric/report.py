@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.core.service import Service
 from weft.fabric.counts import TrafficCounts
-from weft.fabric.link import Link
+from weft.fabric.link import Link, mesh_links
 from weft.fabric.listening import heard_by, route_to
 from weft.fabric.targets import Target
 from weft.fabric.topology import hops
@@ -47,7 +47,7 @@ def mesh_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
     name = namer(service, fabric)
     nodes = [_node(fabric, member, name, service.now_ns) for member in fabric.members]
     nodes.sort(key=_nearness)
-    links = [_link(link, name, service.now_ns) for link in fabric.links.values()]
+    links = [_link(fabric, link, name(link.number)) for link in fabric.links.values()]
     return {
         "gateway": service.gateway,
         "service": service.name,
@@ -176,7 +176,9 @@ def _state(fabric: "Fabric", member: "Member") -> str:
     if member.advert.is_leaving:
         return "leaving"
     if member.lost_ns:
-        return "lost"
+        # Whoever was met just now has no way yet, but a link that there will be one by.
+        is_met = any(link.node == member.node for link in mesh_links(fabric.links))
+        return "linking" if is_met else "lost"
     return "linked" if fabric.survey.parents.get(member.number) == _own(fabric) else "reached"
 
 
@@ -222,13 +224,17 @@ def _local_interest(service: Service, limit: int) -> tuple[list[Facts], int]:
     return listed, len(found) - len(listed)
 
 
-def _link(link: Link, name: Name, now_ns: int) -> Facts:
+def _link(fabric: "Fabric", link: Link, name: str) -> Facts:
     outbox = link.peer.outbox
+    now_ns = link.peer.service.now_ns
+    member = fabric.members.get(link.node)
+    # Whoever has dialled came from a port that nobody can dial.
+    address = link.address or ("" if member is None else member.advert.address)
     return {
         "number": link.number,
-        "name": link.peer.name if link.is_registration else name(link.number),
+        "name": link.peer.name if link.is_registration else name,
         "node": link.node.hex(),
-        "address": link.address or link.peer.address,
+        "address": address,
         "is_dialled": link.is_dialled,
         "is_registration": link.is_registration,
         "state": _link_state(link),
@@ -293,7 +299,7 @@ def _own(fabric: "Fabric") -> int:
 
 def _nearness(node: Facts) -> tuple[int, int, str]:
     """This gateway first, then those that are near, then those that there is no way to."""
-    order = ("here", "linked", "reached", "leaving", "lost")
+    order = ("here", "linked", "reached", "linking", "leaving", "lost")
     return order.index(node["state"]), node["hops"], node["name"]
 
 

@@ -16,6 +16,7 @@ from weft.simulation.checker import (
     Verdict,
     check,
 )
+from weft.simulation.history import Gap
 
 # Of each kind of violation so many are shown.
 SHOWN_MAX = 5
@@ -31,6 +32,13 @@ class Report:
         self._verdict: Verdict = check(outcome.history)
         self._recovery = recovery(outcome.crowd.book, outcome.happened, options.gateways)
         self._kinds = Counter(each.kind for each in self._verdict.violations)
+        # By how many messages they are of; 0: nobody knows.
+        self._gaps = Counter(
+            event.count
+            for session in outcome.history.sessions
+            for event in session.events
+            if isinstance(event, Gap)
+        )
         self._faults = Counter(each.fault.kind for each in outcome.happened)
 
     @property
@@ -53,6 +61,8 @@ class Report:
             "owed": verdict.owed,
             "announced_lost": verdict.announced,
             "gaps": verdict.gaps,
+            "gaps_unknown": self._gaps[0],
+            "gaps_counted": sum(self._gaps.values()) - self._gaps[0],
             "silently_lost": self._kinds[LOST],
             "doubled": self._kinds[DOUBLED],
             "misordered": self._kinds[MISORDERED],
@@ -89,6 +99,7 @@ class Report:
             ("delivered", f"{said['delivered']:,}"),
             ("owed", f"{said['owed']:,}"),
             ("announced lost", f"{said['announced_lost']:,} ({share:.3f} % of what is owed)"),
+            ("gaps", f"{said['gaps_unknown']:,} of unknown size, {said['gaps_counted']:,} counted"),
             ("silently lost", f"{said['silently_lost']:,}"),
             ("doubled", f"{said['doubled']:,}"),
             ("misordered", f"{said['misordered']:,}"),

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,9 @@ _READY = re.compile(r" is ready on (\S+);")
 class RunningGateway:
     """A gateway that was started; `address` is where it listens, its log is in `log`."""
 
-    def __init__(self, folder: Path, settings: str, listen: str) -> None:
+    def __init__(
+        self, folder: Path, settings: str, listen: str, options: Sequence[str] = ()
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "weft.toml"
         file.write_text(settings)
@@ -29,7 +31,7 @@ class RunningGateway:
         self._is_ending = False
         with self.log.open("w") as log:
             self._process = subprocess.Popen(  # noqa: S603  # our own command
-                [*SERVE, "--config", file, "--listen", listen],
+                [*SERVE, "--config", file, "--listen", listen, *options],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -84,10 +86,10 @@ class RunningGateway:
 
 @contextmanager
 def running(
-    folder: Path, settings: str = "", listen: str = "127.0.0.1:0"
+    folder: Path, settings: str = "", listen: str = "127.0.0.1:0", options: Sequence[str] = ()
 ) -> Iterator[RunningGateway]:
     """A gateway that drains at the end, and whose log has nothing that nobody expected."""
-    gateway = RunningGateway(folder, settings, listen)
+    gateway = RunningGateway(folder, settings, listen, options)
     try:
         yield gateway
         gateway.terminate()

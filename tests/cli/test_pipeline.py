@@ -18,7 +18,7 @@ RunHere = Callable[..., subprocess.CompletedProcess[str]]
 SAID = numbered(
     [
         *[Said(n, n * S, "sensors.a") for n in range(20)],
-        *[Said(n, n * S, "sensors.a", node="paris") for n in range(20) if n != 7],
+        *[Said(n, n * S, "sensors.a").heard_at("paris") for n in range(20) if n != 7],
     ]
 )
 

@@ -1,4 +1,4 @@
-"""Sensors publish, a gateway keeps a journal of it, Spark counts and publishes what it finds.
+"""Sensors publish at one of three gateways, others hear it elsewhere, and Spark counts its journal.
 
 `python -m examples.demo`, or `make demo`. It needs nothing that runs already, and leaves nothing
 behind. Where nobody can see a picture, it prints a line every second instead.
@@ -6,12 +6,15 @@ behind. Where nobody can see a picture, it prints a line every second instead.
 
 import argparse
 import asyncio
+import functools
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from examples.demo.processes import RESULTS, gateway, job
+from examples.demo.gateway_view import GatewayView
+from examples.demo.processes import HEARD_AT, RESULTS, SENSORS_AT, job, mesh
 from examples.demo.sensors import publish
 from examples.demo.view import View
 from rich.console import Console
@@ -20,8 +23,9 @@ from rich.live import Live
 import weft
 
 _EVERY_S = 1.0
+_ANSWER_S = 30.0
 # Spark has come up long before this, or never will.
-_PATIENCE_S = 240
+_PATIENCE_S = 400
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,17 +36,21 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="weft-demo-") as folder:
             return asyncio.run(_demo(Path(folder), options.results))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         return 0
 
 
 async def _demo(folder: Path, enough: int | None) -> int:
-    async with gateway(folder) as address, job(folder, address) as counting:
-        view = View(address, folder / "data")
+    this = asyncio.current_task()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Else what was started would outlive a terminal that is closed.
+        asyncio.get_running_loop().add_signal_handler(number, lambda: this and this.cancel())
+    async with mesh(folder) as addresses, job(folder, addresses[SENSORS_AT]) as counting:
+        view = View(addresses, folder / SENSORS_AT)
         async with asyncio.TaskGroup() as tasks:
             background = [
-                tasks.create_task(publish(address)),
-                tasks.create_task(_watch(address, view)),
+                tasks.create_task(publish(addresses[SENSORS_AT])),
+                *(tasks.create_task(_watch(*each, view)) for each in addresses.items()),
             ]
             is_right = await _show(view, counting, enough)
             for task in background:
@@ -52,14 +60,25 @@ async def _demo(folder: Path, enough: int | None) -> int:
     return 0 if is_right else 1
 
 
-async def _watch(address: str, view: View) -> None:
-    """Hear what everybody can hear."""
+async def _watch(name: str, address: str, view: View) -> None:
+    """Hear what is heard at one gateway, and what it says of the mesh."""
     async with (
         weft.connect(address, service="weather", name="view") as connection,
         asyncio.TaskGroup() as tasks,
     ):
-        tasks.create_task(_hear(connection, "sensors.>", view.saw))
-        tasks.create_task(_hear(connection, RESULTS, view.heard))
+        tasks.create_task(_ask(connection, view.gateways[name]))
+        if name == SENSORS_AT:
+            # What begins with `_` is a gateway's own, and stays there.
+            tasks.create_task(_hear(connection, RESULTS, view.heard))
+        else:
+            saw = functools.partial(view.saw, name)
+            tasks.create_task(_hear(connection, HEARD_AT[name], saw))
+
+
+async def _ask(connection: weft.AsyncConnection, shown: GatewayView) -> None:
+    while True:
+        shown.told(await connection.send_request("_WEFT.ask.mesh", b"", _ANSWER_S))
+        await asyncio.sleep(_EVERY_S)
 
 
 async def _hear(

@@ -1,22 +1,31 @@
-"""What the demo starts: a gateway that keeps a journal, and a job of Spark that reads it."""
+"""What the demo starts: three gateways, one with a journal, and a job of Spark that reads it."""
 
 import asyncio
+import json
 import re
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 RESULTS = "_WEFT.PIPELINE.rates"
 WINDOW_S = 5
 
+# Sensors are at the first, which keeps a journal; at the others somebody hears some of it.
+SENSORS_AT = "london"
+HEARD_AT = {"paris": "sensors.*.temp", "rome": "sensors.*.wind"}
+
 _READY = re.compile(r" is ready on (127\.0\.0\.1:\d+);")
 _SETTINGS = """\
-name = "demo"
+name = "{name}"
 listen = "127.0.0.1:0"
 services = ["weather"]
 data = "{data}"
 
+[mesh]
+join = {join}
+"""
+_JOURNAL = """
 [journal]
 patterns = ["sensors.>"]
 # Small, so that one sees segments being sealed.
@@ -26,16 +35,31 @@ _END_S = 15.0
 
 
 @asynccontextmanager
-async def gateway(folder: Path) -> AsyncIterator[str]:
-    """`weft serve` with data in a folder; its address."""
-    settings = folder / "weft.toml"
-    settings.write_text(_SETTINGS.format(data=folder / "data"))
-    async with _running("serve", "--config", str(settings), log=folder / "gateway.log") as process:
+async def mesh(folder: Path) -> AsyncIterator[dict[str, str]]:
+    """Gateways that are one mesh, each with data in a folder of its name; their addresses."""
+    addresses: dict[str, str] = {}
+    async with AsyncExitStack() as stack:
+        for name in (SENSORS_AT, *HEARD_AT):
+            joined = list(addresses.values())
+            settings = _SETTINGS.format(name=name, data=folder / name, join=json.dumps(joined))
+            if name == SENSORS_AT:
+                settings += _JOURNAL
+            file = folder / f"{name}.toml"
+            file.write_text(settings)
+            addresses[name] = await stack.enter_async_context(_gateway(file))
+        yield addresses
+
+
+@asynccontextmanager
+async def _gateway(settings: Path) -> AsyncIterator[str]:
+    """`weft serve`; its address."""
+    log = settings.with_suffix(".log")
+    async with _running("serve", "--config", str(settings), log=log) as process:
         if process.stdout is None:
             raise RuntimeError("the gateway says nothing")
         ready = _READY.search((await process.stdout.readline()).decode())
         if ready is None:
-            raise RuntimeError(f"the gateway did not start; see {folder / 'gateway.log'}")
+            raise RuntimeError(f"the gateway did not start: {log.read_text()[-3000:]}")
         yield ready[1]
 
 
@@ -44,7 +68,7 @@ async def job(folder: Path, address: str) -> AsyncIterator[asyncio.subprocess.Pr
     """`weft pipeline run rates --stream`, which publishes what it finds."""
     command = (
         *("pipeline", "run", "rates", "--stream", "--trigger", "1s"),
-        *("--path", str(folder / "data"), "--service", "weather", "--subject", "sensors.>"),
+        *("--path", str(folder / SENSORS_AT), "--service", "weather", "--subject", "sensors.>"),
         *("--set", f"window_s={WINDOW_S}", "--set", "watermark_s=1"),
         *("--gateway", address, "--out", RESULTS, "--checkpoint", str(folder / "checkpoint")),
     )

@@ -1,10 +1,11 @@
-"""What one sees: every subject live and as the job counted it, and how the journal grows."""
+"""What one sees: the gateways, every subject live and as counted, and how the journal grows."""
 
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
-from examples.demo.processes import WINDOW_S
+from examples.demo.gateway_view import GatewayView
+from examples.demo.processes import HEARD_AT, RESULTS, SENSORS_AT, WINDOW_S
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -18,19 +19,22 @@ _EVERY_S = 1.0
 class View:
     """Everything that is known at the moment."""
 
-    def __init__(self, address: str, data: Path) -> None:
-        self._address = address
+    def __init__(self, addresses: dict[str, str], data: Path) -> None:
+        self.gateways = {name: GatewayView(name, each) for name, each in addresses.items()}
         self._root = data / FOLDER
         self._counts: Counter[str] = Counter()
         self._rates: dict[str, float] = {}
         self._values: dict[str, str] = {}
+        self._heard_at: dict[str, str] = {}
         # Of every subject the newest window, and how many messages were in it.
         self._windows: dict[str, tuple[datetime, int]] = {}
         self.results = 0
         self.note = "Spark is starting"
 
-    def saw(self, message: weft.Received) -> None:
-        """A reading came, live."""
+    def saw(self, name: str, message: weft.Received) -> None:
+        """A reading came, live, to a subscriber at a gateway."""
+        self.gateways[name].heard += 1
+        self._heard_at[message.subject] = name
         self._counts[message.subject] += 1
         self._values[message.subject] = f"{message['value']:.1f} {message['unit']}"
 
@@ -51,34 +55,56 @@ class View:
     def line(self) -> str:
         """All of it in one line."""
         live = sum(self._rates.values())
+        linked = sum(each.is_linked for each in self.gateways.values())
+        crossed = sum(each.received for each in self.gateways.values())
         return (
-            f"{live:6.0f} messages/s live, journal: {self._kept()}, rates from Spark:"
-            f" {self.results} ({self.note})"
+            f"{linked} gateways linked, {crossed:,} messages crossed, {live:.0f}/s heard,"
+            f" journal: {self._kept()}, rates from Spark: {self.results} ({self.note})"
         )
 
     def picture(self) -> RenderableType:
         """All of it as a picture."""
+        *_, last = self.gateways.values()
+        try_it = f"weft sub 'sensors.>' --service weather --gateway {last.address}"
+        flow = f"sensors → {SENSORS_AT} → {', '.join(HEARD_AT)}; journal → Spark → {SENSORS_AT}"
+        return Group(
+            Panel(flow, title="Weft"),
+            self._mesh(),
+            self._subjects(),
+            f"journal   {self._kept()}",
+            f"Spark     {self.note}, {self.results:,} results on {RESULTS}",
+            f"try it    {try_it}",
+            f"          weft mesh --service weather --gateway {last.address}",
+            "^C ends it",
+        )
+
+    def _mesh(self) -> Table:
         table = Table(expand=True)
-        for name in ("subject", "now", "live /s", f"Spark: messages in {WINDOW_S} s", "window"):
-            table.add_column(name, justify="left" if name == "subject" else "right")
+        for name in ("gateway", "address", "linked with"):
+            table.add_column(name)
+        for name in ("to others /s", "from others /s", "heard there /s"):
+            table.add_column(name, justify="right")
+        for each in self.gateways.values():
+            table.add_row(*each.row())
+        return table
+
+    def _subjects(self) -> Table:
+        table = Table(expand=True)
+        table.add_column("subject")
+        table.add_column("heard at")
+        for name in ("now", "live /s", f"Spark: messages in {WINDOW_S} s", "window"):
+            table.add_column(name, justify="right")
         for subject in sorted(self._values):
             start, messages = self._windows.get(subject, (None, None))
             table.add_row(
                 subject,
+                self._heard_at[subject],
                 self._values[subject],
                 f"{self._rates.get(subject, 0.0):.0f}",
                 "" if messages is None else f"{messages:,}",
                 "" if start is None else f"{start:%H:%M:%S}",
             )
-        try_it = f"weft sub 'sensors.>' --service weather --gateway {self._address}"
-        return Group(
-            Panel(f"sensors → gateway {self._address} → journal → Spark → gateway", title="Weft"),
-            table,
-            f"journal   {self._kept()}",
-            f"Spark     {self.note}, {self.results:,} results on _WEFT.PIPELINE.rates",
-            f"try it    {try_it}",
-            "^C ends it",
-        )
+        return table
 
     def _kept(self) -> str:
         states = Counter(each.state for each in segments_of(self._root, "weather"))

@@ -1,5 +1,6 @@
 """The demo, as `make demo` runs it: from sensors through a journal and Spark back to the mesh."""
 
+import re
 import subprocess
 import sys
 
@@ -9,10 +10,14 @@ def test_the_demo_shows_what_spark_has_counted() -> None:
         [sys.executable, "-m", "examples.demo", "--results", "1"],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=450,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     last = done.stdout.splitlines()[-1]
     assert "(running)" in last
     assert "1 open" in last
+    assert last.startswith("3 gateways linked, ")
+    crossed = re.search(r" ([\d,]+) messages crossed", last)
+    assert crossed is not None
+    assert int(crossed[1].replace(",", "")) > 0

@@ -1,5 +1,7 @@
 """Gateways in processes of their own that are linked in a line."""
 
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +11,9 @@ from typing import NamedTuple
 
 from tests.cli.conftest import COMMAND, READY
 
+from weft.cli.asked import fetch_status
+from weft.cli.target import Target
+
 LIMIT_S = 20.0
 
 
@@ -17,6 +22,16 @@ class Served(NamedTuple):
 
     address: str
     process: subprocess.Popen[str]
+
+    def die(self) -> None:
+        """End it and its worker at once, so that neither can say a word."""
+        target = Target(self.address, "default", "", None, is_json=True)
+        worker = fetch_status(target)["services"]["default"]["pid"]
+        # Otherwise it would have another worker at once.
+        self.process.send_signal(signal.SIGSTOP)
+        os.kill(worker, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait(30)
 
 
 @contextmanager

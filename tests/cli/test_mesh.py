@@ -106,8 +106,7 @@ def test_where_nobody_listens_it_says_so(three: Line, run_here: Run) -> None:
 def test_a_gateway_that_is_gone_is_shown_as_lost(tmp_path: Path, run_here: Run) -> None:
     with line(tmp_path) as made:
         await_states(run_here, made["london"], "here", "linked", "reached")
-        made["paris"].process.kill()
-        made["paris"].process.wait(30)
+        made["paris"].die()
         await_states(run_here, made["london"], "here", "lost", "lost")
         until(
             lambda: (

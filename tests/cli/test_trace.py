@@ -100,17 +100,17 @@ def test_a_cut_in_the_middle_is_told_with_the_reason(tmp_path: Path, run_here: R
         line(tmp_path) as made,
         weft.Connection(made["rome"].address, name="dashboard") as there,
     ):
-        there.subscribe("cut.off", lambda _: None)
+        there.subscribe("cut.off", lambda _: None, group="g")
         there.flush()
         await_places(run_here, made["london"], "cut.off", "here", "answered", "answered")
-        made["paris"].process.kill()
-        made["paris"].process.wait(30)
+        made["paris"].die()
         await_places(run_here, made["london"], "cut.off", "here", "dropped")
         done = run_here("trace", "cut.off", "--gateway", made["london"].address)
     assert done.returncode == 0
     assert done.stdout.splitlines()[2:] == [
         "  london → rome: dropped: there is no way to it from london",
         "nobody is known to listen to it: not everyone has answered",
+        "group g: the next message goes to rome, once it can be reached",
     ]
 
 

@@ -51,9 +51,12 @@ def lines(page: TracePage) -> list[str]:
         shown.append(_unheard(page))
     for share in page.groups:
         member = f"{printable(share.name)} at " if share.name else ""
+        there = by_name.get(share.gateway)
+        is_away = there is not None and there.state == "dropped"
+        waits = ", once it can be reached" if is_away else ""
         shown.append(
             f"group {printable(share.group)}: the next message goes to"
-            f" {member}{printable(share.gateway)}"
+            f" {member}{printable(share.gateway)}{waits}"
         )
     if page.responder.gateway:
         name = f"{printable(page.responder.name)} at " if page.responder.name else ""

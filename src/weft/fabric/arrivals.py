@@ -72,6 +72,9 @@ class Arrivals:
             ended = self._ended.pop(origin, 0)
             if ended >> EPOCH_BITS == number >> EPOCH_BITS:
                 incoming.expected = incoming.top = ended
+            elif ended >> EPOCH_BITS < number >> EPOCH_BITS:
+                # It had forgotten this gateway: what it had for it before will not come.
+                self._announce(origin, 0)
             self._incoming[origin] = incoming
         return incoming
 

@@ -40,6 +40,7 @@ cdef class LinkCarrier(Carrier):
     cdef Load _load
     cdef uint64_t _number_here
     cdef bint _is_for_here
+    cdef bytes _path
     cdef Incoming _incoming
     cdef list _parts
     cdef object _passage

@@ -63,8 +63,8 @@ class Listener(Protocol):
     def hear_near(self, peer: Peer, body: bytes) -> None:
         """Hear a word of the gateway at the other end of a link."""
 
-    def hear_far(self, origin: int, body: bytes) -> None:
-        """Hear a word that other gateways have passed on."""
+    def hear_far(self, origin: int, body: bytes, path: bytes) -> None:
+        """Hear a word that other gateways have passed on, by a path as it is in an envelope."""
 
     def hear_trace(self, origin: int, body: bytes, passage: Passage) -> None:
         """Hear a word that was to be heard on its way, and what became of it here."""
@@ -94,6 +94,7 @@ class LinkCarrier(Carrier):
         self._load = Load()
         self._number_here = 0
         self._is_for_here = False
+        self._path = b""
         self._incoming: Incoming | None = None
         self._parts: list[Part] = []
         self._passage: Passage | None = None
@@ -168,8 +169,11 @@ class LinkCarrier(Carrier):
         self._is_for_here = header[at + 6] != 0
         if load.flags & _TRACE:
             self._passage = Passage(header)
-        elif self._is_for_here and not load.flags & _WORD:
-            self._incoming = self._arrivals.stream(load.origin, self._number_here)
+        elif self._is_for_here:
+            if load.flags & _WORD:
+                self._path = cut(header, _HEADER + header[7], at)
+            else:
+                self._incoming = self._arrivals.stream(load.origin, self._number_here)
         end = len(header)
         at += _ENTRY
         while at < end:
@@ -269,5 +273,5 @@ class LinkCarrier(Carrier):
             elif self._passage is not None:
                 self._listener.hear_trace(self._load.origin, body, self._passage)
             else:
-                self._listener.hear_far(self._load.origin, body)
+                self._listener.hear_far(self._load.origin, body, self._path)
             at += size

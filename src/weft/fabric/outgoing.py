@@ -23,6 +23,7 @@ from weft.fabric.envelope import (
     PLAIN,
     TRACE,
     WORD,
+    Entry,
     make,
     read,
 )
@@ -139,6 +140,19 @@ class Outgoing(Beyond):
                 reason = SHED
             found.append(Sprout(planned, reason))
         return found
+
+    def answer(self, way: list[int], word: RoutedWord) -> bool:
+        """Say a word by a way that somebody has come by; False if it does not begin here now."""
+        link = self.ways.links.get(way[0])
+        peer = None if link is None else link.owner
+        if peer is None:
+            return False
+        last = len(way) - 1
+        entries = [Entry(number, last - at, at == last) for at, number in enumerate(way)]
+        header = make(WORD, b"", [self.own], entries)
+        put_u32(header, COUNT_AT, 1)
+        peer.owe(bytes(header) + frame_of(word))
+        return True
 
     def send_again(self, number: int, piece: Piece) -> bool:
         """Send a gateway what it did not get; False if that cannot be now."""

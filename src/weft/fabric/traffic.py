@@ -59,6 +59,8 @@ class Traffic:
         # The epochs of those that were forgotten: whoever comes back begins anew.
         self._epochs: dict[int, int] = {}
         self._own: dict[tuple[bytes, bytes], bool] = {}
+        # By which gateways the last word of each came, the nearest first.
+        self._came_by: dict[int, list[int]] = {}
         self._marks_ns = 0
         self._swept_ns = 0
         # Whoever hears what is said about the mesh itself.
@@ -107,6 +109,7 @@ class Traffic:
         self._service.router.leave(distant.outbox)
         forget_requests(distant.peer)
         del self._distants[number]
+        self._came_by.pop(number, None)
         del self._service.inboxes[distant.peer.inbox]
         if len(self._epochs) >= EPOCHS_MAX:
             del self._epochs[next(iter(self._epochs))]
@@ -210,6 +213,10 @@ class Traffic:
 
     def send_word(self, number: int, word: RoutedWord) -> bool:
         """Say a word to a gateway, wherever it is; False if there is no way to it."""
+        # What it said came by a way that brings things on, which the one from here may not.
+        way = self._came_by.get(number)
+        if way and isinstance(word, Ack | Nack) and self._outgoing.answer(way, word):
+            return True
         return self._outgoing.say(number, word)
 
     def hear_near(self, peer: Peer, body: bytes) -> None:
@@ -222,8 +229,10 @@ class Traffic:
         if self.on_part is not None:
             self.on_part(peer)
 
-    def hear_far(self, origin: int, body: bytes) -> None:
-        """Hear a word that was routed here."""
+    def hear_far(self, origin: int, body: bytes, path: bytes = b"") -> None:
+        """Hear a word that was routed here, by the path of its envelope."""
+        if path and origin in self._distants:
+            self._came_by[origin] = [u32_at(path, at) for at in range(len(path) - 4, -1, -4)]
         try:
             match decode(body):
                 case Mark() | Gone() as word:

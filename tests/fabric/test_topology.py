@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.fabric.topology import LATELY_NS, Edges, edge, ways
+from weft.fabric.topology import LATELY_NS, Edges, edge, hops, ways
 
 numbers = st.integers(1, 12)
 pairs = st.sets(st.tuples(numbers, numbers).filter(lambda pair: pair[0] != pair[1]))
@@ -33,22 +33,13 @@ def distances(own: int, edges: set[tuple[int, int]]) -> dict[int, int]:
     return found
 
 
-def length(parents: dict[int, int], own: int, number: int) -> int:
-    count = 0
-    while number != own:
-        number = parents[number]
-        count += 1
-        assert count <= len(parents)
-    return count
-
-
 @given(pairs)
 def test_ways_are_as_short_as_can_be_and_lead_to_everyone(edges: set[tuple[int, int]]) -> None:
     links = links_of(edges)
     parents = ways(1, links.get(1, ()), links)
     found = distances(1, edges)
     assert set(parents) == set(found) - {1}
-    assert all(length(parents, 1, number) == found[number] for number in parents)
+    assert all(hops(parents, 1, number) == found[number] for number in parents)
 
 
 @given(pairs, st.sets(numbers))
@@ -116,3 +107,8 @@ def test_an_edge_that_is_back_is_not_forgotten_by_what_was_before() -> None:
     edges.update({1: frozenset({2})}, 200)
     edges.expire(100 + LATELY_NS)
     assert (1, 2) in edges
+
+
+@pytest.mark.parametrize("parents", [{}, {3: 2}, {2: 3, 3: 2}])
+def test_there_are_no_links_on_a_way_that_is_none(parents: dict[int, int]) -> None:
+    assert hops(parents, 1, 3) == 0

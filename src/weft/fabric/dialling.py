@@ -7,6 +7,7 @@ for ever. What falls apart is put together again that way, whichever piece comes
 from collections.abc import Collection, Iterable, Iterator
 
 from weft.fabric.choice import ring_neighbours, wanted
+from weft.fabric.link import Link
 from weft.fabric.members import Member, Members
 from weft.fabric.targets import DIALS_MAX, Chance, Target, Targets, is_address
 
@@ -16,6 +17,8 @@ YIELD_NS = 1_000_000_000
 LOST_MAX = 4
 # Whoever has parted with a link to make room is not asked for it again for a while.
 LET_GO_NS = 10_000_000_000
+# Whoever was sent on tries the others first, for so long.
+SENT_ON_NS = 1_000_000_000
 
 
 class Dialling:
@@ -44,12 +47,15 @@ class Dialling:
                 free -= 1
         return due
 
-    def let_go(self, node: bytes, now_ns: int) -> None:
+    def let_go(self, link: Link, now_ns: int) -> None:
         """A link was given up to make room, here or there: do not ask for it again at once."""
-        member = self._members.get(node)
+        member = self._members.get(link.node)
         if member is not None:
             for target in self._targets([member], now_ns):
                 target.next_ns = max(target.next_ns, now_ns + LET_GO_NS)
+        elif link.address:
+            target = self.targets.at(link.address)
+            target.next_ns = max(target.next_ns, now_ns + SENT_ON_NS)
 
     def look_for(self, member: Member, now_ns: int) -> None:
         """Others ask to have a gateway dialled that they cannot reach: do so if it is lost here."""

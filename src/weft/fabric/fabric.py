@@ -187,21 +187,14 @@ class Fabric:
         if link is None:
             return
         if link.address:
-            self._redial(link)
+            target = self.dialling.targets.at(link.address)
+            pause_ns = int(self._chance.random() * REDIAL_NS)
+            target.next_ns = max(target.next_ns, self._service.now_ns + pause_ns)
         if link.is_registration:
             self.registry.end(link)
             return
         self._gossip.end(link)
         self._gossip.is_moved = True
-
-    def _redial(self, link: Link) -> None:
-        targets = self.dialling.targets
-        target = targets.at(link.address)
-        now_ns = self._service.now_ns
-        if link.is_ready_heard or link.is_registration:
-            targets.parted(target, now_ns, int(self._chance.random() * REDIAL_NS))
-        else:
-            targets.failed(target, "the link ended before it was ready", now_ns)
 
     # What others say.
 
@@ -232,7 +225,7 @@ class Fabric:
                         self.traffic.counts.refuse("BadAddress", 1)
             case Goodbye(is_leaving):
                 if not is_leaving:
-                    self.dialling.let_go(link.node, now_ns)
+                    self.dialling.let_go(link, now_ns)
                 link.peer.end(None)
             case _:
                 raise BadWord(f"{type(word).__name__} is not said by a link")
@@ -311,7 +304,7 @@ class Fabric:
         for node in spare_links(own, there, list(linked), self._rules.max_links):
             link = linked[node]
             if link.is_carrying and self.survey.is_reached_without(link.number):
-                self.dialling.let_go(node, now_ns)
+                self.dialling.let_go(link, now_ns)
                 let_go(link)
                 return
 

@@ -14,7 +14,7 @@ from weft.fabric.words import Delta, Snapshot, Want, Wanted, in_parts, wanted_by
 
 # What was asked for and did not come is asked for again, from somebody else.
 ASK_AGAIN_NS = 1_000_000_000
-# However much news there is of somebody, it is not asked for more often than this.
+# However much news there is of somebody, one link is not asked for it more often than this.
 ASK_NS = 200_000_000
 # A link is sent the same again only so often, however often it asks.
 ANSWER_NS = 100_000_000
@@ -128,15 +128,18 @@ class Interests:
         member.asked_ns = 0
 
     def end(self, link: Link) -> None:
-        """A link is gone: whoever asked by it does not wait any longer."""
+        """A link is gone: nobody waits any longer for what was asked for by it."""
         for member in self._members:
             member.askers.discard(link.peer.number)
             member.sent_ns.pop(link.peer.number, None)
+            if member.asked == link.peer.number:
+                member.asked_ns = 0
 
     def _ask(self, link: Link, member: Member) -> None:
         now_ns = self._service.now_ns
-        if now_ns - member.asked_ns >= ASK_NS:
+        if link.peer.number != member.asked or now_ns - member.asked_ns >= ASK_NS:
             member.asked_ns = now_ns
+            member.asked = link.peer.number
             link.say(Want(member.node))
 
     def _take(self, member: Member, version: int, found: list[Wanted]) -> None:

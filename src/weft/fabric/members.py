@@ -27,10 +27,11 @@ class Member:
         self.wanted = WantedSet()
         # 0: there is a way to it.
         self.lost_ns = lost_ns
-        # Those links that asked for what it wants before that was known here, and when it was
-        # asked for from here.
+        # Those links that asked for what it wants before that was known here; and when, and by
+        # which link, it was asked for from here.
         self.askers: set[int] = set()
         self.asked_ns = 0
+        self.asked = 0
         # When each link was last sent all that it wants, because it asked.
         self.sent_ns: dict[int, int] = {}
         # Changes that came before what they change did, by the versions that they lead to.

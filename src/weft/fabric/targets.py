@@ -106,13 +106,9 @@ class Targets:
         """Whoever is there was met."""
         target.node = node
         target.is_dialling = target.is_self = False
-        target.problem = ""
-
-    def parted(self, target: Target, now_ns: int, pause_ns: int) -> None:
-        """Whoever is there was linked with, and is not any more."""
         target.pause_ns = 0
         target.longest_ns = LONGEST_PAUSE_NS
-        target.next_ns = max(target.next_ns, now_ns + pause_ns)
+        target.problem = ""
 
     def failed(self, target: Target, problem: str, now_ns: int, least_ns: int = 0) -> None:
         """It did not work: try again after a pause, a longer one each time."""

@@ -1,0 +1,76 @@
+"""Every gateway that is known."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.fabric.impostor import Impostor
+from tests.fabric.mesh import Net
+
+from weft.fabric.members import Member, Members
+from weft.fabric.words import Known
+
+NET = Net()
+ROGUES = [Impostor(NET, place) for place in range(1, 6)]
+
+
+def member(at: int, sequence: int = 1, lost_ns: int = 0, **changes: object) -> Member:
+    return Member(ROGUES[at].signed(sequence=sequence, **changes), lost_ns)
+
+
+def members() -> Members:
+    return Members(member(0))
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), unique_by=lambda each: each[0]))
+def test_the_digest_is_the_same_wherever_the_same_is_known(known: list[tuple[int, int]]) -> None:
+    one, other = members(), members()
+    for at, sequence in known:
+        one.add(member(at, sequence))
+    for at, sequence in reversed(known):
+        other.add(member(at, sequence))
+    assert one.digest() == other.digest()
+    if known:
+        at, sequence = known[0]
+        other.renew(other[ROGUES[at].node], ROGUES[at].signed(sequence=sequence + 1))
+        assert one.digest() != other.digest()
+
+
+def test_whoever_is_lost_does_not_count_in_the_digest() -> None:
+    one, other = members(), members()
+    one.add(member(1, lost_ns=5))
+    assert one.digest() == other.digest()
+    assert one.there() == []
+    assert len(one.others()) == 1
+
+
+def test_one_is_found_by_its_node_and_by_its_number() -> None:
+    found = members()
+    other = member(1)
+    found.add(other)
+    assert found.get(other.node) is found.numbered(2) is found[other.node] is other
+    found.renew(other, ROGUES[1].signed(number=22))
+    assert found.numbered(2) is None
+    assert found.numbered(22) is other
+    found.forget(other)
+    assert found.get(other.node) is None
+    assert found.numbered(22) is None
+
+
+def test_one_that_leaves_is_not_there_although_it_can_be_reached() -> None:
+    assert not member(1, is_leaving=True).is_there
+
+
+def test_what_it_wants_is_current_if_version_and_digest_are_those_that_it_signed() -> None:
+    assert member(1).is_current
+    assert not member(1, version=1).is_current
+    assert not member(1, digest=1).is_current
+
+
+def test_for_how_long_one_is_lost_is_told() -> None:
+    assert member(1).word(10**9).lost_ms == 0
+    assert member(1, lost_ns=10**9).word(10**9).lost_ms == 1
+    assert member(1, lost_ns=10**9).word(3 * 10**9).lost_ms == 2000
+
+
+def test_what_is_known_of_one_is_its_advert_and_the_version_that_is_there() -> None:
+    other = member(1, sequence=9, version=4)
+    assert other.known == Known(ROGUES[1].node, 5, 9, 0)

@@ -10,6 +10,7 @@ from time import monotonic_ns
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.chaos.audit import counted
 from tools.chaos.book import Book
 from tools.chaos.plan import FLAP, ISOLATE, KILL, KINDS, PAUSE, STALL, Fault, planned
 from tools.chaos.proxy import Proxy, Way, Weather
@@ -220,3 +221,17 @@ def test_a_message_that_nobody_confirmed_and_nobody_heard_comes_last() -> None:
     book.sessions[0].events.append(book.hear(0, heard, 7, 4))
     assert book.unconfirmed == 1
     assert [each.counter for each in book.history().published] == [1, 2, 3, heard + 1, unknown + 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_right"),
+    [("lost", True), ("missing_positions", True), ("doubled", False), ("misordered", False)],
+)
+@pytest.mark.parametrize("killed", [(), ("chaos-1",)])
+def test_what_spark_finds_twice_or_out_of_order_is_wrong(
+    kind: str, is_right: bool, killed: tuple[str, ...]
+) -> None:
+    audit = counted([{"kind": kind, "node": "chaos-1", "count": 3}] * 2, killed)
+    assert audit.is_right == is_right
+    found = audit.at_killed if killed else audit.elsewhere
+    assert found == {kind: 6}

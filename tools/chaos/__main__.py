@@ -47,11 +47,14 @@ def main(arguments: Sequence[str]) -> int:
         outcome = uvloop.run(_performed(options, asked, Path(folder), say))
         report = Report(outcome, options, asked.place)
         say("\n".join(report.lines()))
+        is_right = report.is_right
         if asked.audit:
-            say("\n".join(audited(Path(folder))))
+            audit = audited(Path(folder), outcome.killed)
+            say("\n".join(audit.lines()))
+            is_right = is_right and audit.is_right
     if asked.json:
         print(json.dumps(report.figures()))
-    return 0 if report.is_right else 1
+    return 0 if is_right else 1
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:

@@ -73,6 +73,8 @@ class Outcome(NamedTuple):
     crowd: Crowd
     happened: list[Happened]
     problems: list[str]
+    # The names of gateways.
+    killed: frozenset[str]
 
 
 class Run:
@@ -111,7 +113,8 @@ class Run:
             self._tell(f"{count} gateways are a mesh; {len(faults)} faults are to come")
             await self._break(faults)
             history = await self._settle(crowd)
-        return Outcome(history, crowd, self._happened, self._problems)
+        killed = frozenset(gateway.name for gateway in self.gateways if gateway.lives > 1)
+        return Outcome(history, crowd, self._happened, self._problems, killed)
 
     async def _start(self) -> None:
         for gateway in self.gateways:
@@ -130,7 +133,9 @@ class Run:
             "mesh.max_links": self._options.max_links,
         }
         if self._options.is_journaling:
+            # Each keeps what comes from the others, too: else there is nothing to compare.
             gateway.settings["journal.patterns"] = ["data.>", "probe.>"]
+            gateway.settings["journal.scope"] = "mesh"
         self._place.equip(gateway)
 
     async def _break(self, faults: list[Fault]) -> None:

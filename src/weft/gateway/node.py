@@ -104,8 +104,9 @@ class Node:
             BadOption: the certificate, its key or a file for the mesh cannot be used; nothing is
                 changed.
         """
-        membership_of(settings)
         settings, waiting = self._without_fixed(settings)
+        # Not before: a folder that it does not move to now gets no key.
+        membership_of(settings)
         limits = settings.limits
         if self._encryption is not None:
             self._encryption.load(settings.tls)

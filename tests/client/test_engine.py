@@ -7,7 +7,6 @@ from typing import Any, Unpack
 
 import pytest
 
-from weft.client.address import addresses_from
 from weft.client.aio import AsyncConnection, connect
 from weft.client.content import message_frame
 from weft.client.line import Line
@@ -16,6 +15,7 @@ from weft.client.outgoing import CONTROL_RESERVE_BYTES, Outgoing
 from weft.client.session import unsubscribe_frame
 from weft.client.status import Gap, Status, What
 from weft.core import frames
+from weft.core.address import addresses_from
 from weft.core.frames import Flag, Kind
 from weft.core.messages import Message
 from weft.errors import (

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from weft.client import keeper as module
-from weft.client.address import addresses_from
 from weft.client.aio import AsyncConnection, connect
 from weft.client.keeper import Keeper
 from weft.client.line import Line
 from weft.client.status import Status, What
+from weft.core.address import addresses_from
 from weft.core.frames import Kind
 from weft.core.messages import Message
 from weft.errors import (

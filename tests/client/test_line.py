@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from weft.client.address import Address, addresses_from
 from weft.client.line import Line, dial
+from weft.core.address import Address, addresses_from
 from weft.errors import Unreachable
 
 Scripted = Callable[[], AbstractAsyncContextManager[Any]]

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 import weft
-from weft.client.address import Address
+from weft.core.address import Address
 from weft.errors import Unreachable
 
 WAIT_S = 20

@@ -12,7 +12,7 @@ import pytest
 from tests.attacks.gateway_process import GatewayProcess, eventually
 
 import weft
-from weft.client.address import addresses_from
+from weft.core.address import addresses_from
 from weft.errors import NotKnown
 from weft.journal.places import segments_of
 from weft.journal.ranges import Range, batches_in

@@ -109,11 +109,12 @@ def test_a_batch_says_the_same_on_every_master(
 def test_a_shipped_job_says_the_same_on_every_master(
     answers: dict[str, list[dict[str, Any]]], where: str
 ) -> None:
-    # What both nodes have counts once.
+    # What entered at either node adds up.
     began_us = 1_700_000_000_000_000
     said = [each["rates"] for each in answers[where]]
     assert said == [
-        [[began_us, "sensors.a", count], [began_us, "sensors.b", count]] for count in (15, 25)
+        [[began_us, "sensors.a", london + 4], [began_us, "sensors.b", london + 3]]
+        for london in (15, 25)
     ]
 
 

@@ -8,8 +8,8 @@ import pytest
 from tests.attacks.gateway_process import GatewayProcess
 
 import weft
-from weft.client.address import addresses_from
 from weft.client.content import message_frame
+from weft.core.address import addresses_from
 from weft.core.keys import Grant
 from weft.errors import BadKey, BadOption, NotAllowed
 from weft.gateway.key_making import make_key, new_record

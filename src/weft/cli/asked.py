@@ -16,7 +16,7 @@ from weft import Connection
 from weft.cli.shown import printable
 from weft.cli.target import DEFAULT_SERVICE, Target
 from weft.cli.unanswered import place, sentence_about
-from weft.client.address import Address, addresses_from
+from weft.core.address import Address, addresses_from
 from weft.errors import (
     BadKey,
     NoSuchService,

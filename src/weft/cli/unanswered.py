@@ -4,7 +4,7 @@ import dataclasses
 import http.client
 import ssl
 
-from weft.client.address import Address
+from weft.core.address import Address
 
 # How a port that wants TLS refuses plain HTTP: its words, within a frame of Weft's own.
 _TLS_ONLY = "this port speaks TLS only"

@@ -5,7 +5,6 @@ from collections.abc import Coroutine, Generator, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
-from weft.client.address import DEFAULT_ADDRESS, Address, addresses_from
 from weft.client.aio_subscription import AsyncSubscription, Handler, Home, stop
 from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body
@@ -26,6 +25,7 @@ from weft.client.options import (
 from weft.client.publishing import AsyncPublishing
 from weft.client.received import AsyncReceived, async_received
 from weft.client.status import Reporter
+from weft.core.address import DEFAULT_ADDRESS, Address, addresses_from
 from weft.core.frames import Flag
 from weft.errors import UsageError
 

@@ -10,12 +10,12 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from weft.client.address import Address
 from weft.client.backoff import Backoff
 from weft.client.engine import Engine
 from weft.client.line import Line, dial
 from weft.client.status import Status, What
 from weft.client.web_line import dial_web
+from weft.core.address import Address
 from weft.errors import BadKey, ConnectionLost, InternalError, NotOpen, Unreachable, WeftError
 
 # How long a gateway may take to let us go, or to take more of what it is sent.

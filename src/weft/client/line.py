@@ -5,7 +5,7 @@ import os
 import ssl
 from typing import Protocol, cast
 
-from weft.client.address import Address
+from weft.core.address import Address
 from weft.errors import Unreachable
 
 # Beyond this the socket is considered full, and what follows waits in our own buffer.

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
-from weft.client.address import DEFAULT_ADDRESS, addresses_from
 from weft.client.background import OPENED_ELSEWHERE, Background
 from weft.client.callbacks import Callbacks
 from weft.client.calls import Calls, Draft, Identity
@@ -33,6 +32,7 @@ from weft.client.publishing import BlockingPublishing
 from weft.client.received import BlockingReceived, blocking_received
 from weft.client.status import Reporter
 from weft.client.sync_subscription import Home, Subscription
+from weft.core.address import DEFAULT_ADDRESS, addresses_from
 from weft.core.frames import Flag
 from weft.errors import BadOption, NotOpen, UsageError
 

@@ -13,8 +13,8 @@ from websockets.http11 import Response
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
-from weft.client.address import Address
 from weft.client.line import Line, Owner, reach
+from weft.core.address import Address
 from weft.errors import Unreachable
 
 SUBPROTOCOL = "weft.binary"

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from weft.client.address import addresses_from
+from weft.core.address import addresses_from
 from weft.doors.link import Target
 from weft.errors import BadOption, shortened
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from weft.client.address import addresses_from
+from weft.core.address import addresses_from
 from weft.core.greeting import SERVICE_NAME
 from weft.core.subjects import checked_pattern, checked_subject
 from weft.errors import BadOption, BadSubject, shortened

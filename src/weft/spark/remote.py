@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import quote
 
-from weft.client.address import Address
+from weft.core.address import Address
 from weft.errors import BadKey, BadOption, NotAllowed, NotKnown, Unreachable, WeftError
 from weft.journal.blocks import Bytes
 from weft.journal.places import Segment

@@ -1,6 +1,6 @@
 import pytest
 
-from weft.client.address import Address, addresses_from
+from weft.core.address import Address, addresses_from
 from weft.errors import BadOption
 
 

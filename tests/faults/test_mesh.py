@@ -37,7 +37,7 @@ def chaos(place: str) -> dict[str, Any]:
     return figures
 
 
-# A run of real processes is another each time, and about one in ten of these has lost a message
+# A run of real processes is another each time, and one of five that were counted has lost a message
 # silently. Until that is found it is not for every change to fail by.
 @pytest.mark.skipif(
     "WEFT_CHAOS" not in os.environ, reason="it fails now and then: set WEFT_CHAOS=1, or make chaos"

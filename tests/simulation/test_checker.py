@@ -175,6 +175,19 @@ def test_a_history_from_outside_has_no_violations() -> None:
     assert kinds(blind(correct())) == []
 
 
+def test_from_outside_what_was_heard_of_one_subject_says_nothing_of_another() -> None:
+    """Somebody else at the same gateway may have asked for the one, and nobody for the other."""
+    history = blind(correct())
+    for at in (3, 9):
+        history.published[at] = msgspec.structs.replace(history.published[at], subject="data.b")
+    del plain(history).events[3]
+    assert kinds(history) == []
+    del plain(history).events[8]
+    assert kinds(history) == []
+    history.published[5] = msgspec.structs.replace(history.published[5], subject="data.b")
+    assert kinds(history) == [checker.LOST]
+
+
 @given(st.integers(2, 2 * MESSAGES - 1))
 def test_a_loss_is_found_from_outside(at: int) -> None:
     history = blind(correct())

@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from itertools import combinations
+from pathlib import Path
 from time import monotonic_ns
 
 import pytest
@@ -12,9 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tools.chaos.audit import counted
 from tools.chaos.book import Book
+from tools.chaos.crowd import until
+from tools.chaos.gateways import Gateway, Site
 from tools.chaos.plan import FLAP, ISOLATE, KILL, KINDS, PAUSE, STALL, Fault, planned
 from tools.chaos.proxy import Proxy, Way, Weather
 from tools.chaos.recovery import Happened, affected, recovery
+from tools.chaos.roles import Publisher, Requester
 
 from weft.simulation.checker import LOST, check
 from weft.simulation.history import Session
@@ -221,6 +225,24 @@ def test_a_message_that_nobody_confirmed_and_nobody_heard_comes_last() -> None:
     book.sessions[0].events.append(book.hear(0, heard, 7, 4))
     assert book.unconfirmed == 1
     assert [each.counter for each in book.history().published] == [1, 2, 3, heard + 1, unknown + 1]
+
+
+async def test_whoever_is_to_be_quiet_says_nothing_more(tmp_path: Path) -> None:
+    """What is said after the end is heard by nobody, and would look lost."""
+    gateway, book = Gateway(0, tmp_path, Site()), Book()
+    await gateway.start()
+    publisher = Publisher("p", gateway, book, ["data.a"], rate=10_000)
+    requester = Requester("q", gateway, book, rate=10_000)
+    keeping = [asyncio.create_task(each.keep()) for each in (publisher, requester)]
+    speaking = [asyncio.create_task(publisher.publish()), asyncio.create_task(requester.ask())]
+    await until(lambda: bool(book.lives and book.lives[0].subjects and book.asked), "no word")
+    publisher.is_quiet = requester.is_quiet = True
+    said = len(book.lives[0].subjects), len(book.asked)
+    await asyncio.gather(*speaking)
+    assert (len(book.lives[0].subjects), len(book.asked)) == said
+    for task in keeping:
+        task.cancel()
+    assert await gateway.end() == 0
 
 
 @pytest.mark.parametrize(

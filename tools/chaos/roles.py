@@ -30,14 +30,24 @@ _REQUEST = int(Flag.REQUEST)
 _BODY = struct.Struct(">IQ")
 
 
-class Publisher(Client):
+class Speaker(Client):
+    """Says something now and then, until it is told to be quiet."""
+
+    is_quiet = False
+
+    async def _is_on(self, wait_s: float) -> bool:
+        """Wait for its turn; False if it has none any more: it may have been told meanwhile."""
+        await asyncio.sleep(wait_s)
+        return not self.is_quiet
+
+
+class Publisher(Speaker):
     """Publishes to its subjects in turn, at a rate, and notes what was acknowledged."""
 
     def __init__(
         self, name: str, gateway: Gateway, book: Book, subjects: list[str], rate: float
     ) -> None:
         super().__init__(name, gateway, book)
-        self.is_quiet = False
         self.life = -1
         self.open = 0
         self._subjects = subjects
@@ -49,8 +59,7 @@ class Publisher(Client):
         """Publish until it is told to be quiet."""
         before_ns = monotonic_ns()
         due = 0.0
-        while not self.is_quiet:
-            await asyncio.sleep(TURN_S)
+        while await self._is_on(TURN_S):
             now_ns = monotonic_ns()
             due = min(due + self._rate * (now_ns - before_ns) / 1e9, self._rate * BURST_S)
             before_ns = now_ns
@@ -184,12 +193,11 @@ class Visitor(Subscriber):
                 self.drop()
 
 
-class Requester(Client):
+class Requester(Speaker):
     """Asks, and notes what it is answered."""
 
     def __init__(self, name: str, gateway: Gateway, book: Book, rate: float) -> None:
         super().__init__(name, gateway, book)
-        self.is_quiet = False
         self.open: dict[bytes, Asked] = {}
         # Answers to what was asked before may come twice, which must be noted.
         self._all: dict[bytes, Asked] = {}
@@ -198,8 +206,7 @@ class Requester(Client):
 
     async def ask(self) -> None:
         """Ask until it is told to be quiet."""
-        while not self.is_quiet:
-            await asyncio.sleep(1 / self._rate)
+        while await self._is_on(1 / self._rate):
             if self.is_free:
                 self._counter += 1
                 reply = b"%b.%d" % (self.inbox, self._counter)

@@ -7,8 +7,9 @@ A plain subscriber is owed a message if
 - and its subscription was known: the gateway where the message entered sent this one, or an earlier
   one that the subscription asks for too, to the subscriber's gateway, knowing a version of what
   that wants which the subscription is part of. Where it is not known what was sent where, the first
-  message of that gateway that the subscriber heard takes its place. Once known, a subscription
-  stays known: what a gateway forgets by mistake is a loss.
+  message of that gateway to the same subject that the subscriber heard takes its place: another
+  subject may have come because somebody else asked for it. Once known, a subscription stays known:
+  what a gateway forgets by mistake is a loss.
 
 Messages that a killed gateway had not sent are owed like all others: those who hear that it is gone
 announce a loss of unknown size.
@@ -204,17 +205,17 @@ def _owed(
 ) -> Iterator[Published]:
     """What of one gateway's messages a subscriber should have heard, if it stayed."""
     is_known = False
+    subjects: set[str] = set()
     for each in published:
         if each.time_ns <= session.began_ns or not _wants(session.patterns, each.subject):
             continue
         if session.ended_ns and each.time_ns > session.ended_ns:
             return
-        if not is_known:
-            if each.reach is None:
-                is_known = (each.publisher, each.counter) in heard
-            else:
-                is_known = _is_known(session, each.origin, each.reach)
-        if is_known:
+        if each.reach is not None:
+            is_known = is_known or _is_known(session, each.origin, each.reach)
+        elif (each.publisher, each.counter) in heard:
+            subjects.add(each.subject)
+        if is_known or each.subject in subjects:
             yield each
 
 

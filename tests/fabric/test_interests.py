@@ -5,6 +5,7 @@ from tests.fabric.gateways import wanted
 from tests.fabric.impostor import Impostor, Line
 from tests.fabric.mesh import Net, meshed
 
+from weft.fabric.link import OUTBOX_BYTES
 from weft.fabric.wanted import WANTED_MAX, digest_of
 from weft.fabric.words import Delta, Goodbye, Ready, Snapshot, Summary, Want, Wanted
 
@@ -47,6 +48,26 @@ def test_a_gateway_tells_what_is_wanted_there_although_others_want_the_same() ->
     net.carry()
     assert first.messages() == []
     assert second.messages() == [b"1"]
+
+
+def test_a_newcomer_learns_more_than_fits_into_a_link_at_once() -> None:
+    net = meshed(3)
+    for place in (1, 2, 3):
+        net[place].local(*long_patterns(place, 15_500))
+        net[place].local(*long_patterns(place, 11_500), group=b"g")
+    net.wait(3)
+    known = [net[place].fabric.members.own.wanted for place in (1, 2, 3)]
+    assert sum(each.bytes for each in known) > OUTBOX_BYTES
+    newcomer = net.begin(4)
+    net.wait(3)
+    assert net.is_whole()
+    told = [newcomer.fabric.members[net[place].node].wanted for place in (1, 2, 3)]
+    assert [each.digest for each in told] == [each.digest for each in known]
+
+
+def long_patterns(place: int, count: int) -> list[bytes]:
+    """Patterns that take up much room."""
+    return [b"%d.%d." % (place, each) + b".".join([b"x" * 100] * 2) for each in range(count)]
 
 
 def test_a_change_is_followed_and_passed_on() -> None:

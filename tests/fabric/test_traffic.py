@@ -327,6 +327,17 @@ def test_what_is_missing_is_asked_for_at_once_when_the_ways_are_others() -> None
     assert there.messages() == [b"1", b"2"]
 
 
+def test_what_is_missing_is_not_given_up_while_nobody_can_be_asked_for_it() -> None:
+    mesh, there = hole()
+    mesh.cut(1, 2)
+    mesh.wait(10_000)
+    assert there.frames() == []
+    mesh.mend(1, 2)
+    mesh.wait(1000)
+    assert there.messages() == [b"1", b"2"]
+    assert mesh[2].traffic.counts.gaps == 0
+
+
 def hole() -> tuple[Mesh, Local]:
     """Two gateways, and somebody at the second who has yet to get the first of two messages."""
     mesh = Mesh(TWO)

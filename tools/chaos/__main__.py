@@ -92,7 +92,7 @@ async def _performed(
         # Whoever ends the tool ends its gateways with it.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     kind = namespaces.Namespaces if asked.place == namespaces.NAME else Loopback
-    async with kind(options.gateways, folder) as place:
+    async with kind(options.gateways) as place:
         return await Run(options, place, folder, say).perform()
 
 

@@ -1,7 +1,6 @@
 """The mesh on loopback: a small proxy in front of each gateway is the network between them."""
 
 from contextlib import AsyncExitStack
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -16,7 +15,7 @@ class Loopback:
     name = "loopback"
     kinds = KINDS
 
-    def __init__(self, count: int, _folder: Path) -> None:
+    def __init__(self, count: int) -> None:
         self._count = count
         self._weather = Weather()
         self._proxies = [Proxy(each, self._weather, NAME) for each in range(count)]

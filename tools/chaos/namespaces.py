@@ -6,12 +6,10 @@ is not. No namespace has a name: each is gone with the last process in it, whate
 
 import asyncio
 import os
-import secrets
 import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -79,17 +77,13 @@ class Namespaces:
     name = NAME
     kinds = KINDS
 
-    def __init__(self, count: int, folder: Path) -> None:
+    def __init__(self, count: int) -> None:
         self._count = count
         self._has_rules = shutil.which("nft") is not None
         self._holders: list[subprocess.Popen[bytes]] = []
         self._stack = ExitStack()
-        self._secret = folder / "mesh.secret"
 
     async def __aenter__(self) -> Self:
-        descriptor = os.open(self._secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        os.write(descriptor, secrets.token_hex(32).encode())
-        os.close(descriptor)
         with self._stack:
             _run("ip", "link", "set", "lo", "up")
             for bridge, net in _BRIDGES.items():
@@ -115,12 +109,8 @@ class Namespaces:
         return Site(self._inside(number), "0.0.0.0", _client_host(number), PORT)  # noqa: S104
 
     def equip(self, gateway: Gateway) -> None:
-        """Give a gateway the secret of the mesh, and a key for its clients."""
-        gateway.settings |= {
-            "mesh.address": self.joined(gateway.number),
-            "mesh.secret_file": str(self._secret),
-            "mesh.plain": "allowed",
-        }
+        """Tell a gateway where others find it, and give it a key for its clients."""
+        gateway.settings |= {"mesh.address": self.joined(gateway.number), "mesh.plain": "allowed"}
         made = make_key(gateway.data, new_record("chaos", "admin", ANY_SERVICE))
         gateway.key = made.text
 

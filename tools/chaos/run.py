@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import secrets
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
@@ -15,6 +16,7 @@ from tools.chaos.gateways import Failed, Gateway, Site
 from tools.chaos.plan import KILL, PAUSE, Fault, planned
 from tools.chaos.recovery import Happened
 
+from weft.gateway.private_file import write_private
 from weft.simulation.history import History, Round
 
 # Everyone should reach everyone so soon after the last fault.
@@ -88,6 +90,9 @@ class Run:
         self._tell = tell
         self._happened: list[Happened] = []
         self._problems: list[str] = []
+        # Ports are used again: another mesh on this machine must not be met by chance.
+        self._secret = folder / "mesh.secret"
+        write_private(self._secret, secrets.token_hex(32).encode())
         count = options.gateways
         self.gateways = [Gateway(each, folder, place.site(each)) for each in range(count)]
         # Whoever was killed takes as long to come back as the machine lets it.
@@ -131,6 +136,7 @@ class Run:
         gateway.settings |= {
             "mesh.join": [self._place.joined(each) for each in joins],
             "mesh.max_links": self._options.max_links,
+            "mesh.secret_file": str(self._secret),
         }
         if self._options.is_journaling:
             # Each keeps what comes from the others, too: else there is nothing to compare.

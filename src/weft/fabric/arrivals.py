@@ -27,7 +27,7 @@ HOLD_NS = 50_000_000
 # What was asked for and did not come is asked for again: the question, or the answer, may have been
 # on a link that is lost, which takes two seconds to be noticed.
 ASK_NS = 1_000_000_000
-# What did not come within this is announced as lost.
+# What did not come within this, and could be asked for, is announced as lost.
 REPAIR_NS = 3_000_000_000
 # Of so many that were forgotten it is known where they ended.
 ENDED_MAX = 4096
@@ -153,12 +153,20 @@ class Arrivals:
                 return
             incoming.is_ack_due = False
             self._unsettled.pop(incoming.origin, None)
+        elif self._is_away(incoming.origin):
+            # Nobody can be asked: the time for that begins with the way back.
+            incoming.hole_ns = now_ns
         elif now_ns - incoming.hole_ns > REPAIR_NS:
             self._lose(incoming, incoming.hole_end)
         elif now_ns - incoming.hole_ns >= HOLD_NS and now_ns - incoming.asked_ns > ASK_NS:
             nack = Nack(incoming.expected, incoming.hole_end - 1)
             if self._say(incoming.origin, nack):
                 incoming.asked_ns = now_ns
+
+    def _is_away(self, origin: int) -> bool:
+        """Say if there is no way to a gateway; whoever it is, it is not forgotten yet."""
+        distant = self._distants.get(origin)
+        return distant is not None and distant.outbox.is_away
 
     def _arrive_odd(self, incoming: Incoming, load: Load) -> None:
         """Deal with frames that are not those expected: too early, or there before."""

@@ -93,6 +93,7 @@ class Fabric:
         if self.is_gone:
             return []
         self._advertise_if_due(now_ns)
+        self._gossip.press()
         if self._gossip.is_moved:
             self._move()
         self._heartbeat.tick()

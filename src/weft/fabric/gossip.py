@@ -116,10 +116,14 @@ class Gossip:
         link.supplied_ns = now_ns
         for member in list(self._members):
             self._supply(link, member, summary.get(member.node))
-        if not link.is_ready_said:
-            link.is_ready_said = True
-            link.say(Ready())
-            self.is_moved = True
+        self._end_supply(link)
+
+    def press(self) -> None:
+        """Send more of what others lack; many times a second."""
+        for link in self._links.values():
+            if link.lacking:
+                self.interests.press(link)
+                self._end_supply(link)
 
     def hear_ready(self, link: Link) -> None:
         """The other side has sent everything that was missing here."""
@@ -246,6 +250,13 @@ class Gossip:
         for at in range(0, len(entries), SUMMARY_MAX):
             part = entries[at : at + SUMMARY_MAX]
             link.say(Summary(part, at + SUMMARY_MAX >= len(entries)))
+
+    def _end_supply(self, link: Link) -> None:
+        """Tell the other side once that it has everything that was known here."""
+        if link.supplied_ns and not link.lacking and not link.is_ready_said:
+            link.is_ready_said = True
+            link.say(Ready())
+            self.is_moved = True
 
     def _supply(self, link: Link, member: Member, known: Known | None) -> None:
         """Send what the other side lacks of one gateway."""

@@ -65,11 +65,22 @@ class Interests:
         return delta
 
     def send(self, link: Link, member: Member) -> None:
-        """Send a gateway everything that another wants."""
-        version = member.wanted.version
-        parts = list(in_parts(member.wanted.sorted()))
-        for part, wanted in enumerate(parts):
-            link.say(Snapshot(member.node, version, part, part == len(parts) - 1, wanted))
+        """Send a gateway everything that another wants, as soon as there is room for it."""
+        link.lacking[member.node] = None
+        self.press(link)
+
+    def press(self, link: Link) -> None:
+        """Send more of what the other side of a link lacks, one gateway after the other."""
+        while link.lacking and link.has_room:
+            node = next(iter(link.lacking))
+            del link.lacking[node]
+            member = self._members.get(node)
+            if member is None:
+                continue
+            if member.is_current:
+                _say_all(link, member)
+            else:
+                member.askers.add(link.peer.number)
 
     def hear_want(self, link: Link, word: Want) -> None:
         """Somebody asks for everything that a gateway wants."""
@@ -111,7 +122,7 @@ class Interests:
     def tick(self) -> None:
         """Ask again for what did not come; about once a second."""
         now_ns = self._service.now_ns
-        ready = [link for link in self._links.values() if not link.is_registration]
+        ready = [link for link in self._links.values() if link.is_ready_heard]
         if not ready:
             return
         for member in self._members.others():
@@ -175,6 +186,13 @@ class Interests:
     def _tell(self, member: Member, change: Change) -> None:
         if not member.advert.is_leaving:
             self._traffic.want(member.number, change.added, change.removed)
+
+
+def _say_all(link: Link, member: Member) -> None:
+    parts = list(in_parts(member.wanted.sorted()))
+    for part, wanted in enumerate(parts):
+        is_last = part == len(parts) - 1
+        link.say(Snapshot(member.node, member.wanted.version, part, is_last, wanted))
 
 
 def _bytes_of(delta: Delta) -> int:

@@ -5,6 +5,9 @@ from weft.fabric.words import Known, Snapshot, Wanted, Word, frame_of, wanted_by
 
 # What may wait to be sent by a link before messages, and then the link, are given up.
 OUTBOX_BYTES = 16 << 20
+# What the other side lacks is sent while no more than this waits: what one gateway wants fits in
+# beside it, and so does what keeps the mesh together.
+SUPPLY_BYTES = 1 << 20
 # What the other side may say that it knows, before it is too much.
 SUMMARY_ALL_MAX = 65_536
 
@@ -64,6 +67,8 @@ class Link:
         # When the other side was last sent what it lacked; and when its digest was looked at.
         self.supplied_ns = 0
         self.compared_ns = 0
+        # Gateways of which the other side lacks what they want: sent when there is room.
+        self.lacking: dict[bytes, None] = {}
         # What a gateway wants, while not all of it is there: one comes after the other.
         self.parts: Parts | None = None
 
@@ -76,6 +81,12 @@ class Link:
     def is_carrying(self) -> bool:
         """Say if messages may go by it: it is ready, and leads to whom it seems to."""
         return self.is_ready and self.is_named
+
+    @property
+    def has_room(self) -> bool:
+        """Say if the other side can be sent what it lacks."""
+        outbox = self.peer.outbox
+        return outbox.cost() + outbox.pending < SUPPLY_BYTES and not self.peer.is_over
 
     def say(self, word: Word) -> None:
         """Say a word to the gateway at the other end."""

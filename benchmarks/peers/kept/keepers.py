@@ -18,10 +18,11 @@ jetstream {{
 _REDIS_LOG = ("--save", "", "--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
 
 
-def _weft(name: str, sync: str, promise: str) -> Peer:
-    config = {"data": "{folder}", "journal": {"patterns": [">"], "sync": sync}}
+def _weft(name: str, sync: str, promise: str, variant: str = "", **others: str) -> Peer:
+    config = {"data": "{folder}", "journal": {"patterns": [">"], "sync": sync, **others}}
     settings = f"a journal of everything: {promise}"
-    return Peer(name, "weft", "weft", None, settings, config=json.dumps(config), variant=sync)
+    said = variant or sync
+    return Peer(name, "weft", "weft", None, settings, config=json.dumps(config), variant=said)
 
 
 def _nats(name: str, interval: str, promise: str) -> Peer:
@@ -51,6 +52,13 @@ KEEPERS = {
         Peer(UNKEPT, "weft", "weft", None, "no journal: nothing is kept", variant="unkept"),
         _weft("weft", "ack", "synced before it is acknowledged"),
         _weft("weft-interval", "interval", "synced every second"),
+        _weft(
+            "weft-later",
+            "interval",
+            "the same, sealed later",
+            "interval, sealed later",
+            seal="never",
+        ),
         _weft("weft-none", "none", "written before it is acknowledged, never synced"),
         _nats("nats-always", "always", "synced before it is acknowledged"),
         _nats("nats", "2m", "synced every two minutes, as it comes"),

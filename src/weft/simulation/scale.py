@@ -56,8 +56,16 @@ class Size(msgspec.Struct):
 
 def measure(nodes: int, seed: int, tell: Tell) -> Size:
     """Let a mesh of so many gateways come together, and look at it."""
+    # Nearly all there is lives to the end: to look for what does not is half of the work.
+    gc.disable()
+    try:
+        return _measure(nodes, seed, tell)
+    finally:
+        gc.enable()
+
+
+def _measure(nodes: int, seed: int, tell: Tell) -> Size:
     began_s = time.monotonic()
-    gc.collect()
     before_bytes = _memory_bytes()
     world = World(f"{seed}/scale")
     chance = Random(f"{seed}/scale")
@@ -154,5 +162,6 @@ def _publish(world: World, size: Size, tell: Tell) -> None:
 
 def _memory_bytes() -> int:
     """How much memory this process has."""
+    gc.collect()
     resident = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(resident) * _PAGE_BYTES

@@ -8,9 +8,11 @@ from tests.fabric.gateways import wanted
 from tests.fabric.impostor import Impostor
 from tests.fabric.mesh import Net, address_of, admission_of, identity_of, meshed
 
+from weft.core.frames import Kind, encode
 from weft.errors import BadAdvert
 from weft.fabric import adverts
 from weft.fabric.adverts import Advert
+from weft.fabric.envelope import COUNT_AT, PLAIN, Entry, make
 from weft.fabric.gossip import ADVERTS_PER_S
 from weft.fabric.handshake import Admission, admission_mac
 from weft.fabric.identity import verify
@@ -348,3 +350,19 @@ def test_news_before_everything_is_known_do_no_harm() -> None:
     net[2].local().publish(b"weather", b"x")
     net.carry()
     assert line.envelopes == 1
+
+
+def test_nobody_can_claim_a_link_alone_and_speak_for_whom_it_leads_to() -> None:
+    net, rogue = prepared()
+    line = rogue.join(net[1])
+    there = net[1].listen(b"a")
+    line.say(rogue.advert(links=(1, 2)))
+    net.wait(1)
+    header = make(PLAIN, b"", [2, rogue.number], [Entry(1, 0, True)])
+    header[COUNT_AT] = 1
+    message = bytearray(encode(Kind.MESSAGE, b"a", b"false"))
+    message[8] = 2
+    line.send(header, message)
+    assert there.messages() == []
+    assert net[1].refused == {"ForgedPath": 1}
+    assert_mesh_goes_on(net)

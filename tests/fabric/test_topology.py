@@ -81,17 +81,19 @@ def test_a_link_is_the_same_from_both_ends(one: int, other: int) -> None:
     assert edge(one, other) == (1, 2)
 
 
-def test_an_edge_counts_if_one_of_its_ends_says_it() -> None:
-    edges = Edges()
-    edges.update({1: frozenset({2}), 2: frozenset(), 3: frozenset({1})}, 0)
+def test_an_edge_counts_if_both_of_its_ends_say_it_or_this_gateway_does() -> None:
+    edges = Edges(1)
+    edges.update({1: frozenset({2}), 2: frozenset({3}), 3: frozenset({1, 2, 4}), 4: frozenset()}, 0)
     assert (1, 2) in edges
-    assert (1, 3) in edges
-    assert (2, 3) not in edges
+    assert (2, 3) in edges
+    # Nobody can say alone that it is linked with somebody else, not even with this one.
+    assert (1, 3) not in edges
+    assert (3, 4) not in edges
     assert len(edges) == 2
 
 
 def test_an_edge_that_is_gone_is_remembered_for_a_while() -> None:
-    edges = Edges()
+    edges = Edges(1)
     edges.update({1: frozenset({2})}, 0)
     edges.update({}, 100)
     assert not edges.expire(99 + LATELY_NS)
@@ -101,7 +103,7 @@ def test_an_edge_that_is_gone_is_remembered_for_a_while() -> None:
 
 
 def test_an_edge_that_is_back_is_not_forgotten_by_what_was_before() -> None:
-    edges = Edges()
+    edges = Edges(1)
     edges.update({1: frozenset({2})}, 0)
     edges.update({}, 100)
     edges.update({1: frozenset({2})}, 200)

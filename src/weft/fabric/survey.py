@@ -24,7 +24,7 @@ class Survey:
         self._members = members
         self._traffic = traffic
         self._is_relay = is_relay
-        self._edges = Edges()
+        self._edges = Edges(members.own.number)
         self._ready: Mapping[int, Peer] = {}
         self._links: dict[int, frozenset[int]] = {}
         self.parents: dict[int, int] = {}

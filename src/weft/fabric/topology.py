@@ -56,9 +56,13 @@ def hops(parents: Mapping[int, int], own: int, number: int) -> int:
 
 
 class Edges:
-    """Every link that one of its ends says is there, or said so lately."""
+    """Every link that both of its ends say is there, or said so lately; of its own, one gateway.
 
-    def __init__(self) -> None:
+    Otherwise anybody could claim to be linked with anybody, and say what it likes in its name.
+    """
+
+    def __init__(self, own: int) -> None:
+        self._own = own
         self._now: set[Edge] = set()
         self._until_ns: dict[Edge, int] = {}
 
@@ -70,7 +74,12 @@ class Edges:
 
     def update(self, links: Mapping[int, frozenset[int]], now_ns: int) -> None:
         """The links are these now."""
-        said = {edge(number, other) for number, others in links.items() for other in others}
+        said = {
+            edge(number, other)
+            for number, others in links.items()
+            for other in others
+            if number == self._own or number in links.get(other, ())
+        }
         for gone in self._now - said:
             self._until_ns[gone] = now_ns + LATELY_NS
         self._now = said

@@ -30,6 +30,7 @@
     │   ├── JournalFailed         the journal cannot be written at the moment
     │   ├── Redirected            the gateway has as many links as it may: go to others
     │   ├── DoubledLink           there is a link between these two gateways already
+    │   ├── ClosedByAdmin         an administrator closed the connection
     │   └── InternalError         the gateway failed; its log says how
     └── Refused               the gateway will not do it: do not try again as it is
         ├── NotKnown              a request that nobody serves
@@ -236,6 +237,12 @@ class DoubledLink(ConnectionLost):
     """There is a link between these two gateways already."""
 
     number = 3011
+
+
+class ClosedByAdmin(ConnectionLost):
+    """An administrator closed the connection."""
+
+    number = 3012
 
 
 class Refused(WeftError):

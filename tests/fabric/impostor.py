@@ -19,7 +19,7 @@ from weft.fabric.handshake import (
     admission_mac,
     node_id,
 )
-from weft.fabric.identity import verify
+from weft.fabric.signing import verify
 from weft.fabric.words import (
     AdvertWord,
     Delta,

@@ -15,9 +15,9 @@ from weft.core.service import Peer
 from weft.core.watch import sweep
 from weft.fabric.fabric import Fabric
 from weft.fabric.handshake import Admission
-from weft.fabric.identity import NodeIdentity, verify
 from weft.fabric.link import Link
 from weft.fabric.rules import Rules
+from weft.fabric.signing import Signer, verify
 
 SECRET = b"what only members know"
 TICK_NS = 50 * MS_NS
@@ -288,9 +288,9 @@ def address_of(place: int) -> str:
     return f"10.0.0.{place}:7411"
 
 
-def identity_of(place: int) -> NodeIdentity:
+def identity_of(place: int) -> Signer:
     """Who the gateway of a place is, in every life."""
-    return NodeIdentity(place.to_bytes(32, "big"))
+    return Signer(place.to_bytes(32, "big"))
 
 
 def admission_of(place: int, secret: bytes = SECRET) -> Admission:

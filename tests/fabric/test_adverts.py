@@ -13,7 +13,7 @@ from weft.errors import BadAdvert, NotAdmitted, WeftError
 from weft.fabric import adverts
 from weft.fabric.adverts import LINKS_MAX
 from weft.fabric.handshake import Admission
-from weft.fabric.identity import verify
+from weft.fabric.signing import verify
 from weft.fabric.words import AdvertWord
 
 ROGUE = Impostor(Net())

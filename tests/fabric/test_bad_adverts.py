@@ -15,8 +15,8 @@ from weft.fabric.adverts import Advert
 from weft.fabric.envelope import COUNT_AT, PLAIN, Entry, make
 from weft.fabric.gossip import ADVERTS_PER_S
 from weft.fabric.handshake import Admission, admission_mac
-from weft.fabric.identity import verify
 from weft.fabric.rules import Rules
+from weft.fabric.signing import verify
 from weft.fabric.wanted import digest_of
 from weft.fabric.words import AdvertWord, Delta, Goodbye, Ready, Summary
 

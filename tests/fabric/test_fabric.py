@@ -8,8 +8,8 @@ from weft.errors import LinkedToSelf
 from weft.fabric.choice import SPARE
 from weft.fabric.fabric import LEAVE_NS
 from weft.fabric.handshake import Admission
-from weft.fabric.identity import verify
 from weft.fabric.rules import Rules
+from weft.fabric.signing import verify
 from weft.fabric.targets import OFFER_NS
 from weft.fabric.words import Goodbye, Ready, Redirect, Summary
 

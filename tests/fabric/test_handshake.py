@@ -19,11 +19,11 @@ from weft.fabric.handshake import (
     admission_mac,
     node_id,
 )
-from weft.fabric.identity import NodeIdentity, verify
+from weft.fabric.signing import Signer, verify
 
-ANN = NodeIdentity(b"a" * 32)
-BOB = NodeIdentity(b"b" * 32)
-EVE = NodeIdentity(b"e" * 32)
+ANN = Signer(b"a" * 32)
+BOB = Signer(b"b" * 32)
+EVE = Signer(b"e" * 32)
 ABOUT_ANN = Introduction(11, 5, "ann", "127.0.0.1:7411", "north", 2)
 ABOUT_BOB = Introduction(4_000_000_000, 6, "bob", "[::1]:7412", "", 0, is_registering=True)
 SECRET = b"what only members know"
@@ -325,4 +325,4 @@ def test_an_improper_key_proves_nothing() -> None:
 
 def test_a_seed_of_another_size_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="32 bytes"):
-        NodeIdentity(bytes(31))
+        Signer(bytes(31))

@@ -18,6 +18,7 @@ from weft.gateway.membership import Membership
 from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
+from weft.gateway.services import Fulfil
 from weft.gateway.settings import Settings
 
 CONNECT = encode(Kind.CONNECT, b"weather", reply=b"me.1")
@@ -35,6 +36,7 @@ class Taken:
         self.ways: list[int] = []
         self.on_return: Callable[[int], None] | None = None
         self.membership: Membership | None = None
+        self.fulfil: Fulfil | None = None
 
     async def start(self) -> None: ...
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from weft.errors import BadOption
-from weft.fabric.identity import NodeIdentity
+from weft.fabric.signing import Signer
 from weft.gateway.admission import admission_of
 from weft.gateway.membership import Membership, located, membership_of
 from weft.gateway.mesh_settings import MeshSettings
@@ -97,7 +97,7 @@ def test_nothing_of_it_shows_in_a_log(tmp_path: Path) -> None:
 
 
 def test_a_roster_lets_in_those_that_it_names() -> None:
-    key = NodeIdentity(b"a" * 32).key
+    key = Signer(b"a" * 32).key
     admission = admission_of(made(Settings(mesh=MeshSettings(roster=(key.hex().upper(),)))))
     assert admission.roster == frozenset({key})
     assert admission_of(made(Settings())).roster is None

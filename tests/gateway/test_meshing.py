@@ -24,14 +24,14 @@ import weft
 from weft.core.frames import Decoder, Kind, encode, parse
 from weft.core.messages import Message
 from weft.fabric.handshake import NONCE_BYTES, Admission, Handshake, Introduction
-from weft.fabric.identity import NodeIdentity, verify
+from weft.fabric.signing import Signer, verify
 from weft.gateway.gateway import Gateway
 from weft.gateway.key_file import change_keys
 from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import Settings, Tls
 
 SECRET = "what all gateways of this mesh know"  # noqa: S105  # of nobody
-STRANGER = NodeIdentity(b"s" * 32)
+STRANGER = Signer(b"s" * 32)
 
 
 def secret_file(folder: Path, text: str = SECRET) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from weft.cli import failures, output
+from weft.cli.admin import admin
 from weft.cli.bench import bench
 from weft.cli.completion import completion
 from weft.cli.journal import journal
@@ -69,7 +70,7 @@ def weft() -> None:
 
 
 for _command in (
-    *(serve, keys, pub, sub, req, reply, status, top, mesh, trace, journal),
+    *(serve, keys, pub, sub, req, reply, status, top, mesh, trace, admin, journal),
     *(pipeline, sql, bench, simulate, version, completion),
 ):
     weft.add_command(_command)

@@ -165,6 +165,8 @@ def _give_out(made: MadeKey, is_json: bool) -> None:
     if is_json:
         output.json_result(to_json({**_facts(record, record.made), "key": made.text}))
         return
+    if record.verifies:
+        output.news(f"public key of its commands, for mesh.admins elsewhere: {record.verifies}")
     output.news(
         f"key {record.id} for {printable(record.name)}, role {record.role}, service"
         f" {record.service}; it is shown only this once:"

@@ -52,10 +52,16 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     expires: datetime | None = None
     revoked: datetime | None = None
     rights: dict[RightName, Grant] = msgspec.field(default_factory=dict)
+    # Of an admin: the public key that its commands are checked with. Empty: it cannot give any.
+    verifies: str = ""
 
     def is_for(self, service: str) -> bool:
         """Say if it opens a service."""
         return self.service in (ANY_SERVICE, service)
+
+    def is_usable(self, wall_ns: int) -> bool:
+        """Say if it opens anything at a time."""
+        return self.revoked is None and (self.expires is None or wall_ns < ns(self.expires))
 
 
 class Key:
@@ -76,8 +82,7 @@ class Key:
 
     def is_usable(self, wall_ns: int) -> bool:
         """Say if it opens anything at a time."""
-        record = self.record
-        return record.revoked is None and (record.expires is None or wall_ns < ns(record.expires))
+        return self.record.is_usable(wall_ns)
 
 
 class Keyring:
@@ -169,6 +174,8 @@ def _problem(record: KeyRecord) -> str:
         return "its hash is not 64 hexadecimal digits"
     if any(each and each.tzinfo is None for each in (record.made, record.expires, record.revoked)):
         return "its times must say their time zone, such as 2026-01-31T12:00:00Z"
+    if record.verifies and not (record.role == "admin" and _HASH.fullmatch(record.verifies)):
+        return "only an admin has a key that verifies, of 64 hexadecimal digits"
     if record.role == "admin" and (record.service != ANY_SERVICE or record.rights):
         return "an admin may do everything in every service: it has service '*' and no rights"
     return ""

@@ -28,7 +28,7 @@ class Dialling:
         self.targets = Targets(chance)
         self._members = members
         self._own_address = address
-        self._max_links = max_links
+        self.max_links = max_links
         self._chance = chance
         # Since when a link with each gateway is wanted.
         self._wanted_ns: dict[bytes, int] = {}
@@ -89,11 +89,11 @@ class Dialling:
         self, own: bytes, there: list[bytes], linked: Collection[bytes], now_ns: int
     ) -> Iterator[bytes]:
         """Those with whom a link is wanted, and is not to be expected from them."""
-        chosen = wanted(own, there, linked, self._max_links)
+        chosen = wanted(own, there, linked, self.max_links)
         for node in list(self._wanted_ns):
             if node not in chosen:
                 del self._wanted_ns[node]
-        is_ring = len(there) > self._max_links
+        is_ring = len(there) > self.max_links
         ring = ring_neighbours(own, there) if is_ring else set(there)
         for node in chosen:
             since_ns = self._wanted_ns.setdefault(node, now_ns)
@@ -112,7 +112,7 @@ class Dialling:
         mine = [
             member
             for member in lost
-            if len(there) <= self._max_links or own in ring_neighbours(member.node, [*there, own])
+            if len(there) <= self.max_links or own in ring_neighbours(member.node, [*there, own])
         ]
         if len(mine) <= LOST_MAX:
             return mine

@@ -4,12 +4,15 @@ Nothing here waits or connects: whoever runs it tells the time by tick(), dials 
 and says how it went.
 """
 
+import msgspec
+
 from weft.core.answers import end_with
 from weft.core.bounds import Bounds
 from weft.core.frames import Frame
 from weft.core.service import Peer, Service
 from weft.errors import BadWord, LinkedToSelf, SameNumber
 from weft.fabric.choice import spare_links
+from weft.fabric.commanding import Commanding, Mesh
 from weft.fabric.dialling import Dialling
 from weft.fabric.gossip import Gossip
 from weft.fabric.handshake import NONCE_BYTES, Admission, Handshake, Introduced, node_id
@@ -25,7 +28,19 @@ from weft.fabric.targets import REMEMBERED_PAUSE_NS, Chance, is_address
 from weft.fabric.tracing import Tracing
 from weft.fabric.traffic import Traffic
 from weft.fabric.welcome import Welcome, let_go
-from weft.fabric.words import Goodbye, Ping, Pong, Probe, Redirect, Registered, Traced, Word, decode
+from weft.fabric.words import (
+    CommandWord,
+    Goodbye,
+    Obeyed,
+    Ping,
+    Pong,
+    Probe,
+    Redirect,
+    Registered,
+    Traced,
+    Word,
+    decode,
+)
 
 # News of this gateway go out at most so often, and less often the more there are to hear them.
 ADVERT_NS = 20_000_000
@@ -76,6 +91,8 @@ class Fabric:
         self._heartbeat = Heartbeat(service, self.links, self.members)
         self.survey = Survey(self.members, self.traffic, is_relay=rules.is_relay)
         self.tracing = Tracing(service, self.traffic, self.links)
+        # Whoever judges what administrators say; None: nobody does, and nothing is obeyed.
+        self.commanding: Commanding | None = None
         self._is_changed = False
         self._advert_ns = self._look_ns = self._sweep_ns = self._left_ns = self._refuted_ns = 0
         self.is_gone = False
@@ -132,6 +149,17 @@ class Fabric:
         if not self._left_ns:
             self._left_ns = self._service.now_ns
             self.traffic.leave()
+
+    def obey(self, commanding: Commanding) -> None:
+        """Have commands of administrators heard, and those that are given here passed on."""
+        commanding.mesh = Mesh(self.members, self.traffic.counts, self.traffic.send_word)
+        self.commanding = commanding
+
+    def limit_links(self, count: int) -> None:
+        """Have so many links at most from now on; those that are too many are given up."""
+        self._rules = msgspec.structs.replace(self._rules, max_links=count)
+        self._own.max_links = self.dialling.max_links = self._welcome.max_links = count
+        self._is_changed = True
 
     # Those who come, and those who were dialled.
 
@@ -235,12 +263,23 @@ class Fabric:
         if isinstance(word, Traced):
             self.tracing.hear_traced(origin, word)
             return
+        if isinstance(word, CommandWord | Obeyed):
+            self._hear_command(origin, word)
+            return
         if not isinstance(word, Probe):
             raise BadWord(f"{type(word).__name__} is not said from afar")
         member = self.members.get(word.node)
         # Only where it says itself that it is: nobody can point this gateway at a stranger.
         if member is not None and member.advert.address == word.address:
             self.dialling.look_for(member, self._service.now_ns)
+
+    def _hear_command(self, origin: int, word: CommandWord | Obeyed) -> None:
+        if self.commanding is None:
+            self.traffic.counts.refuse("NoCommands", 1)
+        elif isinstance(word, CommandWord):
+            self.commanding.hear(origin, word)
+        else:
+            self.commanding.hear_obeyed(origin, word)
 
     # What time brings.
 

@@ -21,7 +21,7 @@ class OwnAdvert:
 
     def __init__(self, service: Service, admission: Admission, address: str, rules: Rules) -> None:
         self._admission = admission
-        self._rules = rules
+        self.max_links = rules.max_links
         journal = service.router.journal
         is_of_mesh = journal is not None and journal.is_of_mesh
         self._interest = OwnInterest(journal.patterns if journal and is_of_mesh else ())
@@ -60,7 +60,7 @@ class OwnAdvert:
             last,
             incarnation=last.incarnation if claimed < last.incarnation else claimed + 1,
             links=tuple(numbers[:LINKS_MAX]),
-            room=max(0, self._rules.max_links - len(near)),
+            room=max(0, self.max_links - len(near)),
             version=self._interest.told.version,
             digest=self._interest.told.digest,
             is_leaving=is_leaving,

@@ -24,7 +24,7 @@ class Welcome:
     ) -> None:
         self._members = members
         self._links = links
-        self._max_links = max_links
+        self.max_links = max_links
         self._chance = chance
 
     def admit(self, link: Link) -> bool:
@@ -51,13 +51,13 @@ class Welcome:
 
     def _has_place(self, link: Link) -> bool:
         count = len(mesh_links(self._links))
-        if count <= self._max_links:
+        if count <= self.max_links:
             return True
         there = [member.node for member in self._members.there()]
-        if link.node not in there and count <= self._max_links + SPARE:
+        if link.node not in there and count <= self.max_links + SPARE:
             return True
         is_neighbour = link.node in ring_neighbours(self._members.own.node, [*there, link.node])
-        return is_neighbour and count <= 2 * self._max_links + SPARE
+        return is_neighbour and count <= 2 * self.max_links + SPARE
 
     def _others_for(self, node: bytes) -> tuple[str, ...]:
         """Addresses where one that finds no place here should: its neighbours first."""

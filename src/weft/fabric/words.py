@@ -29,6 +29,9 @@ RANGES_MAX = 1024
 PATH_MAX = 32
 HEARD_MAX = 32
 STEPS_MAX = 256
+# What an administrator signs, and what a gateway tells of itself in return.
+COMMAND_MAX_BYTES = 4096
+FACTS_MAX_BYTES = 32 << 10
 
 _PATTERN_MAX = 255
 _GROUP_MAX = 127
@@ -227,10 +230,27 @@ class Traced(_Word, tag=22, frozen=True):
     more_steps: Count = 0
 
 
+class CommandWord(_Word, tag=23, frozen=True):
+    """What an administrator signed, for whoever it is for: `commands.py` reads it."""
+
+    token: Count
+    said: Annotated[bytes, Meta(max_length=COMMAND_MAX_BYTES)]
+    signature: Annotated[bytes, Meta(max_length=128)]
+
+
+class Obeyed(_Word, tag=24, frozen=True):
+    """What came of a command: how it ended, a sentence, and facts as JSON."""
+
+    token: Count
+    state: Text
+    text: Text = ""
+    facts: Annotated[bytes, Meta(max_length=FACTS_MAX_BYTES)] = b""
+
+
 LinkWord = (
     Ping | Pong | AdvertWord | Summary | Want | Snapshot | Ready | Redirect | Goodbye | Registered
 )
-RoutedWord = Mark | Ack | Nack | Gone | Probe | Trace | Traced
+RoutedWord = Mark | Ack | Nack | Gone | Probe | Trace | Traced | CommandWord | Obeyed
 Word = LinkWord | RoutedWord
 
 _encoder = msgspec.msgpack.Encoder()

@@ -5,7 +5,7 @@ import os
 from weft.core.frames import Frame
 from weft.errors import NoSuchService, WeftError
 from weft.fabric.handshake import NONCE_BYTES, Admission, Handshake, Introduction
-from weft.fabric.identity import NodeIdentity, verify
+from weft.fabric.signing import Signer, verify
 from weft.gateway.membership import Membership
 
 _NOBODY = Introduction(1, 0, "", "", "", 0)
@@ -14,7 +14,7 @@ _NOBODY = Introduction(1, 0, "", "", "", 0)
 def admission_of(membership: Membership) -> Admission:
     """Who this gateway is, and whom it lets in."""
     roster = frozenset(bytes.fromhex(key) for key in membership.mesh.roster)
-    identity = NodeIdentity(membership.seed)
+    identity = Signer(membership.seed)
     return Admission(identity, verify, membership.secret, roster or None)
 
 

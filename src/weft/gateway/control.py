@@ -80,6 +80,14 @@ class Announce(msgspec.Struct, frozen=True, tag=True):
     body: bytes
 
 
+class Granted(msgspec.Struct, frozen=True, tag=True):
+    """Front to worker: what came of a wish, a problem or a sentence."""
+
+    number: int
+    problem: str
+    text: str
+
+
 class Drain(msgspec.Struct, frozen=True, tag=True):
     """Front to worker: say goodbye to everyone and end."""
 
@@ -104,8 +112,16 @@ class Count(msgspec.Struct, frozen=True, tag=True):
     connections: int
 
 
-Order = Start | Change | Keys | Ask | Announce | Drain
-News = Ready | Answer | Count
+class Wish(msgspec.Struct, frozen=True, tag=True):
+    """Worker to front: an administrator wants this of the whole gateway."""
+
+    number: int
+    verb: str
+    value: str
+
+
+Order = Start | Change | Keys | Ask | Announce | Granted | Drain
+News = Ready | Answer | Count | Wish
 
 Sent = TypeVar("Sent")
 Received = TypeVar("Received")

@@ -1,6 +1,7 @@
 """A gateway as a program holds it: `async with Gateway() as gateway: ...`."""
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -39,6 +40,9 @@ class Gateway:
         self._is_inline = workers == "inline"
         self._node: Node | None = None
         self._is_closed = asyncio.Event()
+        # Does what administrators want of the whole gateway: drain, reload, log. A program that
+        # holds a gateway decides itself what of that is done; without this, nothing is.
+        self.fulfil: Callable[[str, str], str] | None = None
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -82,6 +86,7 @@ class Gateway:
             raise NotOpen("a gateway can be started only once")
         self._node = Node(self._settings, is_inline=self._is_inline)
         try:
+            self._node.fulfil = self.fulfil
             await self._node.start()
         except BaseException:
             await self.close()

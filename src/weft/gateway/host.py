@@ -36,8 +36,10 @@ from weft.gateway.settings import JournalSettings
 from weft.gateway.status import ServiceStatus
 
 if TYPE_CHECKING:
+    from weft.gateway.command_desk import CommandDesk
     from weft.gateway.journaling import Journaling
     from weft.gateway.meshing import Meshing
+    from weft.gateway.obeying import Wish
 
 _log = logging.getLogger(__name__)
 
@@ -68,6 +70,7 @@ class Host:
         self._house = House(self._turn, self._poll, web or WebRules())
         furnish(self._house)
         self._mesh_desk = MeshDesk(self._turn)
+        self._command_desk: CommandDesk | None = None
         self._is_closed = False
         self._journaling: Journaling | None = None
         self._meshing: Meshing | None = None
@@ -80,6 +83,20 @@ class Host:
         """How many connections there are, greeted or not; links to other gateways are none."""
         links = 0 if self._meshing is None else self._meshing.links
         return len(self._service.peers) - links + self._house.connections + len(self._early)
+
+    def command(self, data: Path | None, wish: "Wish", mesh: MeshSettings) -> None:
+        """Obey administrators from now on, and write that down; called before the keys are set.
+
+        `wish` has the front do what a service cannot. Where packages are missing nobody is obeyed.
+        """
+        try:
+            from weft.gateway.command_desk import CommandDesk  # noqa: PLC0415  # needs an extra
+        except ModuleNotFoundError:
+            return
+        desk = self._command_desk = CommandDesk(self._turn, wish, self.status, mesh.region)
+        desk.set_others(mesh.admins)
+        if data is not None:
+            desk.keep(data)
 
     def keep(self, data: Path, settings: JournalSettings) -> None:
         """Keep a journal from now on; called before anybody comes.
@@ -107,6 +124,8 @@ class Host:
             self._meshing = Meshing(self._turn, self._poll, membership)
             self._meshing.on_settled = self._adopt_early
             self._mesh_desk.fabric = self._meshing.fabric
+            if self._command_desk is not None:
+                self._command_desk.link(self._meshing.fabric)
 
     def adopt(self, batch: list[Passed]) -> None:
         """Take over connected, non-blocking sockets of which nothing was read."""
@@ -170,6 +189,8 @@ class Host:
         """Go by other settings for the mesh from now on, as far as they can change."""
         if self._meshing is not None:
             self._meshing.change(mesh)
+        if self._command_desk is not None:
+            self._command_desk.set_others(mesh.admins)
 
     def set_keys(self, keys: tuple[KeyRecord, ...] | None) -> None:
         """Let in whoever has one of these keys, and nobody else; None trusts everyone.
@@ -178,6 +199,8 @@ class Host:
         """
         self._tick()
         self._service.set_keys(None if keys is None else Keyring(keys))
+        if self._command_desk is not None:
+            self._command_desk.set_keys(keys or ())
         if keys is not None and self._meshing is not None:
             self._meshing.heed_keys()
         self._turn.wake()
@@ -256,6 +279,8 @@ class Host:
         for peer in sweep(self._service):
             self._abort(peer)
         self._house.sweep()
+        if self._command_desk is not None:
+            self._command_desk.tick()
         self._turn.wake()
 
     def _abort(self, peer: Peer) -> None:

@@ -11,7 +11,7 @@ from weft.gateway.key_file import Records
 from weft.gateway.membership import Membership
 from weft.gateway.proving import check_link, check_newcomer
 from weft.gateway.report import ServiceReport
-from weft.gateway.services import admit, keys_of
+from weft.gateway.services import Fulfil, admit, fulfilled, keys_of
 from weft.gateway.settings import Settings, web_of
 
 
@@ -26,6 +26,7 @@ class Inline:
         self._is_ending = False
         self.on_return: Callable[[int], None] | None = None
         self.membership: Membership | None = None
+        self.fulfil: Fulfil | None = None
 
     @property
     def connections(self) -> int:
@@ -96,11 +97,15 @@ class Inline:
         """End what is left, at once."""
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
+    def _wish(self, verb: str, value: str, tell: Callable[[str, str], None]) -> None:
+        tell(*fulfilled(self.fulfil, verb, value))
+
     def _host(self, service: str) -> Host:
         admit(service, self._hosts, self._settings)
         if service not in self._hosts:
             settings = self._settings
             host = Host(service, settings.name, settings.limits, web_of(settings))
+            host.command(Path(settings.data) if settings.data else None, self._wish, settings.mesh)
             host.set_keys(keys_of(service, self._keys))
             if settings.journal.patterns:
                 host.keep(Path(settings.data), settings.journal)

@@ -22,17 +22,19 @@ from weft.gateway.control import (
     Channel,
     Count,
     Drain,
+    Granted,
     Keys,
     News,
     Order,
     Ready,
     Start,
+    Wish,
     channel_to_worker,
 )
 from weft.gateway.handover import AS_FRAMES, Outgoing, Passed
 from weft.gateway.key_file import Records
 from weft.gateway.report import ServiceReport, State
-from weft.gateway.services import keys_of
+from weft.gateway.services import Fulfil, fulfilled, keys_of
 from weft.gateway.status import ServiceStatus
 
 _log = logging.getLogger(__name__)
@@ -69,6 +71,7 @@ class Keeper:
         self._last_exit = 0
         self._about = {"gateway": start.gateway, "service": start.service}
         self.up = asyncio.Event()
+        self.fulfil: Fulfil | None = None
         self.pid: int | None = None
         self.restarts = 0
         self.handed_over = 0
@@ -238,6 +241,8 @@ class Keeper:
                 answer = self._answers.pop(number, None)
                 if answer is not None and not answer.done():
                     answer.set_result(status)
+            case Wish(number, verb, value):
+                self._tell(Granted(number, *fulfilled(self.fulfil, verb, value)))
             case Ready():
                 pass
 

@@ -14,6 +14,7 @@ import msgspec
 
 from weft.core.keys import KeyRecord, Keyring, hash_of, key_text, ns
 from weft.errors import BadOption, shortened
+from weft.gateway.admin_key import public_key_of
 from weft.gateway.key_file import Records, change_keys
 
 _ID_CHARACTERS = string.ascii_lowercase + string.digits
@@ -113,7 +114,10 @@ def _made(wanted: KeyRecord) -> MadeKey:
     key_id = "".join(secrets.choice(_ID_CHARACTERS) for _ in range(_ID_LENGTH))
     text = key_text(key_id, secrets.token_urlsafe(_SECRET_BYTES))
     now = datetime.now(UTC)
-    record = msgspec.structs.replace(wanted, id=key_id, hash=hash_of(text), made=now)
+    verifies = public_key_of(text) if wanted.role == "admin" else ""
+    record = msgspec.structs.replace(
+        wanted, id=key_id, hash=hash_of(text), made=now, verifies=verifies
+    )
     if Keyring([record]).match(text, ns(now)) is None:
         raise BadOption(f"a key that expires at {record.expires} would never be accepted")
     return MadeKey(record, text)

@@ -38,6 +38,8 @@ class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     secret_file: str = ""
     # Public keys, in hexadecimal. Empty: whoever knows the secret.
     roster: tuple[str, ...] = ()
+    # Public keys of administrators whose commands are obeyed, beside those in the file of keys.
+    admins: tuple[str, ...] = ()
     plain: Literal["loopback", "allowed"] = "loopback"
     tls_ca: str = ""
     forget_s: float = 60.0
@@ -61,9 +63,10 @@ class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 f"mesh.region {shortened(self.region)} is not up to 63 letters, digits, '-', '_'"
                 " and '.'"
             )
-        for key in self.roster:
-            if not _KEY.match(key):
-                raise BadOption(f"mesh.roster: {shortened(key)} is not a key of 64 hex digits")
+        for name, keys in (("roster", self.roster), ("admins", self.admins)):
+            for key in keys:
+                if not _KEY.match(key):
+                    raise BadOption(f"mesh.{name}: {shortened(key)} is not a key of 64 hex digits")
 
     @property
     def is_guarded(self) -> bool:

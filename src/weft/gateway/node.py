@@ -9,10 +9,12 @@ from pathlib import Path
 
 import msgspec
 
+from weft.errors import BadOption
 from weft.gateway import descriptors
 from weft.gateway.descriptors import Room
 from weft.gateway.front import Front
 from weft.gateway.inline import Inline
+from weft.gateway.key_making import revoke_keys
 from weft.gateway.key_watch import LOOK_S, KeyWatch
 from weft.gateway.lending import Lending
 from weft.gateway.membership import located, membership_of
@@ -21,7 +23,7 @@ from weft.gateway.pages import Pages
 from weft.gateway.pool import Pool
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import FrontReport, GatewayReport
-from weft.gateway.services import Services
+from weft.gateway.services import Fulfil, Services, fulfilled
 from weft.gateway.settings import Address, Settings, web_of
 from weft.gateway.tls import Encryption
 from weft.gateway.web import Web
@@ -31,7 +33,7 @@ _log = logging.getLogger(__name__)
 # Everything that cannot change while connections are there.
 FIXED = ("name", "listen", "data", "journal")
 # And what of the mesh can.
-MESH_CHANGEABLE = {"join", "registry", "plain", "tls_ca"}
+MESH_CHANGEABLE = {"join", "registry", "plain", "tls_ca", "admins"}
 
 
 class Node:
@@ -63,6 +65,9 @@ class Node:
             self._services = Inline(settings, self._keys.records)
         else:
             self._services = Pool(settings, self._refusals, self._keys.records)
+        # What of what is commanded others see to; see Gateway.
+        self.fulfil: Fulfil | None = None
+        self._services.fulfil = self._fulfil
         self._lending = _lending(settings)
         self._web = Web(
             Pages(self).page, self._refusals, web_of(settings).hosts, self._keys, self._lending
@@ -170,9 +175,25 @@ class Node:
             await self._encryption.close()
         self._say("closed")
 
+    def _fulfil(self, verb: str, value: str) -> str:
+        """Do what an administrator wants of the whole gateway."""
+        if verb == "ban":
+            if not self._settings.data:
+                raise BadOption("this gateway has no keys")
+            revoked = revoke_keys(Path(self._settings.data), value)
+            self._follow_keys()
+            return f"{', '.join(each.id for each in revoked)} revoked"
+        problem, text = fulfilled(self.fulfil, verb, value)
+        if problem:
+            raise BadOption(problem)
+        return text
+
     def _look_at_keys(self, loop: asyncio.AbstractEventLoop) -> None:
         """Have the services go by the keys as they are now."""
         self._timer = loop.call_later(LOOK_S, self._look_at_keys, loop)
+        self._follow_keys()
+
+    def _follow_keys(self) -> None:
         self._keys.look()
         # Each time: one that did not listen is told again.
         self._services.set_keys(self._keys.records)

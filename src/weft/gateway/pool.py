@@ -16,7 +16,7 @@ from weft.gateway.membership import Membership
 from weft.gateway.proving import check_link, check_newcomer
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
-from weft.gateway.services import admit
+from weft.gateway.services import Fulfil, admit
 from weft.gateway.settings import Settings
 
 
@@ -30,6 +30,7 @@ class Pool:
         self._keepers: dict[str, Keeper] = {}
         self.on_return: Callable[[int], None] | None = None
         self.membership: Membership | None = None
+        self.fulfil: Fulfil | None = None
 
     @property
     def connections(self) -> int:
@@ -109,6 +110,7 @@ class Pool:
                 membership=self.membership,
             )
             keeper = self._keepers[service] = Keeper(start, self._turn_away, self._returned)
+            keeper.fulfil = self.fulfil
             keeper.set_keys(self._keys)
         return keeper
 

@@ -7,13 +7,14 @@ import signal
 import sys
 from collections.abc import Callable
 
+import msgspec
 import uvloop
 
-from weft.errors import BadOption, WeftError
+from weft.errors import BadOption, WeftError, shortened
 from weft.gateway import logs
 from weft.gateway.descriptors import raise_limit
 from weft.gateway.gateway import Gateway
-from weft.gateway.settings import Settings
+from weft.gateway.settings import Log, Settings
 
 _log = logging.getLogger(__name__)
 
@@ -21,6 +22,8 @@ DRAINED = 0
 FAILED = 1
 BAD_SETTINGS = 2
 
+# How long the news that it ends has, before it does.
+TOLD_S = 0.2
 # A front makes few things that live long: looking for cycles often would find nothing.
 _GC_THRESHOLDS = (50_000, 20, 100)
 
@@ -61,6 +64,7 @@ class Server:
         self._read_again = read_again
         self._on_ready = on_ready
         self._gateway = Gateway(settings=settings)
+        self._gateway.fulfil = self._fulfil
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
 
@@ -69,7 +73,7 @@ class Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end)
-        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         try:
             await self._gateway.start()
             gc.freeze()
@@ -100,19 +104,49 @@ class Server:
             self._hurry.set()
         self._stop.set()
 
-    def _reload(self) -> None:
+    def _hang_up(self) -> None:
         """Read the settings again; a mistake in them changes nothing."""
         about = {"gateway": self._settings.name}
-        if self._read_again is None:
-            _log.warning("SIGHUP: there is no settings file to read again", extra=about)
-            return
         try:
-            settings = self._read_again()
-            waiting = self._gateway.change(settings)
+            waiting = self._reload()
         except WeftError as error:
             _log.error("SIGHUP: nothing is changed: %s", error, extra=about)
             return
-        logs.configure(settings.log, gateway=self._settings.name)
         _log.info("SIGHUP: the settings were read again", extra=about)
         if waiting:
             _log.warning("SIGHUP: waits for a restart: %s", ", ".join(waiting), extra=about)
+
+    def _reload(self) -> list[str]:
+        if self._read_again is None:
+            raise BadOption("there is no settings file to read again")
+        return self._change(self._read_again())
+
+    def _change(self, settings: Settings) -> list[str]:
+        waiting = self._gateway.change(settings)
+        self._settings = msgspec.structs.replace(settings, name=self._settings.name)
+        logs.configure(settings.log, gateway=self._settings.name)
+        return waiting
+
+    def _fulfil(self, verb: str, value: str) -> str:
+        """Do what an administrator wants of this gateway."""
+        match verb:
+            case "drain":
+                # Not before whoever wants it was told.
+                asyncio.get_running_loop().call_later(TOLD_S, self._end)
+                return f"draining, at most {self._settings.drain_s} s"
+            case "reload":
+                waiting = self._reload()
+                return f"waits for a restart: {', '.join(waiting)}" if waiting else "read again"
+            case "log":
+                return self._log_at(value)
+            case _:
+                raise BadOption(f"there is no command {shortened(verb)}")
+
+    def _log_at(self, level: str) -> str:
+        try:
+            log = msgspec.convert({**msgspec.to_builtins(self._settings.log), "level": level}, Log)
+        except msgspec.ValidationError as error:
+            levels = "debug, info, warning or error"
+            raise BadOption(f"level {shortened(level)} is not {levels}") from error
+        self._change(msgspec.structs.replace(self._settings, log=log))
+        return f"logs at {level} until the settings are read again"

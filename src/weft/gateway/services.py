@@ -3,12 +3,16 @@
 from collections.abc import Callable, Collection
 from typing import Protocol
 
-from weft.errors import NoSuchService
+from weft.errors import NoSuchService, WeftError
 from weft.gateway.handover import AS_FRAMES
 from weft.gateway.key_file import Records
 from weft.gateway.membership import Membership
 from weft.gateway.report import ServiceReport
 from weft.gateway.settings import Settings
+
+# Does what an administrator wants of the whole gateway: what it did, in a sentence.
+# Raises BadOption if that cannot be done, and why.
+Fulfil = Callable[[str, str], str]
 
 # Everybody's: it may be started by whoever comes first.
 DEFAULT_SERVICE = "default"
@@ -24,6 +28,8 @@ class Services(Protocol):
     on_return: Callable[[int], None] | None
     # What makes them part of a mesh; set before they are started. None: nothing does.
     membership: Membership | None
+    # Does what is commanded of the whole gateway; None: nobody does.
+    fulfil: Fulfil | None
 
     @property
     def connections(self) -> int:
@@ -62,6 +68,16 @@ class Services(Protocol):
 
     async def close(self) -> None:
         """End what is left, at once."""
+
+
+def fulfilled(fulfil: Fulfil | None, verb: str, value: str) -> tuple[str, str]:
+    """What came of something that was commanded: a problem, or a sentence."""
+    if fulfil is None:
+        return f"{verb} cannot be done here: this gateway is part of another program", ""
+    try:
+        return "", fulfil(verb, value)
+    except WeftError as error:
+        return str(error), ""
 
 
 def keys_of(service: str, keys: Records | None) -> Records | None:

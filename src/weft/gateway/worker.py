@@ -10,6 +10,7 @@ import logging
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -25,11 +26,13 @@ from weft.gateway.control import (
     Channel,
     Count,
     Drain,
+    Granted,
     Keys,
     News,
     Order,
     Ready,
     Start,
+    Wish,
     channel_to_front,
 )
 from weft.gateway.descriptors import raise_limit
@@ -60,6 +63,10 @@ class Worker:
         self._received = 0
         self._told = Count(received=0, connections=0)
         self._held: list[tuple[float, Announce]] = []
+        self._wishes: dict[int, Callable[[str, str], None]] = {}
+        self._wished = 0
+        data = Path(start.data) if start.data else None
+        self._host.command(data, self._wish, start.rules.mesh)
         self._host.set_keys(start.keys)
         if start.journal.patterns:
             self._host.keep(Path(start.data), start.journal)
@@ -122,6 +129,8 @@ class Worker:
                     self._host.set_keys(keys)
                 case Announce():
                     self._held.append((self._loop.time() + _HOLD_S, order))
+                case Granted(number, problem, text):
+                    self._wishes.pop(number)(problem, text)
                 case Drain(within_s):
                     self._drain_s = within_s
                     self._is_ending.set()
@@ -147,6 +156,11 @@ class Worker:
             if is_heard or until <= now:
                 self._held.remove((until, news))
                 self._host.announce(news.event, Message.from_body(news.body))
+
+    def _wish(self, verb: str, value: str, tell: Callable[[str, str], None]) -> None:
+        self._wished += 1
+        self._wishes[self._wished] = tell
+        self._channel.send(Wish(self._wished, verb, value))
 
     def _log_by(self, log: Log) -> None:
         logs.configure(log, gateway=self._start.gateway, service=self._start.service)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -74,6 +75,13 @@ def given(run_here: Run, *arguments: str, code: int = 0) -> dict[str, Any]:
     return {row["name"]: row for row in json.loads(done.stdout)["gateways"]}
 
 
+def service_of(gateway: Served) -> dict[str, Any]:
+    """What a gateway says of its service."""
+    target = Target(gateway.address, "default", "", None, is_json=True)
+    found: dict[str, Any] = fetch_status(target)["services"]["default"]
+    return found
+
+
 def await_both(run_here: Run) -> None:
     """Wait until a command comes to both."""
 
@@ -109,8 +117,7 @@ def test_gateways_are_administered_from_any_of_them(mesh: Mesh, run_here: Run) -
     with weft.Connection(mesh.paris.address, name="quotes.1", key=mesh.service) as quotes:
         quotes.send_request("_WEFT.ask.status", {}, timeout=10)
         assert given(run_here, "close", "quotes.1", "--to", "paris")["paris"]["text"] == "1 closed"
-    target = Target(mesh.paris.address, "default", "", None, is_json=True)
-    assert fetch_status(target)["services"]["default"]["status"]["ended"]["ClosedByAdmin"] == 1
+    assert service_of(mesh.paris)["status"]["ended"]["ClosedByAdmin"] == 1
     assert given(run_here, "log", "debug", "--to", "all")["rome"]["state"] == "done"
     assert given(run_here, "links", "3", "--to", "rome")["rome"]["state"] == "done"
     assert given(run_here, "reload", "--to", "rome")["rome"]["text"] == "read again"
@@ -178,6 +185,12 @@ def test_what_was_overheard_cannot_be_given_again_not_even_after_a_restart(mesh:
         give(signed._replace(signature=bytes(64)), mesh.admin)
     with pytest.raises(NotAllowed, match="keys of admins only"):
         give(signed, mesh.service)
+    worker = service_of(mesh.paris)["pid"]
+    os.kill(worker, signal.SIGKILL)
+    until(lambda: service_of(mesh.paris)["pid"] not in (worker, None))
+    until(lambda: service_of(mesh.paris)["state"] == "up")
+    with pytest.raises(NotAllowed, match="given here before"):
+        give(signed, mesh.admin)
     late = sign(identity_of(mesh.admin), order, os.urandom(NONCE_BYTES), now_ms - 61_000, 60_000)
     with pytest.raises(NotAllowed, match="expired"):
         give(late, mesh.admin)

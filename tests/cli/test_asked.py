@@ -3,13 +3,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
 import weft
 from weft.cli.asked import ConnectionRow, GatewayPage, ask, check_service, fetch_status, read
 from weft.cli.target import Target
-from weft.errors import NoSuchService, NotKnown, ProtocolError, Unreachable
+from weft.errors import BadOption, NoSuchService, NotKnown, ProtocolError, Unreachable
 
 
 def target_at(gateway: str) -> Target:
@@ -89,3 +90,10 @@ def test_what_is_no_gateway_is_told_apart(status: int, body: bytes, part: str) -
 def test_nobody_there_is_told() -> None:
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
         fetch_status(target_at("127.0.0.1:1"))
+
+
+def test_a_file_without_a_key_is_not_held_against_the_gateway(gateway: str, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("no key")
+    with pytest.raises(BadOption, match="does not end with a key"):
+        fetch_status(dataclasses.replace(target_at(gateway), key_file=str(file)))

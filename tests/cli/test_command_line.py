@@ -20,7 +20,7 @@ NAMES = sorted(weft.commands)
 def test_there_is_a_command_for_everything() -> None:
     assert list(weft.commands) == [
         *("serve", "keys", "pub", "sub", "req", "reply", "status", "top", "mesh", "trace"),
-        *("journal", "pipeline", "sql", "bench", "simulate", "version", "completion"),
+        *("admin", "journal", "pipeline", "sql", "bench", "simulate", "version", "completion"),
     ]
 
 

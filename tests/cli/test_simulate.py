@@ -54,7 +54,12 @@ def test_a_run_that_fails_says_how_to_have_it_again(
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(("--faults", "flop"), "'flop' is none of flap"), (("--trace",), "needs --seed")],
+    [
+        (("--faults", "flop"), "'flop' is none of flap"),
+        (("--trace",), "needs --seed"),
+        (("--nodes", "1"), "1 is not in 2 … 1000"),
+        (("--nodes", "-2"), "-2 is not in 2 … 1000"),
+    ],
 )
 def test_a_wrong_command_line_is_one_sentence(
     run_here: Run, arguments: tuple[str, ...], said: str

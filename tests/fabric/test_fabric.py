@@ -360,3 +360,20 @@ def test_a_gateway_that_advertises_everything_and_brings_on_nothing_is_gone_arou
     assert net[1].refused["NotBroughtOn"] >= 1
     # It was asked for what went into it, by the way that works.
     assert [frame.body for frame in there.frames()] == [b"%d" % at for at in range(100)]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("identity", [90, 91, 92, 93])
+def test_whoever_begins_anew_as_another_is_linked_with_once(count: int, identity: int) -> None:
+    """A gateway without a data folder has another key each time, and the same address."""
+    net = meshed(count)
+    net.kill(2)
+    net.wait(1)
+    net.begin(2, number=22, admission=admission_of(identity))
+    net.wait(5)
+    assert net.is_whole()
+    links = {place: set(node.fabric.links) for place, node in net.nodes.items()}
+    # As long as the one that it was is not forgotten.
+    net.wait(30)
+    assert {place: set(node.fabric.links) for place, node in net.nodes.items()} == links
+    assert net.is_whole()

@@ -65,6 +65,8 @@ def test_what_is_no_address_is_named_with_its_key(key: str, text: str) -> None:
         ({"outbox_bytes": 4096}, r"mesh\.outbox_bytes is 4096; it must be 2097152 … 2147483647"),
         ({"region": "a b"}, r"mesh\.region 'a b' is not up to 63"),
         ({"roster": ("abc",)}, r"mesh\.roster: 'abc' is not a key of 64 hex digits"),
+        ({"admins": ("abc",)}, r"mesh\.admins: 'abc' is not a key of 64 hex digits"),
+        ({"address": "0.0.0.0:1"}, r"mesh\.address '0.0.0.0:1' is nothing that others could dial"),
     ],
 )
 def test_what_cannot_be_is_named_with_its_limit(values: dict[str, Any], problem: str) -> None:

@@ -2,7 +2,8 @@ import pytest
 from tests.core.locksmith import record
 
 from weft.errors import NoSuchService
-from weft.gateway.services import admit, is_known
+from weft.gateway.mesh_settings import MeshSettings
+from weft.gateway.services import DEFAULT_SERVICE, admit, begun, is_known
 from weft.gateway.settings import Settings
 
 
@@ -40,3 +41,10 @@ def test_what_an_operator_has_named_is_known_to_strangers_and_the_rest_is_not() 
     named = Settings(services=("orders",))
     assert is_known("orders", [], named, keys)
     assert not is_known("weather", ["weather"], named, keys)
+
+
+def test_a_gateway_of_a_mesh_has_the_service_of_everybody_from_the_first() -> None:
+    assert begun(Settings()) == ()
+    mesh = MeshSettings(join=("127.0.0.1:1",))
+    assert begun(Settings(mesh=mesh)) == (DEFAULT_SERVICE,)
+    assert begun(Settings(mesh=mesh, services=("news",))) == ("news",)

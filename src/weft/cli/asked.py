@@ -162,9 +162,11 @@ def fetch_status(target: Target) -> Answer:
         Unreachable: nothing answers there, or what does is no gateway.
     """
     address = addresses_from(target.gateway)[0]
+    # Not below: that it cannot be read says nothing about the gateway.
+    headers = _headers(target)
     http_connection = _http(address, target)
     try:
-        http_connection.request("GET", "/status", headers=_headers(target))
+        http_connection.request("GET", "/status", headers=headers)
         response = http_connection.getresponse()
         body = response.read(STATUS_MAX_BYTES)
         if response.status in _REFUSALS:

@@ -50,6 +50,13 @@ def _faults(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     return () if names == ("none",) else names
 
 
+def _nodes(_: click.Context, parameter: click.Parameter, value: int) -> int:
+    """How many gateways there are; 0: each seed says."""
+    if value < 0 or value == 1:
+        raise click.BadParameter(f"{value} is not in 2 … 1000", param=parameter)
+    return value
+
+
 @click.command(
     epilog=examples(
         "weft simulate --seeds 1000",
@@ -69,10 +76,11 @@ def _faults(_: click.Context, parameter: click.Parameter, value: str | None) -> 
 @click.option("--seed", type=int, metavar="S", help="Do the run of this seed only.")
 @click.option(
     "--nodes",
-    type=click.IntRange(min=0, max=1000),
+    type=click.IntRange(max=1000),
     default=0,
     metavar="N",
-    help="How many gateways; if not given, each seed says.",
+    callback=_nodes,
+    help="How many gateways, 2 to 1000; if not given, each seed says.",
 )
 @click.option(
     "--faults",

@@ -348,7 +348,8 @@ class Engine:
 
     def _missed(self, event: talk.Missed) -> None:
         gap = event.gap
-        detail = f"{gap.count} messages were missed: {gap.reason}"
+        missed = f"{gap.count} messages were" if gap.count else "an unknown number of messages was"
+        detail = f"{missed} missed: {gap.reason}"
         self.subscriptions.announce(gap, detail)
 
     def _pinged(self, event: talk.Pinged) -> None:

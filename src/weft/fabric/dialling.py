@@ -76,10 +76,13 @@ class Dialling:
         own = self._members.own.node
         chosen = self._wanted(own, list(there), linked, now_ns)
         yield from self._targets([there[node] for node in chosen], now_ns)
-        lost = self._lost(own, there)
-        yield from self._targets([each for each in lost if each.node not in linked], now_ns)
+        # Whoever is found there was not lost: it has begun anew as another, at its old address.
+        found = [self._members.get(node) for node in linked]
+        addresses = {each.advert.address for each in (*there.values(), *found) if each is not None}
+        lost = [each for each in self._lost(own, there) if each.node not in linked]
+        elsewhere = [each for each in lost if each.advert.address not in addresses]
+        yield from self._targets(elsewhere, now_ns)
         # The last, as anybody can name any address.
-        addresses = {member.advert.address for member in there.values()}
         for target in list(self.targets):
             is_offered = target.until_ns > now_ns and target.address not in addresses
             if is_offered and not self._is_found(target, linked):

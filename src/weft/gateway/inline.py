@@ -11,7 +11,7 @@ from weft.gateway.key_file import Records
 from weft.gateway.membership import Membership
 from weft.gateway.proving import check_link, check_newcomer
 from weft.gateway.report import ServiceReport
-from weft.gateway.services import Fulfil, admit, fulfilled, keys_of
+from weft.gateway.services import Fulfil, admit, begun, fulfilled, keys_of
 from weft.gateway.settings import Settings, web_of
 
 
@@ -40,7 +40,7 @@ class Inline:
 
     async def start(self) -> None:
         """Start the services that the settings name."""
-        for service in self._settings.services:
+        for service in begun(self._settings):
             self._host(service)
 
     def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:

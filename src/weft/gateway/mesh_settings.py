@@ -51,6 +51,7 @@ class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 _check_address(f"mesh.{key}", address)
         if self.address:
             _check_address("mesh.address", self.address)
+            _check_dialled(self.address)
         if not 1 <= self.max_links <= MAX_LINKS_MAX:
             raise BadOption(f"mesh.max_links is {self.max_links}; it must be 1 … {MAX_LINKS_MAX}")
         if not OUTBOX_MIN_BYTES <= self.outbox_bytes <= OUTBOX_MAX_BYTES:
@@ -117,6 +118,16 @@ def unguarded(mesh: MeshSettings, why: str) -> BadOption:
         " with gateways that prove to belong to its mesh; make a secret that all of them share:"
         " (umask 077; openssl rand -hex 32 > mesh.secret)"
     )
+
+
+def _check_dialled(address: str) -> None:
+    try:
+        is_anywhere = ipaddress.ip_address(target_of(address).host).is_unspecified
+    except ValueError:
+        # A name; whether it leads anywhere is for others to find out.
+        return
+    if is_anywhere:
+        raise BadOption(f"mesh.address {shortened(address)} is nothing that others could dial")
 
 
 def _check_address(key: str, address: str) -> None:

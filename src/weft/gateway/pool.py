@@ -16,7 +16,7 @@ from weft.gateway.membership import Membership
 from weft.gateway.proving import check_link, check_newcomer
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import ServiceReport
-from weft.gateway.services import Fulfil, admit
+from weft.gateway.services import Fulfil, admit, begun
 from weft.gateway.settings import Settings
 
 
@@ -44,7 +44,7 @@ class Pool:
 
     async def start(self) -> None:
         """Start the services that the settings name; those that take too long go on trying."""
-        keepers = [self._keeper(service) for service in self._settings.services]
+        keepers = [self._keeper(service) for service in begun(self._settings)]
         # The keepers log why; a gateway that waited for ever would serve nobody at all.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_S):

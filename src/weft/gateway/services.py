@@ -85,6 +85,17 @@ def keys_of(service: str, keys: Records | None) -> Records | None:
     return None if keys is None else tuple(each for each in keys if each.is_for(service))
 
 
+def begun(settings: Settings) -> tuple[str, ...]:
+    """The services that are started with a gateway: those that the settings name.
+
+    Where they name none, a gateway of a mesh has the one that is everybody's from the first: others
+    could not reach its clients through it before somebody came.
+    """
+    if settings.services or not settings.mesh.is_asked_for:
+        return tuple(settings.services)
+    return (DEFAULT_SERVICE,)
+
+
 def admit(service: str, running: Collection[str], settings: Settings) -> None:
     """Make sure that newcomers to a service may be let in, and that it may be started if need be.
 

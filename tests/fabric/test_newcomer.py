@@ -25,9 +25,9 @@ def dialled(net: Net, answer: bytes) -> str:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"number": 3004, "text": "later"}, "later"),
-        ({"number": "x", "text": "odd"}, "odd"),
-        ({"text": 7}, "7"),
+        ({"number": 3004, "text": "later"}, "it says: later"),
+        ({"number": "x", "text": "odd"}, "it says: odd"),
+        ({"text": 7}, "it says: 7"),
         ({}, "it does not say why"),
     ],
 )

@@ -14,7 +14,7 @@ import msgspec
 
 from weft import Connection
 from weft.cli.shown import printable
-from weft.cli.target import DEFAULT_SERVICE, Target
+from weft.cli.target import DEFAULT_SERVICE, KEY_VARIABLE, Target
 from weft.cli.unanswered import place, sentence_about
 from weft.core.address import Address, addresses_from
 from weft.errors import (
@@ -169,6 +169,8 @@ def fetch_status(target: Target) -> Answer:
         http_connection.request("GET", "/status", headers=headers)
         response = http_connection.getresponse()
         body = response.read(STATUS_MAX_BYTES)
+        if response.status == http.HTTPStatus.UNAUTHORIZED and not target.key():
+            raise BadKey(f"a key is needed: --key-file FILE, or {KEY_VARIABLE}")
         if response.status in _REFUSALS:
             raise _REFUSALS[response.status](body[:256].decode(errors="replace").strip())
         if response.status != http.HTTPStatus.OK:

@@ -64,8 +64,10 @@ class Newcomer(Carrier):
             self.peer.end(None)
             return
         said = Message.from_body(frame.body)
-        number, self._problem = said.get("number"), str(said.get("text", "it does not say why"))
-        self.peer.end(error_from_wire(number if isinstance(number, int) else 0, self._problem))
+        number, text = said.get("number"), str(said.get("text", ""))
+        # In its words: what is another gateway there is this one.
+        self._problem = f"it says: {text}" if text else "it does not say why"
+        self.peer.end(error_from_wire(number if isinstance(number, int) else 0, text))
 
     def part(self) -> None:
         """It was not greeted, and will not be."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 FIRST_PAUSE_NS = 200_000_000
-LONGEST_PAUSE_NS = 4_000_000_000
+LONGEST_PAUSE_NS = 2_000_000_000
 # What others have named is tried for so long, if nothing else is known of it.
 OFFER_NS = 60_000_000_000
 TARGETS_MAX = 512

@@ -4,7 +4,6 @@ import pytest
 from tests.fabric.impostor import Impostor
 from tests.fabric.mesh import Net, address_of, admission_of, identity_of, meshed
 
-from weft.errors import LinkedToSelf
 from weft.fabric.choice import SPARE
 from weft.fabric.fabric import LEAVE_NS
 from weft.fabric.handshake import Admission
@@ -198,7 +197,7 @@ def test_a_gateway_that_meets_itself_lets_go_for_a_while() -> None:
     assert node.fabric.links == {}
     assert node.service.refused == {"LinkedToSelf": 1}
     (target,) = node.fabric.dialling.targets
-    assert target.problem == str(LinkedToSelf("the gateway at the other end is this one"))
+    assert target.problem == "it says: the gateway at the other end is this one"
     net.wait(60)
     assert node.service.refused == {"LinkedToSelf": 3}
 
@@ -212,7 +211,8 @@ def test_whoever_does_not_know_the_secret_stays_outside(secret: bytes) -> None:
     assert line.errors == ["NotAdmitted"]
     assert net[3].knows() == set()
     assert net[1].knows() == {2}
-    assert 1 < net[1].refused["NotAdmitted"] < 10
+    # With pauses of up to two seconds, and not twenty times a second.
+    assert 1 < net[1].refused["NotAdmitted"] < 20
     assert net[1].link_to(net[2]) is not None
 
 

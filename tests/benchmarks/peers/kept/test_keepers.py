@@ -38,8 +38,9 @@ def test_redis_appends_and_syncs_as_it_is_said(sync: str) -> None:
 
 
 def test_a_title_tells_variants_of_a_broker_apart() -> None:
-    titles = {peer.facts().title for peer in KEEPERS.values() if peer.protocol == "weft"}
-    assert len(titles) == 4
+    variants = [peer for peer in KEEPERS.values() if peer.protocol == "weft"]
+    titles = {peer.facts().title for peer in variants}
+    assert len(titles) == len(variants) > 1
     assert f"weft {KEEPERS['weft'].version}, ack" in titles
 
 

@@ -81,6 +81,8 @@ def test_a_service_that_is_only_denied_something_may_do_the_rest() -> None:
         ({"name": "a\nb"}, "is not 1 to 64"),
         ({"service": "a b"}, "service 'a b' is no name"),
         ({"hash": "ff"}, "its hash is not 64"),
+        ({"verifies": "ab" * 32}, "only an admin has a key that verifies"),
+        ({"role": "admin", "service": "*", "verifies": "ab"}, "of 64 hexadecimal digits"),
         ({"made": datetime(2026, 1, 31)}, "time zone"),  # that is the point
         ({"role": "admin"}, "service '\\*' and no rights"),
         ({"rights": {"publish": Grant(allow=("a..b",))}}, "element 2 is empty"),

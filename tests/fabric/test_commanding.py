@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.fabric.gateways import SECOND_NS
-from tests.fabric.impostor import Impostor
+from tests.fabric.impostor import Impostor, Line
 from tests.fabric.mesh import Net, identity_of, meshed
 
 from weft.errors import NotAllowed, WeftError
@@ -61,6 +61,15 @@ class Scene:
         return obey
 
 
+def intruded() -> tuple[Scene, Impostor, Line]:
+    """Two gateways that obey, and a member that is linked with the first and will misbehave."""
+    scene = Scene(2)
+    rogue = Impostor(scene.net)
+    line = rogue.join(scene.net[1])
+    scene.net.wait(1)
+    return scene, rogue, line
+
+
 @pytest.mark.req("RLY-8")
 def test_a_command_reaches_all_and_all_are_heard_of() -> None:
     scene = Scene()
@@ -110,10 +119,7 @@ def test_what_no_administrator_signed_is_refused_where_it_is_given() -> None:
 
 @pytest.mark.req("RLY-9")
 def test_the_word_of_a_gateway_is_not_enough() -> None:
-    scene = Scene(2)
-    rogue = Impostor(scene.net)
-    line = rogue.join(scene.net[1])
-    scene.net.wait(1)
+    scene, rogue, line = intruded()
     said, _ = scene.signed()
     forged = CommandWord(1, said, rogue.admission.identity.sign(said))
     line.route(1, frame_of(forged), [rogue.number])
@@ -132,10 +138,7 @@ def test_the_word_of_a_gateway_is_not_enough() -> None:
 
 @pytest.mark.req("RLY-9")
 def test_nobody_answers_for_another() -> None:
-    scene = Scene(2)
-    rogue = Impostor(scene.net)
-    line = rogue.join(scene.net[1])
-    scene.net.wait(1)
+    scene, rogue, line = intruded()
     scene.net.kill(2, is_dark=True)
     scene.give(scene.signed("node:gateway-2"))
     line.route(1, frame_of(Obeyed(1, DONE, "all is well")), [rogue.number])
@@ -145,10 +148,7 @@ def test_nobody_answers_for_another() -> None:
 
 
 def test_whoever_sends_too_many_is_not_listened_to_and_others_are() -> None:
-    scene = Scene(2)
-    rogue = Impostor(scene.net)
-    line = rogue.join(scene.net[1])
-    scene.net.wait(1)
+    scene, rogue, line = intruded()
     for token in range(COMMANDS_PER_S + 5):
         line.route(1, frame_of(CommandWord(token, b"nonsense", b"")), [rogue.number])
     assert scene.net[1].refused == {"BadCommand": COMMANDS_PER_S, "TooManyCommands": 5}

@@ -14,7 +14,7 @@ from weft.fabric.commanding import Commanding, Rows
 from weft.fabric.commands import Judge, Place, Signed
 from weft.fabric.signing import verify
 from weft.gateway.command_log import CommandLog
-from weft.gateway.later import Asked
+from weft.gateway.later import Asked, too_long
 from weft.gateway.obeying import Heard, Obeying, Wish
 
 if TYPE_CHECKING:
@@ -97,4 +97,9 @@ class CommandDesk:
         return self.commanding.begin(signed, lambda rows: self._answer(asked, rows))
 
     def _answer(self, asked: Asked, rows: Rows) -> None:
-        asked.answer(self._turn, Message.from_dict({"gateways": rows}))
+        message = Message.from_dict({"gateways": rows})
+        problem = too_long(message, self._turn.service.run.body_limit)
+        if problem is None:
+            asked.answer(self._turn, message)
+        else:
+            asked.refuse(self._turn, problem)

@@ -6,10 +6,21 @@ from weft.core.answers import error_frame, told
 from weft.core.frames import Flag, Kind, stamp_frame
 from weft.core.messages import Message
 from weft.core.service import Peer
+from weft.core.writer import Writer
 from weft.doors.turn import Turn
-from weft.errors import WeftError
+from weft.errors import BadOption, WeftError
 
 _REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
+
+
+def too_long(message: Message, limit_bytes: int) -> BadOption | None:
+    """What is wrong with an answer that is over what a body may be; None if it is not."""
+    writer = Writer()
+    message.put(writer)
+    size = len(writer.take())
+    if size <= limit_bytes:
+        return None
+    return BadOption(f"an answer of {size} bytes is over the limit of {limit_bytes}: ask for less")
 
 
 class Asked(NamedTuple):

@@ -11,13 +11,12 @@ from weft.core.ask import LIMIT, LIMIT_MAX
 from weft.core.credit import spend
 from weft.core.messages import Message
 from weft.core.service import Peer, is_insider
-from weft.core.writer import Writer
 from weft.doors.turn import Turn
 from weft.errors import BadOption, NotAllowed, WeftError
 from weft.fabric.journey import Journey
 from weft.fabric.listening import listening
 from weft.fabric.report import interest_facts, listener_facts, mesh_facts, namer
-from weft.gateway.later import Asked
+from weft.gateway.later import Asked, too_long
 
 if TYPE_CHECKING:
     from weft.fabric.fabric import Fabric
@@ -72,13 +71,10 @@ class MeshDesk:
 
     def _answer(self, asked: Asked, facts: Facts) -> WeftError | None:
         message = Message.from_dict(facts)
-        writer = Writer()
-        message.put(writer)
-        size = len(writer.take())
-        if size > self._service.run.body_limit:
-            return BadOption(f"an answer of {size} bytes is too long: set a lower limit")
-        asked.answer(self._turn, message)
-        return None
+        problem = too_long(message, self._service.run.body_limit)
+        if problem is None:
+            asked.answer(self._turn, message)
+        return problem
 
     def _ask(
         self, name: str, answer: Answer, peer: Peer, reply: bytes, request: Message

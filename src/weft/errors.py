@@ -31,6 +31,9 @@
     │   ├── Redirected            the gateway has as many links as it may: go to others
     │   ├── DoubledLink           there is a link between these two gateways already
     │   ├── ClosedByAdmin         an administrator closed the connection
+    │   ├── NoMajority            too few gateways can be reached to open a protected channel
+    │   ├── ChannelContested      somebody else opens a channel of this name at this moment
+    │   ├── TooManyTries          too many wrong passwords: wait before the next
     │   └── InternalError         the gateway failed; its log says how
     └── Refused               the gateway will not do it: do not try again as it is
         ├── NotKnown              a request that nobody serves
@@ -42,7 +45,12 @@
         ├── NotAllowed            a right that the key does not have
         ├── NotAdmitted           a gateway that did not prove that it belongs to the mesh
         ├── LinkedToSelf          a gateway that met itself
-        └── SameNumber            two gateways of a mesh that chose the same number
+        ├── SameNumber            two gateways of a mesh that chose the same number
+        ├── ChannelExists         a channel of this name is there already
+        ├── WrongPassword         no channel of this name has this password
+        ├── ChannelLost           another channel has the name now: this one is no more
+        ├── ChannelClosed         somebody who may closed the channel for everybody
+        └── NotAMember            a channel that this connection has not joined
 
 On the wire an error is its number, its name and a sentence. The thousands tell a client what to do:
 1xxx fix the call, 2xxx end the connection and report a bug, 3xxx connect or try again, 4xxx do not.
@@ -245,6 +253,24 @@ class ClosedByAdmin(ConnectionLost):
     number = 3012
 
 
+class NoMajority(ConnectionLost):
+    """Too few gateways can be reached, or did not answer in time, to open a protected channel."""
+
+    number = 3013
+
+
+class ChannelContested(ConnectionLost):
+    """Somebody else opens a channel of this name at this moment."""
+
+    number = 3014
+
+
+class TooManyTries(ConnectionLost):
+    """Too many wrong passwords for a channel, or from one place: wait before the next."""
+
+    number = 3015
+
+
 class Refused(WeftError):
     """The gateway will not do it; asking again in the same way will not help."""
 
@@ -309,6 +335,36 @@ class SameNumber(Refused):
     """Another gateway of the mesh has this number already."""
 
     number = 4012
+
+
+class ChannelExists(Refused):
+    """A channel of this name is there already: join it."""
+
+    number = 4013
+
+
+class WrongPassword(Refused):
+    """No channel of this name has this password; whether there is one at all is not said."""
+
+    number = 4014
+
+
+class ChannelLost(Refused):
+    """Another channel has the name of this one now, which is no more."""
+
+    number = 4015
+
+
+class ChannelClosed(Refused):
+    """The channel was closed for everybody, by whoever opened it or by a service."""
+
+    number = 4016
+
+
+class NotAMember(Refused):
+    """A channel that this connection has not joined, or not any more."""
+
+    number = 4017
 
 
 def error_from_wire(number: int, text: str) -> WeftError:

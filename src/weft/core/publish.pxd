@@ -36,6 +36,7 @@ cpdef object publish(Peer peer, Run run)
 @cython.locals(
     service=Service,
     metered=bytes,
+    name=bytes,
     rights=Rights,
     route=Route,
     meter=Meter,
@@ -43,8 +44,9 @@ cpdef object publish(Peer peer, Run run)
 )
 cdef object _resolve(Peer peer, bytes subject, int flags)
 
-@cython.locals(subject=bytes)
-cdef object _find_rights(Peer peer, Rights rights, int flags)
+cdef object _find_rights(Peer peer, Rights rights, bytes name, int flags)
+
+cdef object _no_member()
 
 cdef object _not_allowed(Peer peer, int flags)
 

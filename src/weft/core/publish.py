@@ -6,6 +6,7 @@ answer, carry a reply subject or go to a reserved name are dealt with one by one
 
 from weft.core.answers import acknowledge, refuse
 from weft.core.ask import answer_ask
+from weft.core.channel_subjects import plain_name
 from weft.core.frames import HEADER_BYTES, Flag, Run, stamp_frame
 from weft.core.keeping import acknowledge_when_safe, keep, why_not_kept
 from weft.core.masks import begin_mask, end_mask, no_room, put_copy, share_identity
@@ -13,9 +14,9 @@ from weft.core.meter import Meter
 from weft.core.requests import give_request, is_own_inbox, take_reply
 from weft.core.rights import PUBLISH, REQUEST, Rights, may_not
 from weft.core.service import NOWHERE, Awaited, Peer
-from weft.core.subjects import is_reserved, is_subject
+from weft.core.subjects import CHANNEL, is_reserved, is_subject
 from weft.core.words import cut, same_bytes, u32_at
-from weft.errors import BadSubject, NotYours, Reserved, TooMany, UsageError, WeftError
+from weft.errors import BadSubject, NotAMember, NotYours, Reserved, TooMany, UsageError, WeftError
 
 _HEADER = HEADER_BYTES
 _ANSWER = int(Flag.ANSWER)
@@ -27,6 +28,8 @@ _MAY_REQUEST = REQUEST
 _NOWHERE = NOWHERE
 _INBOX = b"_INBOX."
 _LOCAL = b"_LOCAL."
+_CHANNEL = CHANNEL
+_OPEN = (_LOCAL, _CHANNEL)
 _ASK = b"_WEFT.ask."
 
 
@@ -76,17 +79,22 @@ def _resolve(peer: Peer, subject: bytes, flags: int) -> WeftError | None:
     peer.route = _NOWHERE
     peer.may_publish = True
     peer.may_request = True
-    if is_reserved(subject) and not subject.startswith(_LOCAL):
+    if is_reserved(subject) and not subject.startswith(_OPEN):
         if not is_subject(subject):
             return BadSubject(f"a subject of {len(subject)} bytes is not legal")
         peer.is_system_subject = True
         peer.is_one_by_one = True
         metered = b"_INBOX" if subject.startswith(_INBOX) else b"_WEFT"
     else:
+        # Before the route: whoever may not use a subject makes nobody work it out.
+        name = subject
+        if is_reserved(subject) and subject.startswith(_CHANNEL):
+            name = plain_name(peer, subject)
+            if not name:
+                return _no_member()
         rights = peer.rights
         if rights is not None:
-            # Before the route: whoever may not use a subject makes nobody work it out.
-            problem = _find_rights(peer, rights, flags)
+            problem = _find_rights(peer, rights, name, flags)
             if problem is not None:
                 return problem
         route = service.router.route(subject)
@@ -109,14 +117,20 @@ def _resolve(peer: Peer, subject: bytes, flags: int) -> WeftError | None:
     return None
 
 
-def _find_rights(peer: Peer, rights: Rights, flags: int) -> WeftError | None:
-    """Look up what a peer may do with its subject; what keeps it from doing this, or None."""
-    subject = peer.subject
-    if not is_subject(subject):
-        return BadSubject(f"a subject of {len(subject)} bytes is not legal")
-    peer.may_publish = rights.allows(_MAY_PUBLISH, subject)
-    peer.may_request = rights.allows(_MAY_REQUEST, subject)
+def _find_rights(peer: Peer, rights: Rights, name: bytes, flags: int) -> WeftError | None:
+    """Look up what a peer may do with its subject; what keeps it from doing this, or None.
+
+    The name is what rights are about: the subject, or what one in a channel is called.
+    """
+    if not is_subject(peer.subject):
+        return BadSubject(f"a subject of {len(peer.subject)} bytes is not legal")
+    peer.may_publish = rights.allows(_MAY_PUBLISH, name)
+    peer.may_request = rights.allows(_MAY_REQUEST, name)
     return _not_allowed(peer, flags)
+
+
+def _no_member() -> WeftError:
+    return NotAMember("this connection has not joined such a channel")
 
 
 def _not_allowed(peer: Peer, flags: int) -> WeftError | None:
@@ -210,6 +224,8 @@ def _publish_masked(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError 
     if peer.subject.startswith(_ASK):
         # The gateway answers by itself, and knows who asks.
         return _publish_one(peer, at, flags, reply)
+    if reply.startswith(_CHANNEL):
+        return UsageError("a reply subject in a channel is not masked: its members know each other")
     if len(peer.masks) >= service.limits.requests:
         return TooMany(f"{len(peer.masks)} reply subjects are masked, which is the limit")
     stand_in = begin_mask(peer, reply)
@@ -236,8 +252,11 @@ def _wrong_reply(peer: Peer, reply: bytes) -> WeftError | None:
         return BadSubject(f"a reply subject of {len(reply)} bytes is not legal")
     if is_own_inbox(peer, reply):
         return None
-    if not is_reserved(reply) or reply.startswith(_LOCAL):
-        if peer.rights is None or peer.rights.allows(_MAY_PUBLISH, reply):
+    if not is_reserved(reply) or reply.startswith(_OPEN):
+        name = plain_name(peer, reply) if reply.startswith(_CHANNEL) else reply
+        if not name:
+            return _no_member()
+        if peer.rights is None or peer.rights.allows(_MAY_PUBLISH, name):
             return None
         return may_not("have answers sent to", reply)
     return NotYours("a reply subject must lie in the inbox of whoever sends it")

@@ -73,6 +73,7 @@ cdef class Peer:
     cdef public dict asking
     cdef public dict serving
     cdef public dict masks
+    cdef public dict channels
     cdef public bint is_called_slow
     cdef public Py_ssize_t dropped_said
     cdef public bint is_held
@@ -107,6 +108,7 @@ cdef class Service:
     cdef readonly dict desks
     cdef public Beyond beyond
     cdef public object on_link
+    cdef public object on_member_over
     cdef readonly object keyring
     cdef readonly object tickets
     cdef readonly Enabled enabled

@@ -40,6 +40,7 @@ NOWHERE.is_stale = True
 # What most peers have at any moment, shared by all of them and never added to.
 NO_REQUESTS: dict[bytes, "Awaited"] = {}
 NO_MASKS: dict[bytes, "Mask"] = {}
+NO_CHANNELS: dict[bytes, bytes] = {}
 NOTHING_ENABLED: frozenset[tuple[int, bytes]] = frozenset()
 _NO_FLOW = Flow(0)
 Flow(0).fold(_NO_FLOW)
@@ -145,8 +146,8 @@ class Peer:
         self.flow = _NO_FLOW
         # Unanswered requests by reply subject: those it made, and those it was given.
         self.asking = self.serving = NO_REQUESTS
-        # What stands in for its reply subjects, oldest first.
-        self.masks = NO_MASKS
+        # What stands in for its reply subjects, oldest first; names of channels that it is in, by id.
+        self.masks, self.channels = NO_MASKS, NO_CHANNELS
         # What was already said about its slow reading.
         self.is_called_slow = False
         self.dropped_said = 0
@@ -207,6 +208,8 @@ class Service:
         # Other gateways, and who is told that one of them asks to be linked with.
         self.beyond: Beyond | None = None
         self.on_link: Callable[[Peer, Frame], None] | None = None
+        # Who is told that a member of channels is over.
+        self.on_member_over: Callable[[Peer], None] | None = None
         # Who may come in, and what services enabled for clients. None: everyone is trusted.
         self.keyring: Keyring | None = None
         self.tickets = Tickets()

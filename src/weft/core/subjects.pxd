@@ -22,6 +22,8 @@ cpdef bint is_subject(bytes name) except -1
 
 cpdef bint is_reserved(bytes name) except -1
 
+cpdef bint stays_here(bytes name) except -1
+
 cpdef bint matches(bytes pattern, bytes subject) except -1
 
 @cython.locals(

@@ -21,6 +21,9 @@ _SLASH = 47
 _UNDERSCORE = 95
 _DELETE = 127
 
+# What every subject in a channel begins with.
+CHANNEL = b"_CHANNEL."
+
 _SUBJECT_MAX_BYTES = SUBJECT_MAX_BYTES
 _ELEMENT_MAX_BYTES = ELEMENT_MAX_BYTES
 _ELEMENTS_MAX = ELEMENTS_MAX
@@ -59,6 +62,11 @@ def is_subject(name: bytes) -> bool:
 def is_reserved(name: bytes) -> bool:
     """Say if a subject or pattern belongs to the system: its first element starts with `_`."""
     return len(name) > 0 and name[0] == _UNDERSCORE
+
+
+def stays_here(name: bytes) -> bool:
+    """Say if other gateways never hear of a subject or pattern: it is the system's own."""
+    return is_reserved(name) and not name.startswith(CHANNEL)
 
 
 def matches(pattern: bytes, subject: bytes) -> bool:

@@ -3,20 +3,28 @@
 from typing import NamedTuple
 
 from weft.core.bounds import Policy
+from weft.core.channel_subjects import plain_name
 from weft.core.credit import spend
 from weft.core.frames import Frame
 from weft.core.messages import Message
 from weft.core.requests import is_own_inbox
 from weft.core.rights import SERVE, SUBSCRIBE, may_not
 from weft.core.service import Peer, is_insider
-from weft.core.subjects import elements, is_literal, is_pattern, is_reserved, is_subject
-from weft.errors import BadOption, BadSubject, NotYours, Reserved, TooMany, shortened
+from weft.core.subjects import (
+    CHANNEL,
+    elements,
+    is_literal,
+    is_pattern,
+    is_reserved,
+    is_subject,
+)
+from weft.errors import BadOption, BadSubject, NotAMember, NotYours, Reserved, TooMany, shortened
 
 GROUP_MAX_BYTES = 127
 
 _POLICIES = {policy.name.lower(): policy for policy in Policy}
 _WEFT = b"_WEFT."
-_OPEN_TO_ALL = (b"_LOCAL.", _WEFT)
+_OPEN_TO_ALL = (b"_LOCAL.", _WEFT, CHANNEL)
 
 
 class Wish(NamedTuple):
@@ -66,16 +74,17 @@ def unsubscribe(peer: Peer, frame: Frame) -> None:
 def may_subscribe(peer: Peer, pattern: bytes) -> bool:
     """Say if a peer may hear a legal pattern; what the gateway says is not for clients."""
     rights = peer.rights
-    if rights is None:
-        return True
+    name = _name_for_rights(peer, pattern)
+    if rights is None or not name:
+        return bool(name)
     if pattern.startswith(_WEFT):
         return is_insider(peer) and not rights.denies(SUBSCRIBE, pattern)
-    return rights.allows(SUBSCRIBE, pattern)
+    return rights.allows(SUBSCRIBE, name)
 
 
 def may_serve(peer: Peer, pattern: bytes) -> bool:
     """Say if a peer may be given the requests to a legal pattern."""
-    return peer.rights is None or peer.rights.allows(SERVE, pattern)
+    return peer.rights is None or peer.rights.allows(SERVE, _name_for_rights(peer, pattern))
 
 
 def weight_of(pattern: bytes) -> int:
@@ -117,6 +126,8 @@ def _patterns(first: bytes, more: list[object]) -> list[bytes]:
 
 
 def _check_allowed(peer: Peer, pattern: bytes) -> None:
+    if pattern.startswith(CHANNEL) and not plain_name(peer, pattern):
+        raise NotAMember("this connection has not joined such a channel")
     if not is_reserved(pattern) or pattern.startswith(_OPEN_TO_ALL):
         if may_subscribe(peer, pattern):
             return
@@ -124,6 +135,11 @@ def _check_allowed(peer: Peer, pattern: bytes) -> None:
     if pattern.startswith(b"_INBOX."):
         raise NotYours("an inbox is heard by its owner alone")
     raise Reserved(f"{_shown(pattern)} belongs to the system")
+
+
+def _name_for_rights(peer: Peer, pattern: bytes) -> bytes:
+    """What rights are about: the pattern, or what one in a channel is called."""
+    return plain_name(peer, pattern) if pattern.startswith(CHANNEL) else pattern
 
 
 def _shown(name: bytes) -> str:

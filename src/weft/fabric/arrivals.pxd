@@ -7,7 +7,7 @@ from weft.core.journal cimport Journal
 from weft.core.requests cimport is_own_inbox, pass_refusal, pass_reply, pass_request
 from weft.core.routes cimport Route
 from weft.core.service cimport Peer, Service
-from weft.core.subjects cimport is_reserved
+from weft.core.subjects cimport stays_here
 from weft.core.words cimport cut, same_bytes, u32_at
 from weft.fabric.counts cimport TrafficCounts
 from weft.fabric.distant cimport Distant

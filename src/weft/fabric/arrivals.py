@@ -12,7 +12,7 @@ from weft.core.frames import HEADER_BYTES, Flag, Kind
 from weft.core.losses import put_gap
 from weft.core.requests import is_own_inbox, pass_refusal, pass_reply, pass_request
 from weft.core.service import NOWHERE, Peer, Service
-from weft.core.subjects import is_reserved
+from weft.core.subjects import stays_here
 from weft.core.words import cut, same_bytes, u32_at
 from weft.core.writer import Writer
 from weft.fabric.counts import TrafficCounts
@@ -279,7 +279,7 @@ class Arrivals:
         """Look up who wants a subject; what belongs to a system is nobody's business elsewhere."""
         self._subject = subject
         self._route = _NOWHERE
-        if is_reserved(subject):
+        if stays_here(subject):
             self._counts.refuse("Reserved", 1)
             return
         route = self._service.router.route(subject)
@@ -318,7 +318,7 @@ class Arrivals:
                 self._counts.unserved += 1
             return
         reply = cut(data, names, names + data[at + 7])
-        route = None if is_reserved(subject) else self._service.router.route(subject)
+        route = None if stays_here(subject) else self._service.router.route(subject)
         if route is None or not data[at + 5] & _REQUEST or not is_own_inbox(peer, reply):
             self._counts.refuse("BadRequest", 1)
             return

@@ -13,9 +13,9 @@ import msgspec
 from weft.core.service import Service
 from weft.errors import NotAllowed, Overloaded, WeftError
 from weft.fabric.commands import Command, Judge, Place, Refusal, Signed, is_for
-from weft.fabric.counts import TrafficCounts
-from weft.fabric.members import Member, Members
-from weft.fabric.words import FACTS_MAX_BYTES, CommandWord, Obeyed, RoutedWord
+from weft.fabric.members import Member
+from weft.fabric.mesh import Mesh
+from weft.fabric.words import FACTS_MAX_BYTES, CommandWord, Obeyed
 
 # For so long answers are waited for.
 WAIT_NS = 4_000_000_000
@@ -47,14 +47,6 @@ Tell = Callable[[Outcome], None]
 Obey = Callable[[Command, Tell], None]
 Rows = list[Facts]
 Done = Callable[[Rows], None]
-
-
-class Mesh(NamedTuple):
-    """The other gateways, and how they are told."""
-
-    members: Members
-    counts: TrafficCounts
-    say: Callable[[int, RoutedWord], bool]
 
 
 class Gathering:

@@ -11,14 +11,17 @@ from weft.core.bounds import Bounds
 from weft.core.frames import Frame
 from weft.core.service import Peer, Service
 from weft.errors import BadWord, LinkedToSelf, SameNumber
+from weft.fabric.channel_words import ChannelWord
+from weft.fabric.channels import Channels
 from weft.fabric.choice import spare_links
-from weft.fabric.commanding import Commanding, Mesh
+from weft.fabric.commanding import Commanding
 from weft.fabric.dialling import Dialling
 from weft.fabric.gossip import Gossip
 from weft.fabric.handshake import NONCE_BYTES, Admission, Handshake, Introduced, node_id
 from weft.fabric.heartbeat import Heartbeat
 from weft.fabric.link import Link, mesh_links
 from weft.fabric.members import Member, Members
+from weft.fabric.mesh import Mesh
 from weft.fabric.newcomer import Newcomer
 from weft.fabric.own_advert import OwnAdvert
 from weft.fabric.registry import Registry
@@ -93,6 +96,7 @@ class Fabric:
         self.tracing = Tracing(service, self.traffic, self.links)
         # Whoever judges what administrators say; None: nobody does, and nothing is obeyed.
         self.commanding: Commanding | None = None
+        self.channels: Channels | None = None
         self._is_changed = False
         self._advert_ns = self._look_ns = self._sweep_ns = self._left_ns = self._refuted_ns = 0
         self.is_gone = False
@@ -116,6 +120,8 @@ class Fabric:
         self._heartbeat.tick()
         self.traffic.tick()
         self.tracing.tick()
+        if self.channels is not None:
+            self.channels.tick()
         if now_ns - self._sweep_ns >= SWEEP_NS:
             self._sweep_ns = now_ns
             self._sweep(now_ns)
@@ -152,14 +158,23 @@ class Fabric:
 
     def obey(self, commanding: Commanding) -> None:
         """Have commands of administrators heard, and those that are given here passed on."""
-        commanding.mesh = Mesh(self.members, self.traffic.counts, self.traffic.send_word)
+        commanding.mesh = self._mesh()
         self.commanding = commanding
+
+    def share(self, channels: Channels) -> None:
+        """Have the channels of this gateway be those of the mesh."""
+        channels.voters.own = self.members.own.node
+        channels.mesh = self._mesh()
+        self.channels = channels
 
     def limit_links(self, count: int) -> None:
         """Have so many links at most from now on; those that are too many are given up."""
         self._rules = msgspec.structs.replace(self._rules, max_links=count)
         self._own.max_links = self.dialling.max_links = self._welcome.max_links = count
         self._is_changed = True
+
+    def _mesh(self) -> Mesh:
+        return Mesh(self.members, self.traffic.counts, self.traffic.send_word)
 
     # Those who come, and those who were dialled.
 
@@ -265,6 +280,10 @@ class Fabric:
             return
         if isinstance(word, CommandWord | Obeyed):
             self._hear_command(origin, word)
+            return
+        if isinstance(word, ChannelWord):
+            if self.channels is not None:
+                self.channels.hear(origin, word)
             return
         if not isinstance(word, Probe):
             raise BadWord(f"{type(word).__name__} is not said from afar")

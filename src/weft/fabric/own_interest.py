@@ -10,6 +10,7 @@ one of them, nothing may come where nobody is. Those beyond what others take wai
 from collections import Counter
 from collections.abc import Iterable
 
+from weft.core.subjects import CHANNEL
 from weft.fabric.wanted import NO_CHANGE, Change, WantedSet
 from weft.fabric.words import Wanted, wanted_bytes
 
@@ -22,6 +23,8 @@ GROUPED_MAX_BYTES = 3 << 20
 # How patterns are told: as they are, by their first elements, or all by one.
 _EXACT, _FIRST, _ALL = range(3)
 _EVERYTHING = b">"
+# No wildcard in the first place stands for channels.
+_CHANNELS = CHANNEL + b">"
 
 
 class OwnInterest:
@@ -144,7 +147,7 @@ class OwnInterest:
             return told | self._plain
         if self._detail == _FIRST:
             return told | set(self._coarse)
-        return told | {Wanted(_EVERYTHING, b"", True)}
+        return told | {Wanted(_EVERYTHING, b"", True), Wanted(_CHANNELS, b"", True)}
 
 
 def coarsened(wanted: Wanted) -> Wanted:

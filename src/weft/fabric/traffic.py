@@ -11,7 +11,7 @@ from weft.core.bounds import Policy
 from weft.core.requests import expire_requests, forget_requests
 from weft.core.router import Wanted as Asked
 from weft.core.service import FAR_INBOX_BYTES, Peer, Service
-from weft.core.subjects import is_reserved
+from weft.core.subjects import stays_here
 from weft.core.words import u32_at
 from weft.errors import BadWord
 from weft.fabric.arrivals import Arrivals
@@ -156,7 +156,7 @@ class Traffic:
             return found
         changes, router.changes = router.changes, {}
         for pattern, group in changes:
-            if is_reserved(pattern):
+            if stays_here(pattern):
                 continue
             before = self._own.pop((pattern, group), None)
             asked = router.wanted_here(pattern, group)

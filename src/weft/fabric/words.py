@@ -12,8 +12,9 @@ import msgspec
 from msgspec import Meta
 
 from weft.core.frames import encode as encode_frame
-from weft.core.subjects import is_pattern, is_reserved
+from weft.core.subjects import is_pattern, stays_here
 from weft.errors import BadWord
+from weft.fabric.channel_words import ChannelWord
 
 # As in core/frames.py.
 LINK_KIND = 12
@@ -250,7 +251,7 @@ class Obeyed(_Word, tag=24, frozen=True):
 LinkWord = (
     Ping | Pong | AdvertWord | Summary | Want | Snapshot | Ready | Redirect | Goodbye | Registered
 )
-RoutedWord = Mark | Ack | Nack | Gone | Probe | Trace | Traced | CommandWord | Obeyed
+RoutedWord = Mark | Ack | Nack | Gone | Probe | Trace | Traced | CommandWord | Obeyed | ChannelWord
 Word = LinkWord | RoutedWord
 
 _encoder = msgspec.msgpack.Encoder()
@@ -315,5 +316,5 @@ def _check_wanted(wanted: tuple[Wanted, ...], removed: tuple[Wanted, ...] = ()) 
     for each in wanted:
         if not is_pattern(each.pattern):
             raise BadWord(f"a pattern of {len(each.pattern)} bytes is not legal")
-        if is_reserved(each.pattern):
+        if stays_here(each.pattern):
             raise BadWord("a pattern of the system is nobody else's business")

@@ -27,6 +27,7 @@ from weft.doors.seat import Seat
 from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
 from weft.errors import BadOption, Draining
+from weft.gateway.channel_desk import ChannelDesk
 from weft.gateway.entrances import furnish
 from weft.gateway.handover import AS_HTTP, AS_LINK, Passed
 from weft.gateway.membership import Membership
@@ -70,6 +71,7 @@ class Host:
         self._house = House(self._turn, self._poll, web or WebRules())
         furnish(self._house)
         self._mesh_desk = MeshDesk(self._turn)
+        self._channel_desk = ChannelDesk(self._turn)
         self._command_desk: CommandDesk | None = None
         self._is_closed = False
         self._journaling: Journaling | None = None
@@ -98,6 +100,10 @@ class Host:
         if data is not None:
             desk.keep(data)
 
+    def remember(self, data: Path) -> None:
+        """Keep what is promised about channels below a folder; called before it is linked."""
+        self._channel_desk.remember(data)
+
     def keep(self, data: Path, settings: JournalSettings) -> None:
         """Keep a journal from now on; called before anybody comes.
 
@@ -124,6 +130,7 @@ class Host:
             self._meshing = Meshing(self._turn, self._poll, membership)
             self._meshing.on_settled = self._adopt_early
             self._mesh_desk.fabric = self._meshing.fabric
+            self._channel_desk.link(self._meshing.fabric, membership.mesh.gateways)
             if self._command_desk is not None:
                 self._command_desk.link(self._meshing.fabric)
 
@@ -279,6 +286,7 @@ class Host:
         for peer in sweep(self._service):
             self._abort(peer)
         self._house.sweep()
+        self._channel_desk.tick()
         if self._command_desk is not None:
             self._command_desk.tick()
         self._turn.wake()

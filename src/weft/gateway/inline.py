@@ -105,7 +105,10 @@ class Inline:
         if service not in self._hosts:
             settings = self._settings
             host = Host(service, settings.name, settings.limits, web_of(settings))
-            host.command(Path(settings.data) if settings.data else None, self._wish, settings.mesh)
+            data = Path(settings.data) if settings.data else None
+            host.command(data, self._wish, settings.mesh)
+            if data is not None:
+                host.remember(data)
             host.set_keys(keys_of(service, self._keys))
             if settings.journal.patterns:
                 host.keep(Path(settings.data), settings.journal)

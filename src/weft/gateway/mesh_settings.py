@@ -9,6 +9,7 @@ import msgspec
 from weft.core.address import addresses_from
 from weft.doors.link import Target
 from weft.errors import BadOption, shortened
+from weft.fabric.members import MEMBERS_MAX
 
 MAX_LINKS_MAX = 1024
 # What gateways say to each other about themselves must fit several times.
@@ -42,6 +43,8 @@ class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     admins: tuple[str, ...] = ()
     plain: Literal["loopback", "allowed"] = "loopback"
     tls_ca: str = ""
+    # How many gateways there are at least: more than half of them have to agree to some things.
+    gateways: int = 1
     forget_s: float = 60.0
     outbox_bytes: int = 16 << 20
 
@@ -52,13 +55,9 @@ class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         if self.address:
             _check_address("mesh.address", self.address)
             _check_dialled(self.address)
-        if not 1 <= self.max_links <= MAX_LINKS_MAX:
-            raise BadOption(f"mesh.max_links is {self.max_links}; it must be 1 … {MAX_LINKS_MAX}")
-        if not OUTBOX_MIN_BYTES <= self.outbox_bytes <= OUTBOX_MAX_BYTES:
-            raise BadOption(
-                f"mesh.outbox_bytes is {self.outbox_bytes}; it must be"
-                f" {OUTBOX_MIN_BYTES} … {OUTBOX_MAX_BYTES}"
-            )
+        _check_range("max_links", self.max_links, 1, MAX_LINKS_MAX)
+        _check_range("gateways", self.gateways, 1, MEMBERS_MAX)
+        _check_range("outbox_bytes", self.outbox_bytes, OUTBOX_MIN_BYTES, OUTBOX_MAX_BYTES)
         if not _REGION.match(self.region):
             raise BadOption(
                 f"mesh.region {shortened(self.region)} is not up to 63 letters, digits, '-', '_'"
@@ -135,3 +134,8 @@ def _check_address(key: str, address: str) -> None:
         target_of(address)
     except BadOption as error:
         raise BadOption(f"{key}: {error}") from error
+
+
+def _check_range(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise BadOption(f"mesh.{name} is {value}; it must be {least} … {most}")

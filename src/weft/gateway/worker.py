@@ -67,6 +67,8 @@ class Worker:
         self._wished = 0
         data = Path(start.data) if start.data else None
         self._host.command(data, self._wish, start.rules.mesh)
+        if data is not None:
+            self._host.remember(data)
         self._host.set_keys(start.keys)
         if start.journal.patterns:
             self._host.keep(Path(start.data), start.journal)

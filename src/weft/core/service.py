@@ -146,7 +146,7 @@ class Peer:
         self.flow = _NO_FLOW
         # Unanswered requests by reply subject: those it made, and those it was given.
         self.asking = self.serving = NO_REQUESTS
-        # What stands in for its reply subjects, oldest first; names of channels that it is in, by id.
+        # What stands in for its reply subjects, oldest first; its channels: names by ids.
         self.masks, self.channels = NO_MASKS, NO_CHANNELS
         # What was already said about its slow reading.
         self.is_called_slow = False

@@ -11,7 +11,7 @@ CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
 .PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-mesh bench-peers bench-spark \
-        bench-steady conformance interop requirements fuzz simulate soak crash-journal chaos exactly-once lock clean test-compiled test-interpreted
+        bench-steady conformance interop requirements fuzz simulate races soak crash-journal chaos exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ fuzz: build $(VENV)/.fuzz ## feed the decoders hostile bytes; FUZZ_S=20 seconds 
 
 simulate: build ## meshes that break, on a made-up network, and every message accounted for; SEEDS=100000, hours
 	@$(BIN)/weft simulate --seeds $(or $(SEEDS),100000)
+
+races: build ## channels of the same names opened at several gateways at once, while everything breaks; SEEDS=10000, 20 minutes
+	@$(BIN)/weft simulate --channels --seeds $(or $(SEEDS),10000)
 
 soak: build ## attack a running gateway at random; SOAK_S=600 seconds
 	@$(PY) -m tools.soak $(or $(SOAK_S),600)

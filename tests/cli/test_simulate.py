@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from weft.cli import simulate as command
-from weft.cli.version import installed_version
+from weft.cli.commit import commit
 from weft.simulation.checker import LOST, Verdict
 from weft.simulation.scenario import Manner, Outcome
 
@@ -48,7 +48,7 @@ def test_a_run_that_fails_says_how_to_have_it_again(
     done = run_here("simulate", "--seeds", "1", "--faults", "flap", "--nodes", "3")
     assert done.returncode == 1
     lines = done.stdout.splitlines()
-    assert f"seed=0 commit={command.commit()} nodes=3 faults=flap" in lines
+    assert f"seed=0 commit={commit()} nodes=3 faults=flap" in lines
     assert "  lost silently: p 1 of 1 to s at 2" in lines
 
 
@@ -57,6 +57,8 @@ def test_a_run_that_fails_says_how_to_have_it_again(
     [
         (("--faults", "flop"), "'flop' is none of flap"),
         (("--trace",), "needs --seed"),
+        (("--trace", "--channels"), "needs --seed"),
+        (("--channels", "--nodes", "3"), "gateways and faults of its own"),
         (("--nodes", "1"), "1 is not in 2 … 1000"),
         (("--nodes", "-2"), "-2 is not in 2 … 1000"),
     ],
@@ -67,13 +69,6 @@ def test_a_wrong_command_line_is_one_sentence(
     done = run_here("simulate", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
-
-
-def test_without_a_checkout_the_version_says_which_weft_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("PATH", "")
-    assert command.commit() == installed_version()
 
 
 def test_scale_is_a_table(run_here: Run) -> None:

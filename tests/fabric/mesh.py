@@ -13,11 +13,14 @@ from tests.fabric.gateways import MS_NS, SECOND_NS, Gateway, Local
 from weft.core.departure import leave
 from weft.core.service import Peer
 from weft.core.watch import sweep
+from weft.fabric.channels import Channels
 from weft.fabric.fabric import Fabric
 from weft.fabric.handshake import Admission
 from weft.fabric.link import Link
+from weft.fabric.promises import Promises
 from weft.fabric.rules import Rules
 from weft.fabric.signing import Signer, verify
+from weft.fabric.voters import Voters
 
 SECRET = b"what only members know"
 TICK_NS = 50 * MS_NS
@@ -78,6 +81,8 @@ class Node(Gateway):
         self.service.wall_ns += mesh.skew_ns.get(place, 0)
         self.fabric = Fabric(self.service, admission, self.address, rules, mesh.chance)
         self.traffic = self.fabric.traffic
+        self.channels = Channels(self.service, Voters(bytes(16)), Promises())
+        self.fabric.share(self.channels)
 
     @property
     def node(self) -> bytes:

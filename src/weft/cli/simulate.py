@@ -1,19 +1,18 @@
 """`weft simulate`: the mesh on a made-up network, with everything that can break."""
 
 import os
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
 from weft.cli import failures, output
+from weft.cli.commit import commit
 from weft.cli.help_text import examples
 from weft.cli.progress import Bar
 from weft.cli.quantities import latency, short
 from weft.cli.shown import to_json
-from weft.cli.version import installed_version
+from weft.cli.simulate_races import race
 from weft.simulation.checker import KINDS
 from weft.simulation.faults import FAULTS
 from weft.simulation.runs import CRASHED, Totals, run_all
@@ -34,6 +33,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     is_traced: bool
     is_scale: bool
+    is_channels: bool
     is_json: bool
 
 
@@ -62,6 +62,7 @@ def _nodes(_: click.Context, parameter: click.Parameter, value: int) -> int:
         "weft simulate --seeds 1000",
         "weft simulate --seed 17 --trace",
         "weft simulate --faults flap,partition --nodes 5",
+        "weft simulate --channels --seeds 1000",
         "weft simulate --scale",
     )
 )
@@ -100,6 +101,9 @@ def _nodes(_: click.Context, parameter: click.Parameter, value: int) -> int:
 @click.option(
     "--scale", "is_scale", is_flag=True, help="Show what becomes of meshes of 10, 100, 1000."
 )
+@click.option(
+    "--channels", "is_channels", is_flag=True, help="Have several open channels of the same names."
+)
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def simulate(**given: Any) -> int:
     """Put meshes through everything that can break, and check that they keep their promises.
@@ -111,8 +115,13 @@ def simulate(**given: Any) -> int:
     options = Options(**given)
     if options.is_scale:
         return _scale(options)
+    if options.is_channels and (options.nodes or options.faults != tuple(FAULTS)):
+        raise click.UsageError("--channels has gateways and faults of its own: leave those out")
     if options.is_traced and options.seed is None:
         raise click.UsageError("--trace shows one run: it needs --seed")
+    if options.is_channels:
+        seeds = range(options.seeds) if options.seed is None else [options.seed]
+        return race(seeds, options.jobs, is_traced=options.is_traced, is_json=options.is_json)
     if options.seed is not None:
         return _run_one(options.seed, options)
     return _run_many(options)
@@ -193,28 +202,6 @@ def _replay(outcome: Outcome, options: Options, where: str) -> str:
     is_all = options.faults == tuple(FAULTS)
     faults = "" if is_all else f" faults={','.join(options.faults) or 'none'}"
     return f"seed={outcome.seed} commit={where}{nodes}{faults}"
-
-
-def commit() -> str:
-    """Which Weft this is: the commit of a checkout, else the version."""
-    here = str(Path(__file__).resolve())
-    folder = str(Path(here).parent)
-    try:
-        # Only if this file is part of it: the package may lie in somebody else's checkout.
-        subprocess.run(  # noqa: S603  # fixed words
-            ["git", "-C", folder, "ls-files", "--error-unmatch", here],  # noqa: S607  # as installed
-            capture_output=True,
-            check=True,
-        )
-        done = subprocess.run(  # noqa: S603  # fixed words
-            ["git", "-C", folder, "describe", "--always", "--dirty"],  # noqa: S607  # as installed
-            capture_output=True,
-            check=True,
-            text=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return installed_version()
-    return done.stdout.strip()
 
 
 # Scale.

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from weft.fabric.channel_words import Held, Record
+from weft.fabric.promises import Claim
 
 # A gateway that was not heard of for so long does not hold its channels any more.
 STALE_NS = 6_000_000_000
@@ -16,6 +17,8 @@ class Place(NamedTuple):
     members: int
     message_rate: int
     heard_ns: int
+    # Of the word that said so: an older one that comes later does not count.
+    token: int
 
 
 class Channel:
@@ -75,16 +78,24 @@ class ChannelTable:
             known.record = record
         return known
 
-    def hear(self, number: int, held: Held, now_ns: int) -> Channel | None:
+    def hear(self, claim: Claim, held: Held, now_ns: int) -> Channel | None:
         """A gateway says how many members a channel has there; None if it is not known here."""
         channel = self._by_id.get(held.channel)
         if channel is not None:
-            if held.members:
-                channel.places[number] = Place(held.members, held.message_rate, now_ns)
-            else:
-                channel.places.pop(number, None)
-                self._forget_if_empty(channel)
+            last = channel.places.get(claim.holder)
+            if last is None or last.token <= claim.token:
+                place = Place(held.members, held.message_rate, now_ns, claim.token)
+                channel.places[claim.holder] = place
         return channel
+
+    def drop(self, claim: Claim, channel: bytes) -> None:
+        """A gateway has no members of a channel any more."""
+        known = self._by_id.get(channel)
+        if known is not None:
+            last = known.places.get(claim.holder)
+            if last is not None and last.token <= claim.token:
+                del known.places[claim.holder]
+            self._forget_if_empty(known)
 
     def forget(self, channel: bytes) -> None:
         """A channel is no more."""

@@ -70,10 +70,10 @@ class Record(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A channel that has members at a gateway; none any more: it is held there no more."""
+    """A channel that has members at a gateway."""
 
     channel: Id
-    members: Count
+    members: Annotated[int, Meta(ge=1, le=(1 << 62) - 1)]
     message_rate: Count = 0
 
 
@@ -81,14 +81,14 @@ class _Word(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=
     """What all words have in common."""
 
 
-class ChannelAsk(_Word, tag=25, frozen=True):
+class ChannelAsk(_Word, tag=26, frozen=True):
     """May this channel be opened?"""
 
     token: Count
     record: Record
 
 
-class ChannelVote(_Word, tag=26, frozen=True):
+class ChannelVote(_Word, tag=27, frozen=True):
     """The answer to that, and the last epoch of the name that is known there."""
 
     token: Count
@@ -96,14 +96,14 @@ class ChannelVote(_Word, tag=26, frozen=True):
     epoch: Count
 
 
-class ChannelsHeld(_Word, tag=27, frozen=True):
+class ChannelsHeld(_Word, tag=28, frozen=True):
     """These channels have members here: a claim to their names for a while longer."""
 
     token: Count
     held: Annotated[tuple[Held, ...], Meta(max_length=HELD_MAX)]
 
 
-class ChannelsSeen(_Word, tag=28, frozen=True):
+class ChannelsSeen(_Word, tag=29, frozen=True):
     """The answer to that: all are confirmed, but for those that are not known or not agreed to."""
 
     token: Count
@@ -111,20 +111,21 @@ class ChannelsSeen(_Word, tag=28, frozen=True):
     refused: Annotated[tuple[Id, ...], Meta(max_length=HELD_MAX)] = ()
 
 
-class ChannelRecords(_Word, tag=29, frozen=True):
+class ChannelRecords(_Word, tag=30, frozen=True):
     """What these channels are."""
 
     records: Annotated[tuple[Record, ...], Meta(max_length=RECORDS_MAX)]
 
 
-class ChannelDropped(_Word, tag=30, frozen=True):
-    """This gateway does not claim a name for a channel any more."""
+class ChannelDropped(_Word, tag=31, frozen=True):
+    """A channel has no members here, or any more: its name is not claimed for it."""
 
+    token: Count
     name: Name
     channel: Id
 
 
-class ChannelClosed(_Word, tag=31, frozen=True):
+class ChannelClosed(_Word, tag=32, frozen=True):
     """Somebody who may has closed this channel for everybody."""
 
     record: Record

@@ -32,7 +32,7 @@ from weft.fabric.channel_words import (
 from weft.fabric.holding import Holding
 from weft.fabric.mesh import Mesh
 from weft.fabric.opening import EXISTS, Electorate, End, Opening
-from weft.fabric.promises import CONFIRMED, LEASE_NS, Note, Promises
+from weft.fabric.promises import CONFIRMED, LEASE_NS, Claim, Note, Promises
 from weft.fabric.voters import Voters
 
 OPENINGS_MAX = 256
@@ -82,6 +82,11 @@ class Channels:
         """The time, of a clock that only goes forward."""
         return self._service.now_ns
 
+    def next_token(self) -> int:
+        """What tells a later word of this gateway from an earlier one."""
+        self._token += 1
+        return self._token
+
     # What connections ask for.
 
     def open(self, peer: Peer, name: bytes, verifier: Verifier | None, opened: Opened) -> None:
@@ -129,14 +134,15 @@ class Channels:
         """Hear a word of another gateway about channels."""
         match word:
             case ChannelAsk(token, record):
-                self.say(origin, ChannelVote(token, *self._judged(origin, record)))
+                claim = Claim(origin, token)
+                self.say(origin, ChannelVote(token, *self._judged(claim, record)))
             case ChannelVote(token, verdict, epoch):
                 opening = self._openings.get(token)
                 if opening is not None:
                     opening.hear(origin, verdict, epoch)
                     self._settle(token, opening)
-            case ChannelDropped(name, channel):
-                self.promises.drop(name, channel, origin)
+            case ChannelDropped():
+                self.holding.hear_dropped(origin, word)
             case ChannelClosed():
                 self._close(word)
             case _:
@@ -197,16 +203,17 @@ class Channels:
         epoch = 1 + max(self.promises.epoch(name), opening.epoch)
         record = opening.record._replace(epoch=epoch)
         channel = record.channel(self._service.name)
-        own = self.promises.open(Note(name, epoch, channel), self.own, self.now_ns)
-        self._token += 1
+        token = self.next_token()
+        claim = Claim(self.own, token)
+        own = self.promises.open(Note(name, epoch, channel), claim, self.now_ns)
         asked = self.others() if own == CONFIRMED else []
         electorate = Electorate(frozenset(asked), self.voters.majority)
         opening.begin(record, channel, electorate, own)
-        self._openings[self._token] = opening
-        word = ChannelAsk(self._token, record)
+        self._openings[token] = opening
+        word = ChannelAsk(token, record)
         for number in asked:
             self.say(number, word)
-        self._settle(self._token, opening)
+        self._settle(token, opening)
 
     def _settle(self, token: int, opening: Opening) -> None:
         end = opening.end(self.now_ns)
@@ -222,10 +229,10 @@ class Channels:
 
     def _drop(self, opening: Opening) -> None:
         """Claim the name no more."""
-        name, channel = opening.record.name, opening.channel
-        self.promises.drop(name, channel, self.own)
+        word = ChannelDropped(self.next_token(), opening.record.name, opening.channel)
+        self.promises.drop(word.name, word.channel, Claim(self.own, word.token))
         for number in opening.electorate.asked:
-            self.say(number, ChannelDropped(name, channel))
+            self.say(number, word)
 
     def _end(self, opening: Opening, end: End, opened: Opened) -> None:
         name = opening.record.name
@@ -273,17 +280,17 @@ class Channels:
             f" {self.voters.majority} have to{named}"
         )
 
-    def _judged(self, origin: int, record: Record) -> tuple[str, int]:
+    def _judged(self, claim: Claim, record: Record) -> tuple[str, int]:
         """What this gateway says to a channel that is to be opened elsewhere."""
         epoch = self.promises.epoch(record.name)
-        if not record.is_sound or record.owner != self.node_of(origin):
+        if not record.is_sound or record.owner != self.node_of(claim.holder):
             self.refuse("BadChannel")
             return EXISTS, epoch
         if self.table.named(record.name):
             return EXISTS, epoch
         channel = record.channel(self._service.name)
         note = Note(record.name, record.epoch, channel)
-        return self.promises.open(note, origin, self.now_ns), epoch
+        return self.promises.open(note, claim, self.now_ns), epoch
 
     # The end.
 

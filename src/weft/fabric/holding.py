@@ -11,6 +11,7 @@ from weft.fabric.channel_table import Channel
 from weft.fabric.channel_words import (
     HELD_MAX,
     RECORDS_MAX,
+    ChannelDropped,
     ChannelRecords,
     ChannelsHeld,
     ChannelsSeen,
@@ -18,7 +19,7 @@ from weft.fabric.channel_words import (
     Held,
 )
 from weft.fabric.opening import Opening
-from weft.fabric.promises import LEASE_NS, Note
+from weft.fabric.promises import LEASE_NS, Claim, Note
 from weft.fabric.standing import Standing
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ class Holding:
         self._standings: dict[bytes, Standing] = {}
         self._changed: dict[bytes, None] = {}
         self._said: dict[int, Said] = {}
-        self._token = 0
         self._held_ns = self._look_ns = 0
         # Those who were told of everything since they are there.
         self._told: set[int] = set()
@@ -67,7 +67,8 @@ class Holding:
     def begin(self, channel: Channel, opening: Opening) -> None:
         """A channel was opened here: those who agreed to that agree to it now."""
         now_ns = self._channels.now_ns
-        self._channels.table.hear(self._channels.own, Held(channel.id, 1), now_ns)
+        claim = Claim(self._channels.own, self._channels.next_token())
+        self._channels.table.hear(claim, Held(channel.id, 1), now_ns)
         standing = self._standings[channel.id] = Standing(now_ns)
         standing.agree(self._channels.voters.own, opening.since_ns)
         for number in opening.confirmed:
@@ -80,17 +81,24 @@ class Holding:
         members = self._members(channel)
         if members:
             channels = self._channels
-            channels.table.hear(channels.own, Held(channel, members), channels.now_ns)
+            claim = Claim(channels.own, channels.next_token())
+            channels.table.hear(claim, Held(channel, members), channels.now_ns)
 
     def end(self, channel: Channel) -> None:
         """Nobody here is a member any more: claim the name no more."""
         self._standings.pop(channel.id, None)
         self._changed.pop(channel.id, None)
-        own = self._channels.own
-        self._channels.promises.drop(channel.record.name, channel.id, own)
-        gone = Held(channel.id, 0)
-        self._channels.table.hear(own, gone, self._channels.now_ns)
-        self._say((gone,), self._channels.others())
+        channels = self._channels
+        word = ChannelDropped(channels.next_token(), channel.record.name, channel.id)
+        self.hear_dropped(channels.own, word)
+        for number in channels.others():
+            channels.say(number, word)
+
+    def hear_dropped(self, origin: int, word: ChannelDropped) -> None:
+        """A gateway has no members of a channel any more, or did not get to open it."""
+        claim = Claim(origin, word.token)
+        self._channels.promises.drop(word.name, word.channel, claim)
+        self._channels.table.drop(claim, word.channel)
 
     def tick(self) -> None:
         """Tell everybody what changed, newcomers everything, and now and then all of them."""
@@ -128,6 +136,7 @@ class Holding:
         channels = self._channels
         now_ns = channels.now_ns
         held: list[Held] = []
+        token = channels.next_token()
         rates = self._rates(ids)
         for channel in ids:
             known = channels.table.get(channel)
@@ -137,20 +146,19 @@ class Holding:
             standing = self._standings.setdefault(channel, Standing(now_ns))
             record = known.record
             note = Note(record.name, record.epoch, channel)
-            if channels.promises.prolong(note, channels.own, now_ns):
+            if channels.promises.prolong(note, Claim(channels.own, token), now_ns):
                 standing.agree(channels.voters.own, now_ns)
             else:
                 standing.refuse(channels.voters.own, now_ns)
-            channels.table.hear(channels.own, held[-1], now_ns)
+            channels.table.hear(Claim(channels.own, token), held[-1], now_ns)
         self._say(tuple(held), others)
 
     def _say(self, held: tuple[Held, ...], others: list[int]) -> None:
         for at in range(0, len(held), HELD_MAX):
             part = held[at : at + HELD_MAX]
-            self._token += 1
-            said = Said(tuple(each.channel for each in part), self._channels.now_ns)
-            self._said[self._token] = said
-            word = ChannelsHeld(self._token, part)
+            token = self._channels.next_token()
+            self._said[token] = Said(tuple(each.channel for each in part), self._channels.now_ns)
+            word = ChannelsHeld(token, part)
             for number in others:
                 self._channels.say(number, word)
 
@@ -198,16 +206,13 @@ class Holding:
         for each in held:
             known = channels.table.get(each.channel)
             if known is None:
-                if each.members:
-                    unknown.append(each.channel)
+                unknown.append(each.channel)
                 continue
             record = known.record
-            channels.table.hear(origin, each, channels.now_ns)
-            if not each.members:
-                channels.promises.drop(record.name, each.channel, origin)
-                continue
+            claim = Claim(origin, token)
+            channels.table.hear(claim, each, channels.now_ns)
             note = Note(record.name, record.epoch, each.channel)
-            if not channels.promises.prolong(note, origin, channels.now_ns):
+            if not channels.promises.prolong(note, claim, channels.now_ns):
                 refused.append(each.channel)
         channels.say(origin, ChannelsSeen(token, tuple(unknown), tuple(refused)))
 

@@ -31,19 +31,40 @@ class Note(NamedTuple):
     channel: bytes
 
 
+class Claim(NamedTuple):
+    """A gateway that claims a name for a channel, and by which of its words: later ones are larger.
+
+    Words may overtake each other: an older one must not take back what a later one asked for.
+    """
+
+    holder: int
+    token: int
+
+
+class Hold(NamedTuple):
+    """Until when a gateway was promised something, and by which word it last asked for it."""
+
+    ends_ns: int
+    token: int
+
+
 class Promise:
-    """The last that was promised for one name; `holds` says until when, for each gateway."""
+    """The last that was promised for one name; `holds` says to whom, and until when."""
 
     def __init__(self, epoch: int, channel: bytes) -> None:
         # The last epoch that was promised to anybody.
         self.epoch = epoch
         self.channel = channel
-        self.holds: dict[int, int] = {}
+        self.holds: dict[int, Hold] = {}
 
     def is_free_for(self, channel: bytes, now_ns: int) -> bool:
         """Say if a channel may have the name, as far as others claim it."""
-        return channel == self.channel or all(end <= now_ns for end in self.holds.values())
+        return channel == self.channel or all(
+            hold.ends_ns <= now_ns for hold in self.holds.values()
+        )
 
+
+_NONE = Hold(0, 0)
 
 # Writes a note down so that it is safe; raises OSError if it cannot be.
 Keep = Callable[[Note], None]
@@ -64,7 +85,7 @@ class Promises:
         self._keep = keep
         for note in notes:
             promise = self._names[note.name] = Promise(note.epoch, note.channel)
-            promise.holds[0] = now_ns + LEASE_NS
+            promise.holds[0] = Hold(now_ns + LEASE_NS, 0)
 
     def notes(self) -> list[Note]:
         """Everything that is to be known in another life."""
@@ -75,7 +96,7 @@ class Promises:
         promise = self._names.get(name)
         return 0 if promise is None else promise.epoch
 
-    def open(self, note: Note, holder: int, now_ns: int) -> str:
+    def open(self, note: Note, claim: Claim, now_ns: int) -> str:
         """Promise a name to a channel that is to be opened; what came of it."""
         promise = self._names.get(note.name)
         if promise is not None:
@@ -83,9 +104,9 @@ class Promises:
                 return CONTESTED
             if note.epoch <= promise.epoch and note.channel != promise.channel:
                 return OUTDATED
-        return self._promise(note, holder, now_ns)
+        return self._promise(note, claim, now_ns)
 
-    def prolong(self, note: Note, holder: int, now_ns: int) -> bool:
+    def prolong(self, note: Note, claim: Claim, now_ns: int) -> bool:
         """Promise a name to a channel that is there, for longer; whether that can be.
 
         An earlier epoch will do: a later one was promised to somebody who did not get the name.
@@ -93,13 +114,15 @@ class Promises:
         promise = self._names.get(note.name)
         if promise is not None and not promise.is_free_for(note.channel, now_ns):
             return False
-        return self._promise(note, holder, now_ns) == CONFIRMED
+        return self._promise(note, claim, now_ns) == CONFIRMED
 
-    def drop(self, name: bytes, channel: bytes, holder: int) -> None:
+    def drop(self, name: bytes, channel: bytes, claim: Claim) -> None:
         """A gateway does not claim a name for a channel any more."""
         promise = self._names.get(name)
         if promise is not None and promise.channel == channel:
-            promise.holds.pop(holder, None)
+            hold = promise.holds.get(claim.holder)
+            if hold is not None and hold.token <= claim.token:
+                del promise.holds[claim.holder]
 
     def end(self, name: bytes, channel: bytes) -> None:
         """A channel is no more, whoever claimed its name for it."""
@@ -107,7 +130,7 @@ class Promises:
         if promise is not None and promise.channel == channel:
             promise.holds.clear()
 
-    def _promise(self, note: Note, holder: int, now_ns: int) -> str:
+    def _promise(self, note: Note, claim: Claim, now_ns: int) -> str:
         promise = self._names.get(note.name)
         epoch = note.epoch if promise is None else max(promise.epoch, note.epoch)
         if promise is None or (promise.epoch, promise.channel) != (epoch, note.channel):
@@ -120,7 +143,8 @@ class Promises:
             # The last place: the oldest is the first.
             self._names.pop(note.name, None)
             promise = self._names[note.name] = Promise(epoch, note.channel)
-        promise.holds[holder] = now_ns + LEASE_NS
+        last = promise.holds.get(claim.holder, _NONE)
+        promise.holds[claim.holder] = Hold(now_ns + LEASE_NS, max(last.token, claim.token))
         return CONFIRMED
 
     def _make_room(self, now_ns: int) -> None:

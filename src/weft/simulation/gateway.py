@@ -14,8 +14,11 @@ from weft.core.limits import Limits
 from weft.core.outbox import Outbox
 from weft.core.service import Door, Peer, Service
 from weft.core.watch import sweep
+from weft.fabric.channels import Channels
 from weft.fabric.fabric import Fabric
+from weft.fabric.promises import Note, Promises
 from weft.fabric.rules import Rules
+from weft.fabric.voters import Voters
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.ends import ClientEnd, LinkEnd
 from weft.simulation.identity import admission
@@ -70,6 +73,10 @@ class Gateway:
         self.lives = 0
         self.service: Service
         self.fabric: Fabric
+        self.channels: Channels
+        # What it has written down about channels: what is left of it after a kill.
+        self._notes: dict[bytes, Note] = {}
+        self._voters: dict[bytes, None] = {}
         # Told that everyone who was connected is not any more.
         self.on_end: list[Callable[[], None]] = []
         self._network = network
@@ -106,6 +113,8 @@ class Gateway:
         self._ticks = self._network.chance.randrange(_TICKS_PER_SWEEP)
         if is_another:
             self._identity = f"{self.name}/{self.lives}"
+            self._notes.clear()
+            self._voters.clear()
         self._watcher.tell(f"{self.name} begins as {self.number}")
         self.service = Service(SERVICE, self.name, self.number, LIMITS)
         self._tell_time()
@@ -116,6 +125,8 @@ class Gateway:
             self._rules,
             self._network.chance,
         )
+        self.channels = self._recalled()
+        self.fabric.share(self.channels)
         lives = self.lives
         self._clock.after(self._network.chance.randrange(TICK_NS), lambda: self._tick(lives))
 
@@ -233,6 +244,22 @@ class Gateway:
         service = self.service
         if peer.service is service:
             self._clock.after(0, lambda: self.act(lambda: leave(peer)))
+
+    def _recalled(self) -> Channels:
+        """Channels, with what was promised in earlier lives."""
+        now_ns = self.service.now_ns
+        channels = Channels(self.service, Voters(bytes(16)), Promises())
+        channels.promises.recall(list(self._notes.values()), self._keep, now_ns)
+        channels.voters.recall(list(self._voters), self._note_voter, now_ns)
+        return channels
+
+    def _keep(self, note: Note) -> None:
+        self._notes[note.name] = note
+
+    def _note_voter(self, node: bytes, is_voter: bool) -> None:
+        self._voters.pop(node, None)
+        if is_voter:
+            self._voters[node] = None
 
     def _part_with_clients(self) -> None:
         told, self.on_end = self.on_end, []

@@ -1,0 +1,28 @@
+"""Which Weft this is, for runs that are to be had again."""
+
+import subprocess
+from pathlib import Path
+
+from weft.cli.version import installed_version
+
+
+def commit() -> str:
+    """Which Weft this is: the commit of a checkout, else the version."""
+    here = str(Path(__file__).resolve())
+    folder = str(Path(here).parent)
+    try:
+        # Only if this file is part of it: the package may lie in somebody else's checkout.
+        subprocess.run(  # noqa: S603  # fixed words
+            ["git", "-C", folder, "ls-files", "--error-unmatch", here],  # noqa: S607  # as installed
+            capture_output=True,
+            check=True,
+        )
+        done = subprocess.run(  # noqa: S603  # fixed words
+            ["git", "-C", folder, "describe", "--always", "--dirty"],  # noqa: S607  # as installed
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return installed_version()
+    return done.stdout.strip()

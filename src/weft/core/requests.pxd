@@ -13,6 +13,7 @@ cdef Py_ssize_t _FAR_INBOX_BYTES
 cdef Py_ssize_t _HEADER
 cdef int _CUT
 cdef int _DROP_NEW
+cdef int _ERROR
 cdef int _REQUEST
 cdef int _NOT_BACK
 cdef Py_ssize_t _KEPT_COST
@@ -62,19 +63,30 @@ cdef Peer _owner(Service service, bytes reply)
 cdef object _to_nobody(Service service, Py_ssize_t at, bint is_new)
 
 @cython.locals(
-    service=Service,
     data=bytearray,
     names=Py_ssize_t,
+    body=Py_ssize_t,
+    told=bytes,
     reply=bytes,
     awaited=Awaited,
     requester=Peer,
+    size=Py_ssize_t,
 )
 cpdef object pass_refusal(Peer peer, Py_ssize_t at)
 
-@cython.locals(reply=bytes, awaited=Awaited, requester=Peer)
+@cython.locals(reply=bytes, awaited=Awaited)
+cpdef object refuse_request(Peer peer, bytes given, object problem)
+
+@cython.locals(reply=bytes, awaited=Awaited)
 cpdef object forget_requests(Peer peer)
 
 @cython.locals(reply=bytes, awaited=Awaited)
 cpdef object expire_requests(Peer peer, int64_t oldest_ns)
+
+@cython.locals(mask=Mask)
+cdef bytes _unmasked(Service service, bytes given)
+
+@cython.locals(requester=Peer)
+cdef object _refuse(bytes reply, Awaited awaited, object problem)
 
 cdef object _settle(bytes reply, Awaited awaited)

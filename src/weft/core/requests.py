@@ -7,7 +7,7 @@ of the two may be another gateway: what it passes on was stamped where it entere
 
 from weft.core.answers import error_frame
 from weft.core.bounds import KEPT_COST_BYTES, Policy
-from weft.core.frames import HEADER_BYTES, Flag, Kind, stamp_frame
+from weft.core.frames import HEADER_BYTES, Flag, Kind, encode, stamp_frame
 from weft.core.masks import end_mask, no_room, publish_answer, put_answer, share_identity
 from weft.core.service import (
     FAR_INBOX_BYTES,
@@ -34,6 +34,7 @@ _FAR_INBOX_BYTES = FAR_INBOX_BYTES
 _HEADER = HEADER_BYTES
 _CUT = int(Policy.CUT)
 _DROP_NEW = int(Policy.DROP_NEW)
+_ERROR = int(Kind.ERROR)
 _REQUEST = int(Flag.REQUEST)
 _REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
 _NOT_BACK = int(Flag.NOT_BACK)
@@ -167,15 +168,31 @@ def _to_nobody(service: Service, at: int, is_new: bool) -> WeftError | None:
 
 def pass_refusal(peer: Peer, at: int) -> None:
     """Tell whoever asked that another gateway could not have its request answered."""
-    service = peer.service
-    data = service.arena.data
+    data = peer.service.arena.data
     names = at + _HEADER + data[at + 6]
-    reply = cut(data, names, names + data[at + 7])
+    body = names + data[at + 7]
+    told = cut(data, names, body)
+    reply = _unmasked(peer.service, told)
+    awaited = peer.serving.get(reply)
+    if awaited is None:
+        return
+    requester = awaited.requester
+    size = u32_at(data, at)
+    _settle(reply, awaited)
+    if reply == told and names > at + _HEADER:
+        requester.outbox.push(at, size, _CUT)
+    else:
+        # It says the stand-in, or not what was asked: whoever refused it does not know better.
+        error = cut(data, body, at + size)
+        requester.owe(encode(_ERROR, awaited.subject, error, reply, data[at + 5]))
+
+
+def refuse_request(peer: Peer, given: bytes, problem: WeftError) -> None:
+    """Tell whoever asked that a peer will not answer, by the reply subject that it was given."""
+    reply = _unmasked(peer.service, given)
     awaited = peer.serving.get(reply)
     if awaited is not None:
-        requester = awaited.requester
-        _settle(reply, awaited)
-        requester.outbox.push(at, u32_at(data, at), _CUT)
+        _refuse(reply, awaited, problem)
 
 
 def forget_requests(peer: Peer) -> None:
@@ -183,10 +200,8 @@ def forget_requests(peer: Peer) -> None:
     for reply, awaited in list(peer.asking.items()):
         _settle(reply, awaited)
     for reply, awaited in list(peer.serving.items()):
-        _settle(reply, awaited)
         gone = ResponderGone(f"{peer.name or 'the responder'} left before it answered")
-        requester = awaited.requester
-        requester.owe(error_frame(requester, awaited.subject, reply, _REFUSED, gone))
+        _refuse(reply, awaited, gone)
 
 
 def expire_requests(peer: Peer, oldest_ns: int) -> None:
@@ -195,6 +210,18 @@ def expire_requests(peer: Peer, oldest_ns: int) -> None:
         if awaited.time_ns >= oldest_ns:
             return
         _settle(reply, awaited)
+
+
+def _unmasked(service: Service, given: bytes) -> bytes:
+    """The reply subject that a responder was given, or that what it was given stands for."""
+    mask = service.masks.get(given)
+    return given if mask is None else mask.reply
+
+
+def _refuse(reply: bytes, awaited: Awaited, problem: WeftError) -> None:
+    requester = awaited.requester
+    _settle(reply, awaited)
+    requester.owe(error_frame(requester, awaited.subject, reply, _REFUSED, problem))
 
 
 def _settle(reply: bytes, awaited: Awaited) -> None:

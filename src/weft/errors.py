@@ -22,7 +22,7 @@
     ├── ConnectionLost        the connection failed or was ended: try again
     │   ├── Unreachable           no gateway answers at the address
     │   ├── TimedOut              no answer came in time
-    │   ├── ResponderGone         whoever had the request left before answering it
+    │   ├── ResponderGone         whoever had the request left before answering, or it was lost
     │   ├── Draining              the gateway is closing down: connect to another, or a little later
     │   ├── SlowReader            the gateway gave up on a connection that did not read
     │   ├── Silent                the other side answered no ping
@@ -194,7 +194,7 @@ class TimedOut(ConnectionLost, TimeoutError):
 
 
 class ResponderGone(ConnectionLost):
-    """Whoever had the request left before answering it."""
+    """Whoever had the request left before answering it, or it was lost on its way."""
 
     number = 3003
 

@@ -19,6 +19,7 @@ from weft.fabric.words import (
     Goodbye,
     Known,
     Mark,
+    Missed,
     Nack,
     Ping,
     Pong,
@@ -65,7 +66,9 @@ def test_what_is_no_word_ends_the_link(body: bytes) -> None:
     assert_mesh_goes_on(net)
 
 
-@pytest.mark.parametrize("word", [Mark(1), Ack(1), Nack(0, 1), Gone(()), Probe(bytes(16), "a:1")])
+@pytest.mark.parametrize(
+    "word", [Mark(1), Ack(1), Nack(0, 1), Gone(()), Missed(()), Probe(bytes(16), "a:1")]
+)
 def test_what_is_said_from_afar_is_not_said_by_a_link(word: Word) -> None:
     net, line = prepared()
     line.say(word)
@@ -116,6 +119,8 @@ def test_whoever_passes_on_a_tree_that_contradicts_itself_is_not_to_blame() -> N
         Nack(5, 0),
         Gone(((0, LAST),)),
         Gone(((LAST, 0),)),
+        Missed(((0, LAST),)),
+        Missed(((LAST, 0), (LAST, LAST))),
     ],
 )
 def test_numbers_at_the_end_of_their_range_do_no_harm(word: Word) -> None:

@@ -167,7 +167,7 @@ class AsyncConnection(AsyncPublishing, Face):
 
         Raises:
             NotKnown: nobody serves the subject.
-            ResponderGone: whoever had the request left before answering it.
+            ResponderGone: whoever had the request left before answering it, or it was lost.
             TimedOut: no answer came in time.
             ConnectionLost: the connection was lost, and `resend` was not set.
         """

@@ -20,7 +20,7 @@ from weft.fabric.distant import EPOCH_BITS, Distant
 from weft.fabric.envelope import ONE, PLAIN
 from weft.fabric.incoming import Held, Incoming
 from weft.fabric.load import Load
-from weft.fabric.words import Ack, Gone, Mark, Nack, RoutedWord
+from weft.fabric.words import Ack, Gone, Mark, Missed, Nack, RoutedWord
 
 # What overtook something on another way is held back so long before that is asked for.
 HOLD_NS = 50_000_000
@@ -29,6 +29,9 @@ HOLD_NS = 50_000_000
 ASK_NS = 1_000_000_000
 # What did not come within this, and could be asked for, is announced as lost.
 REPAIR_NS = 3_000_000_000
+# For so long a gateway is told, with each word that it has arrived, what never did: the last such
+# word may have been lost. It keeps what it sent for as long.
+MISSED_NS = 30_000_000_000
 # Of so many that were forgotten it is known where they ended.
 ENDED_MAX = 4096
 
@@ -149,7 +152,7 @@ class Arrivals:
         if not incoming.is_complete:
             self._release(incoming)
         if incoming.is_complete:
-            if incoming.is_ack_due and not self._say(incoming.origin, Ack(incoming.expected)):
+            if incoming.is_ack_due and not self._acknowledge(incoming):
                 return
             incoming.is_ack_due = False
             self._unsettled.pop(incoming.origin, None)
@@ -162,6 +165,16 @@ class Arrivals:
             nack = Nack(incoming.expected, incoming.hole_end - 1)
             if self._say(incoming.origin, nack):
                 incoming.asked_ns = now_ns
+
+    def _acknowledge(self, incoming: Incoming) -> bool:
+        """Tell a gateway that nothing more is missing, and what never came; False if no way."""
+        missed = incoming.missed
+        if missed and self._service.now_ns - incoming.missed_ns > MISSED_NS:
+            missed.clear()
+        # Before the word that ends its questions: where that is heard, this was.
+        if missed and not self._say(incoming.origin, Missed(tuple(missed))):
+            return False
+        return self._say(incoming.origin, Ack(incoming.expected))
 
     def _is_away(self, origin: int) -> bool:
         """Say if there is no way to a gateway; whoever it is, it is not forgotten yet."""
@@ -220,8 +233,7 @@ class Arrivals:
         """What is missing before a number will not come."""
         if until > incoming.expected:
             self._announce(incoming.origin, until - incoming.expected)
-            incoming.expected = until
-            incoming.moved(self._service.now_ns)
+            incoming.miss(until, self._service.now_ns)
         self._release(incoming)
 
     def _is_of_this_epoch(self, incoming: Incoming, number: int) -> bool:

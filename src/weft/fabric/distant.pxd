@@ -18,4 +18,5 @@ cdef class Distant:
     cdef public int64_t mark_wait_ns
     cdef public int64_t marked_ns
     cdef public int64_t unconfirmed_ns
+    cdef public uint64_t missed
     cdef public int64_t resent_ns

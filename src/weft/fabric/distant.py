@@ -28,6 +28,8 @@ class Distant:
         # When it was last told, and since when it has confirmed nothing of that; 0: it has.
         self.marked_ns = 0
         self.unconfirmed_ns = 0
+        # Up to where it is known what it never got.
+        self.missed = self.next
         # When it was last sent something again.
         self.resent_ns = 0
 

@@ -11,6 +11,8 @@ cdef class Incoming:
     cdef public bint is_ack_due
     cdef public int64_t hole_ns
     cdef public int64_t asked_ns
+    cdef readonly list missed
+    cdef readonly int64_t missed_ns
     cdef readonly Py_ssize_t held_bytes
     cdef readonly dict _held
     cdef readonly list _order

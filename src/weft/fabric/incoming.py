@@ -13,6 +13,8 @@ from weft.fabric.distant import EPOCH_BITS
 HELD_BYTES = 4 << 20
 # What holding a piece costs beside its bytes, about.
 HELD_COST_BYTES = 256
+# Of what never came, so many holes can be told of.
+MISSED_MAX = 64
 
 
 class Held(NamedTuple):
@@ -38,6 +40,9 @@ class Incoming:
         # Since when something is missing, and when it was asked for; 0: it is not.
         self.hole_ns = 0
         self.asked_ns = 0
+        # What never came, as first and last numbers, and when the last of it was given up.
+        self.missed: list[tuple[int, int]] = []
+        self.missed_ns = 0
         self.held_bytes = 0
         self._held: dict[int, Held] = {}
         self._order: list[int] = []
@@ -76,6 +81,16 @@ class Incoming:
             self.hole_ns = now_ns
             self.asked_ns = 0
 
+    def miss(self, until: int, now_ns: int) -> None:
+        """What is missing before a number will not come: its gateway is to be told."""
+        if len(self.missed) >= MISSED_MAX:
+            del self.missed[0]
+        self.missed.append((self.expected, until - 1))
+        self.missed_ns = now_ns
+        self.is_ack_due = True
+        self.expected = until
+        self.moved(now_ns)
+
     def due(self) -> tuple[int, Held] | None:
         """What was held back and need not be any longer, with its number."""
         if self._order and self._order[0] <= self.expected:
@@ -104,5 +119,6 @@ class Incoming:
         self.top = self.expected
         self.is_last = self.is_ack_due = False
         self.hole_ns = self.asked_ns = self.held_bytes = 0
+        self.missed.clear()
         self._held.clear()
         self._order.clear()

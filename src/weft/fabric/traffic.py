@@ -23,7 +23,19 @@ from weft.fabric.envelope import HOPS_AT
 from weft.fabric.outgoing import Outgoing
 from weft.fabric.passage import Passage, Sprout
 from weft.fabric.post import Post
-from weft.fabric.words import Ack, Gone, Mark, Nack, RoutedWord, Trace, Wanted, Word, decode
+from weft.fabric.refusals import Refusals
+from weft.fabric.words import (
+    Ack,
+    Gone,
+    Mark,
+    Missed,
+    Nack,
+    RoutedWord,
+    Trace,
+    Wanted,
+    Word,
+    decode,
+)
 
 # A gateway that was sent nothing for so long is told what it should have by now.
 QUIET_NS = 250_000_000
@@ -54,6 +66,7 @@ class Traffic:
         self._outgoing = Outgoing(service, self.counts)
         self._distants = self._outgoing.distants
         self._arrivals = Arrivals(service, self.counts, self._distants, self.send_word)
+        self._refusals = Refusals(self._distants, self._outgoing.ring)
         self._edges: Container[tuple[int, int]] = frozenset()
         self._paths: dict[bytes, str] = {}
         # The epochs of those that were forgotten: whoever comes back begins anew.
@@ -176,6 +189,7 @@ class Traffic:
         """Ask for what is missing, tell of what was sent; several times a second."""
         now_ns = self._service.now_ns
         self._arrivals.tick()
+        self._refusals.tick()
         if now_ns - self._marks_ns >= QUIET_NS:
             self._marks_ns = now_ns
             for distant in self._distants.values():
@@ -215,7 +229,7 @@ class Traffic:
         """Say a word to a gateway, wherever it is; False if there is no way to it."""
         # What it said came by a way that brings things on, which the one from here may not.
         way = self._came_by.get(number)
-        if way and isinstance(word, Ack | Nack) and self._outgoing.answer(way, word):
+        if way and isinstance(word, Ack | Nack | Missed) and self._outgoing.answer(way, word):
             return True
         return self._outgoing.say(number, word)
 
@@ -241,6 +255,8 @@ class Traffic:
                     self._hear_ack(origin, number)
                 case Nack(first, last):
                     self._send_again(origin, first, last + 1)
+                case Missed() as word:
+                    self._refusals.hear(origin, word)
                 case word:
                     if self.on_word is not None:
                         self.on_word(origin, word)

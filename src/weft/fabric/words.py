@@ -175,6 +175,12 @@ class Gone(_Word, tag=19, frozen=True):
     ranges: Annotated[tuple[tuple[Dense, Dense], ...], Meta(max_length=RANGES_MAX)]
 
 
+class Missed(_Word, tag=25, frozen=True):
+    """These numbers never came and are not waited for any more, both ends included."""
+
+    ranges: Annotated[tuple[tuple[Dense, Dense], ...], Meta(max_length=RANGES_MAX)]
+
+
 class Probe(_Word, tag=20, frozen=True):
     """I have lost this gateway: try to reach it."""
 
@@ -251,7 +257,19 @@ class Obeyed(_Word, tag=24, frozen=True):
 LinkWord = (
     Ping | Pong | AdvertWord | Summary | Want | Snapshot | Ready | Redirect | Goodbye | Registered
 )
-RoutedWord = Mark | Ack | Nack | Gone | Probe | Trace | Traced | CommandWord | Obeyed | ChannelWord
+RoutedWord = (
+    Mark
+    | Ack
+    | Nack
+    | Gone
+    | Missed
+    | Probe
+    | Trace
+    | Traced
+    | CommandWord
+    | Obeyed
+    | ChannelWord
+)
 Word = LinkWord | RoutedWord
 
 _encoder = msgspec.msgpack.Encoder()

@@ -5,7 +5,7 @@ import sys
 
 import msgspec
 
-from weft.simulation.history import Heard
+from weft.simulation.history import Asked, Heard
 from weft.simulation.scenario import Manner, Scenario, run
 
 # Names are hashed otherwise in each process: nothing may depend on the order of a set of them.
@@ -64,3 +64,11 @@ def test_a_trace_tells_what_broke() -> None:
     assert any("link " in line for line in trace)
     times = [float(line.split()[0]) for line in trace]
     assert times == sorted(times)
+
+
+def test_a_run_does_not_end_while_somebody_waits_for_an_answer() -> None:
+    scenario = Scenario(4, Manner(nodes=3, faults=()))
+    scenario.run()
+    assert scenario.world.is_quiet
+    scenario.history.asked.append(Asked("q", 1, scenario.world.clock.now_ns))
+    assert not scenario.world.is_quiet

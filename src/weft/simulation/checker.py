@@ -322,7 +322,7 @@ def _check_asked(history: History, verdict: Verdict) -> None:
         verdict.answered += each.answers > 0
         verdict.refused += each.refusals > 0
         name = f"{each.requester} {each.counter}"
-        if not (each.answers or each.refusals or each.is_given_up):
+        if not each.is_over:
             verdict.find(UNANSWERED, name)
         elif each.answers > 1 or each.refusals > 1:
             verdict.find(ANSWERED_TWICE, f"{name}: {each.answers} and {each.refusals} times")

@@ -68,6 +68,11 @@ class Asked(msgspec.Struct):
     refusals: int = 0
     is_given_up: bool = False
 
+    @property
+    def is_over(self) -> bool:
+        """Say if nobody waits for an answer any more."""
+        return self.answers > 0 or self.refusals > 0 or self.is_given_up
+
 
 class Passage(msgspec.Struct, frozen=True):
     """A message on a link: from where, for whom, under which number, by which gateways so far.

@@ -78,7 +78,9 @@ class World:
     @property
     def is_quiet(self) -> bool:
         """Say if everything that was sent has arrived, or is known to be lost."""
-        return all(gateway.fabric.traffic.is_quiet for gateway in self.up)
+        # Somebody may have asked just now: whoever answers takes a moment, at the same gateway too.
+        is_settled = all(each.is_over for each in self.history.asked)
+        return is_settled and all(gateway.fabric.traffic.is_quiet for gateway in self.up)
 
     @property
     def is_agreed(self) -> bool:

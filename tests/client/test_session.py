@@ -5,20 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.client.session import (
-    GREETING_LIMIT_BYTES,
+from weft.client.events import (
     Answered,
     Ended,
     Event,
     Failed,
-    Greeting,
     Late,
     Missed,
     News,
     Parting,
     Pinged,
-    Session,
     Welcomed,
+)
+from weft.client.session import (
+    GREETING_LIMIT_BYTES,
+    Greeting,
+    Session,
     goodbye_frame,
     patterns_body,
     unsubscribe_frame,
@@ -199,6 +201,16 @@ def test_messages_of_one_subject_are_an_event_together() -> None:
 def test_only_what_is_in_the_own_inbox_is_an_answer(subject: bytes) -> None:
     message = frames.encode(Kind.MESSAGE, subject)
     assert opened().receive(message, 0.0) == [[message]]
+
+
+def test_messages_of_a_channel_come_together_as_any_others() -> None:
+    message = frames.encode(Kind.MESSAGE, b"_CHANNEL.0123456789abcdef0123456789abcdef.a", b"hello")
+    assert opened().receive(message * 3, 0.0) == [[message] * 3]
+
+
+def test_a_subject_that_only_goes_on_in_the_body_as_the_inbox_does_is_no_answer() -> None:
+    message = frames.encode(Kind.MESSAGE, INBOX[:6], INBOX[6:] + b".1")
+    assert opened().receive(message * 2, 0.0) == [[message]] * 2
 
 
 def test_an_answer_is_for_whoever_asked() -> None:

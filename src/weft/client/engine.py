@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from weft.client import session as talk
+from weft.client import events as talk
 from weft.client.enabling import Enabling
 from weft.client.interests import Listening
 from weft.client.line import Line

@@ -9,6 +9,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from weft.client.events import (
+    Answered,
+    Ended,
+    Event,
+    Failed,
+    Late,
+    Missed,
+    News,
+    Parting,
+    Pinged,
+    TakenBack,
+    Welcomed,
+)
 from weft.client.status import Gap
 from weft.client.waiting import Waiter, Waiting
 from weft.core import frames
@@ -43,95 +56,6 @@ class Greeting:
     key: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Welcomed:
-    """The gateway took the connection; the facts are in the session."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer came for somebody: a whole MESSAGE, OK or PONG frame."""
-
-    waiter: Waiter
-    frame: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The gateway refused what somebody asked for."""
-
-    waiter: Waiter
-    error: WeftError
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """The gateway refused what nobody awaits an answer to, or says why it ends the connection."""
-
-    subject: str
-    error: WeftError
-
-
-@dataclass(frozen=True, slots=True)
-class TakenBack:
-    """The gateway took back a subscription that this client may no longer have."""
-
-    pattern: bytes
-    group: bytes
-    error: WeftError
-
-
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """Messages will not come."""
-
-    gap: Gap
-
-
-@dataclass(frozen=True, slots=True)
-class Pinged:
-    """The gateway wants to know that we live; this is the frame that says so."""
-
-    pong: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Parting:
-    """The gateway wants to part: what is still owed comes, then the end."""
-
-    reason: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Late:
-    """An answer came after whoever awaited it had given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """The conversation cannot go on; it is the last event of a connection."""
-
-    error: WeftError
-
-
-# Messages are their own event, whole frames of one subject and the same flags: an object for each
-# would cost more than the rest.
-Event = (
-    list[bytes]
-    | Welcomed
-    | Answered
-    | Failed
-    | News
-    | TakenBack
-    | Missed
-    | Pinged
-    | Parting
-    | Late
-    | Ended
-)
-
-
 class Session:
     """One client's conversation, over one connection after the other."""
 
@@ -147,13 +71,14 @@ class Session:
         self._greeting = greeting
         self._waiting = Waiting(waiting_max)
         self._decoder = Decoder(GREETING_LIMIT_BYTES)
+        self._answers = b""
         self._first = bytearray()
         self._is_ended = True
         self._heard_at = 0.0
         self._pinged_at: float | None = None
         self._number = 0
         self._on: dict[int, Callable[[bytes], Event | None]] = {
-            Kind.MESSAGE: self._reserved_message,
+            Kind.MESSAGE: self._inbox_message,
             Kind.OK: self._ok,
             Kind.ERROR: self._error,
             Kind.PING: self._ping,
@@ -203,8 +128,12 @@ class Session:
             next_run = self._decoder.next_run
             while self.is_open and (run := next_run()):
                 first = run[0]
-                # No wildcard stands for what begins with `_`: most messages are not for an inbox.
-                if first[4] == _MESSAGE and first[_SUBJECT : _SUBJECT + 1] != b"_":
+                # Most subjects do not begin with `_` and cost no more than this look; of those
+                # that do, only what is in the own inbox is told apart one by one.
+                if first[4] == _MESSAGE and (
+                    first[_SUBJECT : _SUBJECT + 1] != b"_"
+                    or not first.startswith(self._answers, _SUBJECT)
+                ):
                     events.append(run)
                 else:
                     events += filter(None, map(self._other, run))
@@ -303,6 +232,7 @@ class Session:
             raise BadGreeting(f"an inbox {self.inbox!r} and pings after {self.ping_s} s cannot be")
         if not 0 < self.body_limit_bytes <= BODY_LIMIT_MAX_BYTES:
             raise BadGreeting(f"a body limit of {self.body_limit_bytes} bytes cannot be")
+        self._answers = self.inbox + b"."
         self.name = facts.reply
         self.origin = facts.origin
         self.publisher = facts.publisher
@@ -314,9 +244,10 @@ class Session:
             raise UnexpectedFrame(f"a gateway does not send frames of kind {frame[4]}")
         return handle(frame)
 
-    def _reserved_message(self, frame: bytes) -> Event:
+    def _inbox_message(self, frame: bytes) -> Event:
         subject = frame[_SUBJECT : _SUBJECT + frame[6]]
-        if not subject.startswith(self.inbox + b"."):
+        if not subject.startswith(self._answers):
+            # It was the reply or the body that went on like it.
             return [frame]
         waiter = self._waiting.request(subject)
         return Late() if waiter is None else Answered(waiter, frame)

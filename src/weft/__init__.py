@@ -12,19 +12,26 @@ from weft.errors import WeftError
 
 if TYPE_CHECKING:
     from weft.client.aio import AsyncConnection, connect
+    from weft.client.aio_channel import AsyncChannel
     from weft.client.aio_subscription import AsyncSubscription
     from weft.client.calls import Identity
+    from weft.client.channel_facts import ChannelFacts, ChannelList
     from weft.client.received import AsyncReceived, BlockingReceived, Received
     from weft.client.status import Gap, Statistics, Status, What
     from weft.client.sync import Connection
+    from weft.client.sync_channel import Channel
     from weft.client.sync_subscription import Subscription
     from weft.gateway.gateway import Gateway
 
 __all__ = [
+    "AsyncChannel",
     "AsyncConnection",
     "AsyncReceived",
     "AsyncSubscription",
     "BlockingReceived",
+    "Channel",
+    "ChannelFacts",
+    "ChannelList",
     "Connection",
     "Field",
     "FieldType",
@@ -44,10 +51,14 @@ __all__ = [
 
 # A gateway needs no client and a client no gateway: each is imported when it is first asked for.
 _HOMES = {
+    "AsyncChannel": "weft.client.aio_channel",
     "AsyncConnection": "weft.client.aio",
     "AsyncReceived": "weft.client.received",
     "AsyncSubscription": "weft.client.aio_subscription",
     "BlockingReceived": "weft.client.received",
+    "Channel": "weft.client.sync_channel",
+    "ChannelFacts": "weft.client.channel_facts",
+    "ChannelList": "weft.client.channel_facts",
     "Connection": "weft.client.sync",
     "Gap": "weft.client.status",
     "Gateway": "weft.gateway.gateway",

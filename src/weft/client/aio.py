@@ -5,8 +5,11 @@ from collections.abc import Coroutine, Generator, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
+from weft.client.aio_channel import AsyncChannel
 from weft.client.aio_subscription import AsyncSubscription, Handler, Home, stop
 from weft.client.calls import Calls, Draft, Identity
+from weft.client.channel_facts import ChannelFacts, ChannelList
+from weft.client.channels import Channels
 from weft.client.content import Body
 from weft.client.enabling import EnabledRight
 from weft.client.engine import Engine
@@ -89,6 +92,7 @@ class AsyncConnection(AsyncPublishing, Face):
         self._engine = engine
         self._keeper = keeper
         self._calls = Calls(engine)
+        self._channels = Channels(engine, self._calls)
         super().__init__(engine.outgoing, self._calls)
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops = Loops()
@@ -205,6 +209,66 @@ class AsyncConnection(AsyncPublishing, Face):
     async def disable(self, right: EnabledRight, pattern: str) -> None:
         """Take back what enable() gave; what it did not is no error."""
         await self._calls.disable(right, pattern)
+
+    async def open_channel(self, name: str, password: str | None = None) -> AsyncChannel:
+        """Open a channel, with a password or without, and be in it; see AsyncChannel.
+
+        Only keys made of the password are kept, and none of them can be sent to join with.
+
+        Raises:
+            BadSubject: the name is not legal.
+            BadOption: the password is empty.
+            ChannelExists: there is one already: join it.
+            ChannelContested: somebody else opens it at this moment: try again.
+            NoMajority: with a password, too few gateways can be reached.
+            NotAllowed: this connection may not.
+            TooMany: it is in as many as it may be.
+            UsageError: it is in this one already.
+        """
+        membership = await self._channels.open(name, password)
+        return AsyncChannel(self, self._home, self._channels, membership)
+
+    async def join_channel(self, name: str, password: str | None = None) -> AsyncChannel:
+        """Be in a channel that somebody opened; see AsyncChannel.
+
+        Raises:
+            BadSubject: the name is not legal.
+            BadOption: the password is empty.
+            WrongPassword: no channel of this name has this password, or needs none.
+            TooManyTries: too many passwords were wrong: wait for as long as it says.
+            NotAllowed: this connection may not.
+            TooMany: it is in as many as it may be.
+            UsageError: it is in this one already.
+            ProtocolError: the gateway let us in and does not know the password.
+        """
+        membership = await self._channels.join(name, password)
+        return AsyncChannel(self, self._home, self._channels, membership)
+
+    async def channels(self, limit: int = 100) -> ChannelList:
+        """The channels without a password, or for services and admins all of them.
+
+        Raises:
+            BadOption: the limit is not one.
+        """
+        return await self._channels.list(limit)
+
+    async def channel_facts(self, name: str) -> ChannelFacts:
+        """Who opened a channel, where, and where its members are.
+
+        Raises:
+            BadSubject: the name is not legal.
+            WrongPassword: there is no such channel, or it is not to be seen.
+        """
+        return await self._channels.show(name)
+
+    async def close_channel(self, name: str) -> None:
+        """End a channel for everybody, as a service or an admin may.
+
+        Raises:
+            BadSubject: the name is not legal.
+            NotAllowed: this connection may not.
+        """
+        await self._channels.close_named(name)
 
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until the gateway has dealt with everything that was published before.

@@ -9,7 +9,7 @@ from typing import Self
 from weft.client.aio_queue import AsyncQueue
 from weft.client.calls import Calls
 from weft.client.engine import Engine
-from weft.client.interests import Listening
+from weft.client.interests import Listening, Place
 from weft.client.loops import Loop, Loops
 from weft.client.options import Wish
 from weft.client.received import AsyncPublisher, AsyncReceived, async_received
@@ -25,13 +25,17 @@ Handler = Callable[[AsyncReceived], object]
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The connection that a subscription is of; `own` keeps a task until it ends."""
+    """The connection, and perhaps the channel, that a subscription is of.
+
+    `own` keeps a task until it ends.
+    """
 
     connection: AsyncPublisher
     engine: Engine
     calls: Calls
     own: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
     loops: Loops
+    place: Place | None = None
 
 
 class AsyncSubscription:
@@ -57,11 +61,11 @@ class AsyncSubscription:
         self._replaying: asyncio.Task[None] | None = None
         try:
             if wish.since is None:
-                self._listening = Listening(patterns, wish, self._queue)
+                self._listening = Listening(patterns, wish, self._queue, home.place)
                 home.engine.listen(self._listening)
             else:
                 replay = Replay(self._queue, wish.since)
-                self._listening = Listening(patterns, wish, replay)
+                self._listening = Listening(patterns, wish, replay, home.place)
                 self._replaying = home.own(replay.run(self._listening, home.engine, home.calls))
         except BaseException:
             self._queue.clear()
@@ -70,7 +74,7 @@ class AsyncSubscription:
     @property
     def patterns(self) -> list[str]:
         """What it hears."""
-        return [pattern.decode() for pattern in self._listening.patterns]
+        return list(self._listening.names)
 
     @property
     def is_open(self) -> bool:

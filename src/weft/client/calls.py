@@ -74,7 +74,7 @@ class Calls:
             self._session.question(waiter, parts.subject, parts.reply)
             return frame
 
-        async with self._limited(None, f"no acknowledgement of {draft.subject!r}"):
+        async with self.limited(None, f"no acknowledgement of {draft.subject!r}"):
             try:
                 await self._send(waiter, asked, frame)
                 answer = frames.parse(await waiter.answer)
@@ -102,7 +102,7 @@ class Calls:
         finally:
             self._forget(waiter)
         left_s = max(began + limit_s - self._engine.loop.time(), 0.0)
-        async with self._limited(left_s, about, limit_s):
+        async with self.limited(left_s, about, limit_s):
             return await self._request_patiently(draft, resend=resend)
 
     async def _request_patiently(self, draft: Draft, *, resend: bool) -> bytes:
@@ -135,7 +135,7 @@ class Calls:
         deadline = self._engine.loop.time() + limit_s
         answers = Several(self._engine.options.queue_bytes)
         try:
-            async with self._limited(limit_s, f"no connection to ask {draft.subject!r}"):
+            async with self.limited(limit_s, f"no connection to ask {draft.subject!r}"):
                 await self._ask(answers, draft, draft.flags)
             await self._collect(answers, ending, deadline)
         finally:
@@ -145,7 +145,7 @@ class Calls:
     async def flush(self, timeout: float | None) -> None:
         """Wait until the gateway has dealt with everything that was published before."""
         waiter = Single()
-        async with self._limited(timeout, "no answer to a ping"):
+        async with self.limited(timeout, "no answer to a ping"):
             try:
                 await self._engine.until_open()
                 self._engine.outgoing.put_control(self._session.ping(waiter))
@@ -157,7 +157,7 @@ class Calls:
     async def drain(self, timeout: float | None) -> None:
         """Ask for nothing more, and wait until everything was delivered and sent."""
         engine = self._engine
-        async with self._limited(timeout, "not everything was delivered"):
+        async with self.limited(timeout, "not everything was delivered"):
             engine.subscriptions.withdraw()
             await self.flush(timeout)
             engine.subscriptions.finish()
@@ -167,8 +167,8 @@ class Calls:
 
     async def ready(self, listening: Listening, timeout: float | None) -> None:
         """Wait until the gateway has confirmed a subscription, or raise what it said instead."""
-        about = f"no confirmation of {listening.patterns[0].decode()!r}"
-        async with self._limited(timeout, about):
+        about = f"no confirmation of {listening.names[0]!r}"
+        async with self.limited(timeout, about):
             await listening.settled.wait()
         if listening.error is not None:
             raise listening.error
@@ -246,9 +246,10 @@ class Calls:
         self._engine.reading.steer()
 
     @asynccontextmanager
-    async def _limited(
+    async def limited(
         self, timeout: float | None, about: str, told_s: float | None = None
     ) -> AsyncIterator[None]:
+        """Raise TimedOut if what is done within takes too long; `told_s` is how long it says."""
         limit_s = self._timeout_s if timeout is None else timeout
         try:
             async with asyncio.timeout(limit_s):

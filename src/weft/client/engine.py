@@ -13,6 +13,7 @@ from weft.client import events as talk
 from weft.client.enabling import Enabling
 from weft.client.interests import Listening
 from weft.client.line import Line
+from weft.client.memberships import Memberships
 from weft.client.options import Options
 from weft.client.outgoing import Outgoing
 from weft.client.reading import Defer, Reading
@@ -55,6 +56,7 @@ class Engine:
         self.subscriptions = Subscriptions(
             self.session, self.outgoing, reporter, options.waiting_max
         )
+        self.memberships = Memberships(self.subscriptions, reporter)
         self.enabling = Enabling(self.session, reporter)
         self.line: Line | None = None
         self.opened = asyncio.Event()
@@ -130,6 +132,7 @@ class Engine:
         is_broken = error is not None and line.is_blocked
         self._unsent = self.outgoing.in_flight_bytes if is_broken else line.unsent_bytes
         self._stop_sending()
+        self.memberships.parted()
         waiters = self.session.end()
         self.outgoing.lost(self.session.inbox)
         for waiter in waiters:
@@ -203,6 +206,7 @@ class Engine:
             line.abort()
             self._unsent = line.unsent_bytes
         self.subscriptions.clear()
+        self.memberships.clear()
         unsent = self.outgoing.waiting_bytes + self._unsent
         self._made_room()
         # Whoever waits for a connection finds that there will be none.
@@ -326,6 +330,7 @@ class Engine:
         if self.statistics.connects > 1:
             detail = "messages may have been missed while disconnected"
             self.subscriptions.announce(Gap("reconnected"), detail)
+        self.memberships.welcomed()
         self.flush()
 
     def _answered(self, event: talk.Answered) -> None:
@@ -344,7 +349,8 @@ class Engine:
         self.reporter.report(Status(What.REFUSED, f"{about} is refused", event.error))
 
     def _taken_back(self, event: talk.TakenBack) -> None:
-        self.subscriptions.taken_back(event.pattern, event.group, event.error)
+        if not self.memberships.taken_back(event):
+            self.subscriptions.taken_back(event.pattern, event.group, event.error)
 
     def _missed(self, event: talk.Missed) -> None:
         gap = event.gap

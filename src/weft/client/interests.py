@@ -29,10 +29,19 @@ class Sink(Protocol):
         """Nothing more comes."""
 
 
+class Place(Protocol):
+    """The channel that a subscription is in; what its patterns begin with may change."""
+
+    prefix: str
+    is_joined: bool
+
+
 class Listening:
     """One subscription as the engine knows it; a waiter for the gateway's confirmation."""
 
-    def __init__(self, patterns: Iterable[str], wish: Wish, sink: Sink) -> None:
+    def __init__(
+        self, patterns: Iterable[str], wish: Wish, sink: Sink, place: Place | None = None
+    ) -> None:
         """Check the patterns and the group.
 
         Raises:
@@ -41,16 +50,28 @@ class Listening:
         """
         given = [patterns] if isinstance(patterns, str) else list(patterns)
         # In order and without doubles: each counts once.
-        self.patterns = tuple(dict.fromkeys(checked_pattern(name) for name in given))
-        if not self.patterns:
+        self.names = [name.decode() for name in dict.fromkeys(map(checked_pattern, given))]
+        if not self.names:
             raise BadOption("a subscription needs a pattern")
         self.group = checked_subject(wish.group) if wish.group else b""
         self.wish = wish
-        self.body = self._body()
+        self.place = place
+        self.follow()
         self.sink = sink
         self.is_open = True
         self.error: WeftError | None = None
         self.settled = asyncio.Event()
+
+    @property
+    def is_parked(self) -> bool:
+        """Say if a gateway cannot be asked for it: it is in a channel that must be joined first."""
+        return self.place is not None and not self.place.is_joined
+
+    def follow(self) -> None:
+        """Ask for what the names stand for where the channel is now."""
+        prefix = "" if self.place is None else self.place.prefix
+        self.patterns = tuple(checked_pattern(prefix + name) for name in self.names)
+        self.body = self._body()
 
     def check(self, limit_bytes: int) -> None:
         """Refuse what the gateway could not be asked for.

@@ -26,6 +26,7 @@ _SPARES_MAX = 32
 _ANSWERED = int(Flag.ANSWER | Flag.REQUEST)
 _BARE = int(Flag.BARE)
 _CHUNK = CHUNK_BYTES
+_CHANNEL = b"_CHANNEL."
 
 # Whoever publishes much would otherwise have the memory fetched from the system and given back
 # again and again. All connections share them.
@@ -223,7 +224,8 @@ class Outgoing:
     def lost(self, inbox: bytes) -> None:
         """The connection is gone: keep only what another one can carry.
 
-        Whoever awaited an answer has been told, and an inbox ends with its connection.
+        Whoever awaited an answer has been told, and an inbox ends with its connection. A channel
+        must be joined first, and may have another id then: what was said in it counts as dropped.
         """
         with self._room:
             self._end_chunk()
@@ -231,7 +233,9 @@ class Outgoing:
             self._chunks.clear()
             self._held = 0
             for frame in _frames_in(waiting):
-                if _outlives(frame, inbox):
+                if _is_in_channel(frame):
+                    self.dropped += 1
+                elif _outlives(frame, inbox):
                     self._writer.put(frame)
                     self._count(len(frame))
             self._in_flight = 0
@@ -297,6 +301,10 @@ def _frames_in(data: bytes) -> Iterator[bytes]:
         end = at + u32_at(data, at)
         yield data[at:end]
         at = end
+
+
+def _is_in_channel(frame: bytes) -> bool:
+    return frame[4] == Kind.MESSAGE and frame.startswith(_CHANNEL, HEADER_BYTES)
 
 
 def _outlives(frame: bytes, inbox: bytes) -> bool:

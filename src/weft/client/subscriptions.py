@@ -4,7 +4,7 @@ They outlive the line that they were asked for over; the next one is asked anew.
 """
 
 from weft.client.dispatch import Dispatch
-from weft.client.interests import Interests, Listening
+from weft.client.interests import Interests, Listening, Place
 from weft.client.outgoing import Outgoing
 from weft.client.session import Session, unsubscribe_frame
 from weft.client.status import Gap, Reporter, Status, What
@@ -42,7 +42,7 @@ class Subscriptions:
         listening.check(self._session.body_limit_bytes)
         self.interests.add(listening)
         self.dispatch.forget()
-        if self.is_asking:
+        if self.is_asking and not listening.is_parked:
             try:
                 self._outgoing.put_control(self._frame(listening))
             except BaseException:
@@ -58,13 +58,13 @@ class Subscriptions:
             Overloaded: the gateway does not read, and goes on sending what nobody wants.
         """
         gone = self._remove(listening)
-        if gone and self.is_asking:
+        if gone and self.is_asking and not listening.is_parked:
             self._outgoing.put_control(unsubscribe_frame(gone, listening.group))
 
     def refused(self, listening: Listening, error: WeftError) -> None:
         """The gateway refused one; it has no effect there, so there is nothing to take back."""
         self._remove(listening)
-        names = b", ".join(listening.patterns[:3]).decode()
+        names = ", ".join(listening.names[:3])
         self._reporter.report(
             Status(What.REFUSED, f"the subscription to {names} is refused", error)
         )
@@ -88,7 +88,33 @@ class Subscriptions:
         if self._is_withdrawn:
             return b""
         self._refuse_too_long()
-        return b"".join([self._frame(listening) for listening in self.interests])
+        asked = [each for each in self.interests if not each.is_parked]
+        return b"".join([self._frame(listening) for listening in asked])
+
+    def resume(self, place: Place) -> None:
+        """Ask for what is heard in a channel that was joined again, perhaps by another id.
+
+        Raises:
+            Overloaded: the gateway does not read.
+        """
+        within = self._within(place)
+        for listening in within:
+            self.interests.remove(listening)
+            listening.follow()
+            self.interests.add(listening)
+        self.dispatch.forget()
+        if self.is_asking and not self._is_withdrawn:
+            self._outgoing.put_control(b"".join([self._frame(each) for each in within]))
+
+    def leave(self, place: Place, error: WeftError | None) -> None:
+        """End what is heard in a channel.
+
+        Raises:
+            Overloaded: the gateway does not read.
+        """
+        for listening in self._within(place):
+            listening.end(error)
+            self.remove(listening)
 
     def announce(self, gap: Gap, detail: str) -> None:
         """Messages were missed: tell the owner, and every subscription in its place."""
@@ -106,8 +132,9 @@ class Subscriptions:
         self._is_withdrawn = True
         if self.is_asking and not was_withdrawn:
             for listening in self.interests:
-                frame = unsubscribe_frame(listening.patterns, listening.group)
-                self._outgoing.put_control(frame)
+                if not listening.is_parked:
+                    frame = unsubscribe_frame(listening.patterns, listening.group)
+                    self._outgoing.put_control(frame)
 
     def finish(self) -> None:
         """Tell each that nothing more comes; it still has what came."""
@@ -119,6 +146,9 @@ class Subscriptions:
         self._is_withdrawn = True
         for listening in self.interests:
             self._remove(listening)
+
+    def _within(self, place: Place) -> list[Listening]:
+        return [listening for listening in self.interests if listening.place is place]
 
     def _refuse_too_long(self) -> None:
         """Give up what this gateway takes no frame for; it would end every connection over it."""

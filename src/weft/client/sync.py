@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 from weft.client.background import OPENED_ELSEWHERE, Background
 from weft.client.callbacks import Callbacks
 from weft.client.calls import Calls, Draft, Identity
+from weft.client.channel_facts import ChannelFacts, ChannelList
+from weft.client.channels import Channels
 from weft.client.content import Body
 from weft.client.enabling import EnabledRight
 from weft.client.engine import Engine
@@ -31,6 +33,7 @@ from weft.client.options import (
 from weft.client.publishing import BlockingPublishing
 from weft.client.received import BlockingReceived, blocking_received
 from weft.client.status import Reporter
+from weft.client.sync_channel import Channel
 from weft.client.sync_subscription import Home, Subscription
 from weft.core.address import DEFAULT_ADDRESS, addresses_from
 from weft.core.frames import Flag
@@ -188,6 +191,66 @@ class Connection(BlockingPublishing, Face):
         """Take back what enable() gave; what it did not is no error."""
         self._background.run(self._calls.disable(right, pattern))
 
+    def open_channel(self, name: str, password: str | None = None) -> Channel:
+        """Open a channel, with a password or without, and be in it; see Channel.
+
+        Only keys made of the password are kept, and none of them can be sent to join with.
+
+        Raises:
+            BadSubject: the name is not legal.
+            BadOption: the password is empty.
+            ChannelExists: there is one already: join it.
+            ChannelContested: somebody else opens it at this moment: try again.
+            NoMajority: with a password, too few gateways can be reached.
+            NotAllowed: this connection may not.
+            TooMany: it is in as many as it may be.
+            UsageError: it is in this one already.
+        """
+        membership = self._background.run(self._channels.open(name, password))
+        return Channel(self, self._home, self._channels, membership)
+
+    def join_channel(self, name: str, password: str | None = None) -> Channel:
+        """Be in a channel that somebody opened; see Channel.
+
+        Raises:
+            BadSubject: the name is not legal.
+            BadOption: the password is empty.
+            WrongPassword: no channel of this name has this password, or needs none.
+            TooManyTries: too many passwords were wrong: wait for as long as it says.
+            NotAllowed: this connection may not.
+            TooMany: it is in as many as it may be.
+            UsageError: it is in this one already.
+            ProtocolError: the gateway let us in and does not know the password.
+        """
+        membership = self._background.run(self._channels.join(name, password))
+        return Channel(self, self._home, self._channels, membership)
+
+    def channels(self, limit: int = 100) -> ChannelList:
+        """The channels without a password, or for services and admins all of them.
+
+        Raises:
+            BadOption: the limit is not one.
+        """
+        return self._background.run(self._channels.list(limit))
+
+    def channel_facts(self, name: str) -> ChannelFacts:
+        """Who opened a channel, where, and where its members are.
+
+        Raises:
+            BadSubject: the name is not legal.
+            WrongPassword: there is no such channel, or it is not to be seen.
+        """
+        return self._background.run(self._channels.show(name))
+
+    def close_channel(self, name: str) -> None:
+        """End a channel for everybody, as a service or an admin may.
+
+        Raises:
+            BadSubject: the name is not legal.
+            NotAllowed: this connection may not.
+        """
+        self._background.run(self._channels.close_named(name))
+
     def flush(self, timeout: float | None = None) -> None:
         """Wait until the gateway has dealt with everything that was published before.
 
@@ -261,6 +324,7 @@ class Connection(BlockingPublishing, Face):
         reporter = Reporter(self._options.logger, label)
         self._engine = Engine(self._options, reporter, self._background.defer)
         self._calls = Calls(self._engine)
+        self._channels = Channels(self._engine, self._calls)
         self._keeper = Keeper(self._engine, self._addresses)
         self._callbacks = Callbacks(self._engine.reading.intake(0), reporter)
         outgoing = self._engine.outgoing

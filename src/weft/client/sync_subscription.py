@@ -16,7 +16,7 @@ from weft.client.calls import Calls
 from weft.client.engine import Engine
 from weft.client.handling import Handler, Handling
 from weft.client.intake import Intake
-from weft.client.interests import Listening
+from weft.client.interests import Listening, Place
 from weft.client.loops import Loop, Loops
 from weft.client.mailbox import Mailbox
 from weft.client.options import Wish
@@ -28,7 +28,7 @@ from weft.errors import NotOpen, TimedOut, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The connection that a subscription is of."""
+    """The connection, and perhaps the channel, that a subscription is of."""
 
     connection: Publisher
     engine: Engine
@@ -36,6 +36,7 @@ class Home:
     background: Background
     callbacks: Callbacks
     loops: Loops
+    place: Place | None = None
 
 
 class Subscription:
@@ -61,7 +62,7 @@ class Subscription:
         self._is_left = False
         self._refused = 0
         replay = None if wish.since is None else Replay(self, wish.since)
-        self._listening = Listening(patterns, wish, replay or self)
+        self._listening = Listening(patterns, wish, replay or self, home.place)
         self._replaying: asyncio.Task[None] | None = None
         self._mailbox: Mailbox | None = None
         self._handling: Handling | None = None
@@ -91,7 +92,7 @@ class Subscription:
     @property
     def patterns(self) -> list[str]:
         """What it hears."""
-        return [pattern.decode() for pattern in self._listening.patterns]
+        return list(self._listening.names)
 
     @property
     def is_open(self) -> bool:

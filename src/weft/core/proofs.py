@@ -31,6 +31,10 @@ class Secret(NamedTuple):
     client: bytes
     server: bytes
 
+    def __repr__(self) -> str:
+        # Whoever reads it in a log could join.
+        return "Secret(…)"
+
     @property
     def verifier(self) -> Verifier:
         """What a gateway is given to check proofs."""

@@ -81,6 +81,49 @@ export interface Subscription {
   close(): Promise<void>;
 }
 
+export interface ChannelOptions {
+  /** What those who know it can join with; it is never sent, nor kept. None if left out, and "" is an error. */
+  password?: string;
+}
+
+/** A channel that a connection is in; after a loss it is joined again by itself. */
+export interface Channel {
+  readonly name: string;
+  /** Which channel of this name it is; another one, perhaps, after the connection was lost. */
+  readonly id: string;
+  readonly isProtected: boolean;
+  readonly isOpen: boolean;
+  /** Why it ended, if that was not our own wish. */
+  readonly error: WeftError | null;
+  /** The gateways that did not answer when it was opened here. */
+  readonly silent: string[];
+  /** Called with the reason when it ends against our will; without it, that is an "error" of the connection. */
+  onlost: ((error: WeftError) => unknown) | null;
+  /** Say something to everybody in it; paths begin with / and are the channel's own. */
+  publish(path: string, data?: Json, options?: PublishOptions): Promise<string>;
+  /** Ask one of those who are in it. */
+  request<Data = any>(path: string, data?: Json, options?: RequestOptions): Promise<Message<Data>>;
+  /** Hear what is said to a path, or with "/>" everything. */
+  subscribe<Data = any>(
+    path: string,
+    handler: (message: Message<Data>) => unknown,
+    options?: SubscribeOptions,
+  ): Promise<ChannelSubscription>;
+  /** The path of a message as it is said within the channel. */
+  pathOf(message: Message): string;
+  /** Be in it no more. */
+  leave(): Promise<void>;
+  /** End it for everybody, which takes whoever opened it, a service or an admin. */
+  close(): Promise<void>;
+}
+
+export interface ChannelSubscription {
+  readonly path: string;
+  readonly isOpen: boolean;
+  /** End it; resolves when the gateway has taken it back. */
+  close(): Promise<void>;
+}
+
 export type Status =
   | { state: "connecting" }
   /** With `isResumed` it goes on where it was cut: what was missed comes, unless a gap tells otherwise. */
@@ -125,6 +168,10 @@ export interface Connection {
     handler: (message: Message<Data>) => unknown,
     options?: SubscribeOptions,
   ): Promise<Subscription>;
+  /** Open a channel, with a password or without, and be in it. */
+  openChannel(name: string, options?: ChannelOptions): Promise<Channel>;
+  /** Be in a channel that somebody opened. */
+  joinChannel(name: string, options?: ChannelOptions): Promise<Channel>;
   /** What is returned takes the handler away again. */
   on(event: "status", handler: (status: Status) => unknown): () => void;
   on(event: "gap", handler: (gap: Gap) => unknown): () => void;

@@ -7,7 +7,10 @@
 // missed meanwhile is told as a "gap". docs/javascript.md says the rest.
 
 import { Calls } from "./weft-calls.js";
+import { Channels } from "./weft-channels.js";
 import { WeftError, errorFromWire, failure } from "./weft-errors.js";
+import { Listeners } from "./weft-listeners.js";
+import { Message } from "./weft-message.js";
 import { TRANSPORTS, checked } from "./weft-options.js";
 import { Subscription, Subscriptions } from "./weft-subscriptions.js";
 
@@ -25,26 +28,12 @@ export async function connect(url, options = {}) {
   return connection;
 }
 
-/** One message, as handlers and requesters get it. */
-class Message {
-  #respond;
-
-  constructor({ id, path, data, reply = "", request = false }, respond) {
-    Object.assign(this, { id, path, data, reply, isRequest: request });
-    this.#respond = respond;
-  }
-
-  /** Answer it; resolves when the gateway has taken the answer. */
-  respond(data) {
-    return this.#respond(this, data);
-  }
-}
-
 class Connection {
   #options;
   #calls;
   #subscriptions = new Subscriptions();
-  #listeners = new Map();
+  #listeners = new Listeners();
+  #channels;
   #link = null;
   // One conversation: it may outlive a link, if its tunnel is taken up again.
   #session = null;
@@ -62,6 +51,14 @@ class Connection {
   constructor(url, options) {
     this.#options = checked(url, options);
     this.#calls = new Calls(this.#options.bufferLimit);
+    const talk = {
+      say: async (head, how) => this.#say(head, how),
+      listen: (path, handler, how) => this.#listen(path, handler, how),
+      forget: (subscription) => this.#drop(subscription, failure("ConnectionLost", "the channel is not joined now")),
+      tell: (event, value) => this.#listeners.tell(event, value),
+      call: (handler, value) => this.#listeners.call(handler, value),
+    };
+    this.#channels = new Channels(talk, this.#options);
     this.ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
     });
@@ -87,30 +84,26 @@ class Connection {
 
   /** Have a handler called with every message; resolves when the gateway has confirmed it. */
   async subscribe(path, handler, options = {}) {
-    this.#refuseIfClosed();
-    if (typeof path !== "string" || typeof handler !== "function") {
-      throw failure("UsageError", "a subscription is to a path, which is a string, and has a function as its handler");
-    }
-    const subscription = new Subscription(path, handler, options, (each) => this.#unsubscribe(each));
-    const interests = this.#subscriptions.add(subscription);
-    for (const interest of interests) {
-      if (this.#session && interest.count === 1) this.#declare(interest);
-    }
-    try {
-      await Promise.all(interests.map((interest) => interest.ready));
-    } catch (error) {
-      await this.#unsubscribe(subscription);
-      throw error;
-    }
+    const { subscription, ready } = this.#listen(path, handler, options);
+    await ready;
     return subscription;
+  }
+
+  /** Open a channel, with a `password` or without, and be in it. */
+  async openChannel(name, options = {}) {
+    this.#refuseIfClosed();
+    return this.#channels.open(name, options);
+  }
+
+  /** Be in a channel that somebody opened. */
+  async joinChannel(name, options = {}) {
+    this.#refuseIfClosed();
+    return this.#channels.join(name, options);
   }
 
   /** Call a handler on every "status", "gap" or "error"; what is returned takes that back. */
   on(event, handler) {
-    if (!["status", "gap", "error"].includes(event)) throw failure("BadOption", `there is no event ${event}`);
-    const handlers = this.#listeners.get(event) ?? new Set();
-    this.#listeners.set(event, handlers.add(handler));
-    return () => handlers.delete(handler);
+    return this.#listeners.on(event, handler);
   }
 
   /** Wait a moment for what was said to be taken, and leave. */
@@ -199,21 +192,20 @@ class Connection {
   }
 
   #begin(link, welcome, isResumed) {
-    const isFirst = !this.welcome;
+    const isGap = this.welcome && !isResumed && !this.#subscriptions.isEmpty;
     this.#link = link;
     this.#isLeaving = false;
     if (!isResumed) {
       this.#endSession(failure("ConnectionLost", "the connection was lost before an answer came"));
       this.#session = { inbox: welcome.inbox };
       this.welcome = welcome;
+      this.#channels.began();
       for (const interest of this.#subscriptions.interests) this.#declare(interest);
     }
     this.#flush();
     this.#become({ state: "connected", transport: this.#proven, isResumed });
     this.#settleReady.resolve();
-    if (!isFirst && !isResumed && !this.#subscriptions.isEmpty) {
-      this.#tell("gap", { reason: "reconnected", count: null });
-    }
+    if (isGap) this.#listeners.tell("gap", { reason: "reconnected", count: null });
   }
 
   #lose(error, resume) {
@@ -235,6 +227,7 @@ class Connection {
     this.#dialing?.leave(reason);
     this.#link = this.#session = null;
     this.#calls.close(reason);
+    this.#channels.end();
     for (const subscription of this.#subscriptions) this.#drop(subscription, reason);
     globalThis.removeEventListener?.("online", this.#hurry);
     this.#settleReady.reject(reason);
@@ -276,6 +269,24 @@ class Connection {
     for (const call of this.#calls.unsent) this.#send(call);
   }
 
+  /** Begin a subscription; `ready` resolves when the gateway has confirmed it. */
+  #listen(path, handler, options) {
+    this.#refuseIfClosed();
+    if (typeof path !== "string" || typeof handler !== "function") {
+      throw failure("UsageError", "a subscription is to a path, which is a string, and has a function as its handler");
+    }
+    const subscription = new Subscription(path, handler, options, (each) => this.#unsubscribe(each));
+    const interests = this.#subscriptions.add(subscription);
+    for (const interest of interests) {
+      if (this.#session && interest.count === 1) this.#declare(interest);
+    }
+    const ready = Promise.all(interests.map((interest) => interest.ready)).catch(async (error) => {
+      await this.#unsubscribe(subscription);
+      throw error;
+    });
+    return { subscription, ready };
+  }
+
   #declare(interest) {
     const session = this.#session;
     const head = {
@@ -295,7 +306,7 @@ class Connection {
     for (const subscription of this.#subscriptions) {
       if (interest.isConfirmed && interest.isOf(subscription)) {
         this.#unsubscribe(subscription);
-        this.#tell("error", error);
+        this.#listeners.tell("error", error);
       }
     }
   }
@@ -342,7 +353,7 @@ class Connection {
     if (datagram.error) this.#hearError(datagram);
     // Beside the id of a published message its confirmation has one of its own in a tunnel.
     else if ("ok" in datagram) this.#calls.confirm(datagram.ok, datagram.published ?? datagram.id);
-    else if (datagram.gap) this.#tell("gap", datagram.gap);
+    else if (datagram.gap) this.#listeners.tell("gap", datagram.gap);
     else if (datagram.goodbye) this.#leave(datagram.goodbye);
     else if (datagram.path && !("pong" in datagram)) this.#hearMessage(datagram);
   }
@@ -352,13 +363,14 @@ class Connection {
     const message = new Message(datagram, async (each, data) => this.#respond(each, session, data));
     if (this.#calls.answer(message.path, message)) return;
     for (const subscription of this.#subscriptions.receivers(message.path, message.isRequest)) {
-      this.#call(subscription.handler, message);
+      this.#listeners.call(subscription.handler, message);
     }
   }
 
   #hearError(datagram) {
     const error = errorFromWire(datagram.error);
-    if (!this.#calls.refuse(datagram.ack, datagram.reply, error)) this.#tell("error", error);
+    if (this.#calls.refuse(datagram.ack, datagram.reply, error)) return;
+    if (!this.#channels.lost(datagram.path, error)) this.#listeners.tell("error", error);
   }
 
   /** The gateway closes down: let it answer what it took, and go elsewhere. */
@@ -371,22 +383,6 @@ class Connection {
 
   #become(status) {
     this.#status = status;
-    this.#tell("status", status);
-  }
-
-  #tell(event, value) {
-    const handlers = [...(this.#listeners.get(event) ?? [])];
-    if (event === "error" && !handlers.length) console.error("weft:", value);
-    for (const handler of handlers) this.#call(handler, value);
-  }
-
-  /** A handler that fails is reported, and the next is called. */
-  async #call(handler, value) {
-    try {
-      await handler(value);
-    } catch (error) {
-      if (this.#listeners.get("error")?.has(handler)) console.error("weft:", error);
-      else this.#tell("error", error);
-    }
+    this.#listeners.tell("status", status);
   }
 }

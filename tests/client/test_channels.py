@@ -229,13 +229,13 @@ async def test_a_loss_while_a_channel_is_joined_is_raised(scripted: Scripted) ->
 async def test_channels_are_listed_and_shown(scripted: Scripted) -> None:
     async with scripted() as gateway, meeting(gateway) as (connection, peer, _):
         entry = {"name": "room", "id": ID, "protected": False, "members": 2, "gateways": 1}
-        script = answer(peer, "list", channels=[Message.from_dict(entry)], more=True)
+        script = answer(peer, "list", channels=[Message.from_dict(entry)], more=7)
         question, found = await asyncio.gather(script, connection.channels(limit=1))
         assert question["limit"] == 1
         assert [(each.name, each.members, each.is_protected) for each in found] == [
             ("room", 2, False)
         ]
-        assert found.more
+        assert found.more == 7
         place = Message(gateway="a", members=2, message_rate=1.5)
         facts = {"name": "room", "id": ID, "protected": False, "owner": "me.1", "gateway": "a"}
         facts |= {"epoch": 3, "is_confirmed": True, "members": 2, "message_rate": 1.5}

@@ -257,7 +257,7 @@ class AsyncConnection(AsyncPublishing, Face):
 
         Raises:
             BadSubject: the name is not legal.
-            WrongPassword: there is no such channel, or it is not to be seen.
+            NotKnown: there is no such channel, or it is not to be seen.
         """
         return await self._channels.show(name)
 
@@ -266,6 +266,7 @@ class AsyncConnection(AsyncPublishing, Face):
 
         Raises:
             BadSubject: the name is not legal.
+            NotKnown: there is no such channel.
             NotAllowed: this connection may not.
         """
         await self._channels.close_named(name)

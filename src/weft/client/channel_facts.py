@@ -18,11 +18,11 @@ class ChannelEntry:
 
 
 class ChannelList(list[ChannelEntry]):
-    """Channels by their names; `more` says that there are others beyond the limit."""
+    """Channels, those with the most members first; `more` is how many are beyond the limit."""
 
     def __init__(self, answer: Message) -> None:
         super().__init__(_entry(each) for each in answer["channels"])
-        self.more = bool(answer["more"])
+        self.more = int(answer["more"])
 
 
 class ChannelPlace(NamedTuple):

@@ -28,6 +28,7 @@ from weft.errors import (
     NotAMember,
     Overloaded,
     ProtocolError,
+    TooMany,
     UsageError,
     WeftError,
     WrongPassword,
@@ -44,6 +45,10 @@ AGAIN_CAP_S = 4.0
 
 _NONCE_BYTES = 32
 
+# Nobody answers a challenge for a channel without a password, and then there are soon too many.
+_NOT_THERE = (WrongPassword, TooMany)
+_NOT_YET = (*_NOT_THERE, ChannelExists)
+
 
 class Channels:
     """The verbs for channels, for both faces; on the loop's thread."""
@@ -55,6 +60,8 @@ class Channels:
         self._calls = calls
         self._chance = chance
         self._service = engine.options.service
+        # A gateway gives a connection few challenges at a time: they are answered one by one.
+        self._turn = asyncio.Lock()
         engine.memberships.again = self._join_again
 
     async def open(self, name: str, password: str | None) -> Membership:
@@ -153,6 +160,10 @@ class Channels:
         membership.entered(_id_in(answer))
 
     async def _enter(self, membership: Membership) -> None:
+        async with self._turn:
+            await self._enter_in_turn(membership)
+
+    async def _enter_in_turn(self, membership: Membership) -> None:
         name, secret = membership.name, membership.secret
         answer = await self._ask("join", Message(name=name))
         if "challenge" in answer:
@@ -216,7 +227,7 @@ class Channels:
         for tries_left in reversed(range(TRIES)):
             try:
                 await self._come_back(membership)
-            except (ConnectionLost, WrongPassword, ChannelExists):
+            except (ConnectionLost, *_NOT_YET):
                 if not tries_left:
                     raise
             else:
@@ -227,7 +238,7 @@ class Channels:
     async def _come_back(self, membership: Membership) -> None:
         try:
             await self._enter(membership)
-        except WrongPassword:
+        except _NOT_THERE:
             if not membership.has_opened:
                 raise
             await self._open(membership)

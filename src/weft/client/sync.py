@@ -238,7 +238,7 @@ class Connection(BlockingPublishing, Face):
 
         Raises:
             BadSubject: the name is not legal.
-            WrongPassword: there is no such channel, or it is not to be seen.
+            NotKnown: there is no such channel, or it is not to be seen.
         """
         return self._background.run(self._channels.show(name))
 
@@ -247,6 +247,7 @@ class Connection(BlockingPublishing, Face):
 
         Raises:
             BadSubject: the name is not legal.
+            NotKnown: there is no such channel.
             NotAllowed: this connection may not.
         """
         self._background.run(self._channels.close_named(name))

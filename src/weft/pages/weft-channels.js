@@ -14,7 +14,9 @@ const PAUSE_FIRST = 500;
 // A gateway asks all others and waits two seconds for them.
 const ANSWER_MIN = 5_000;
 const OVER = ["ChannelLost", "ChannelClosed", "NotAMember"];
-const NOT_YET = ["WrongPassword", "ChannelExists"];
+// Nobody answers a challenge for a channel without a password, and then there are soon too many.
+const NOT_THERE = ["WrongPassword", "TooMany"];
+const NOT_YET = [...NOT_THERE, "ChannelExists"];
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -187,6 +189,8 @@ export class Channels {
   // By name; with the keys, and whether it was opened here.
   #all = new Map();
   #conversation = 0;
+  // A gateway gives a connection few challenges at a time: they are answered one by one.
+  #turn = Promise.resolve();
 
   constructor(connection, { service, timeout }) {
     this.#connection = connection;
@@ -301,7 +305,13 @@ export class Channels {
     return id;
   }
 
-  async #enter({ channel: { name }, secret }) {
+  #enter(known) {
+    const entering = this.#turn.then(() => this.#enterInTurn(known));
+    this.#turn = entering.catch(() => {});
+    return entering;
+  }
+
+  async #enterInTurn({ channel: { name }, secret }) {
     const { challenge, id } = await this.#ask("join", { name });
     if (!challenge) {
       if (!secret) return id;
@@ -348,7 +358,7 @@ export class Channels {
     try {
       return await this.#enter(known);
     } catch (error) {
-      if (error.name !== "WrongPassword" || !known.isOpener) throw error;
+      if (!NOT_THERE.includes(error.name) || !known.isOpener) throw error;
       return this.#open(known);
     }
   }

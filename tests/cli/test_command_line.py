@@ -19,8 +19,18 @@ NAMES = sorted(weft.commands)
 
 def test_there_is_a_command_for_everything() -> None:
     assert list(weft.commands) == [
-        *("serve", "keys", "pub", "sub", "req", "reply", "status", "top", "mesh", "trace"),
-        *("admin", "journal", "pipeline", "sql", "bench", "simulate", "version", "completion"),
+        *("serve", "keys", "pub", "sub", "req", "reply", "channel", "status", "top", "mesh"),
+        *(
+            "trace",
+            "admin",
+            "journal",
+            "pipeline",
+            "sql",
+            "bench",
+            "simulate",
+            "version",
+            "completion",
+        ),
     ]
 
 

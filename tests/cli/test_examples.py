@@ -37,6 +37,12 @@ def test_request_and_reply(gateway: str) -> None:
     ]
 
 
+def test_a_channel(gateway: str) -> None:
+    first, second, third = output_of("channel.py", gateway)
+    assert (first, second) == ("moves.white: e4", "moves.white: Nf3")
+    assert third.startswith("a guest: ")
+
+
 def test_a_gateway_within_a_program() -> None:
     first, second = output_of("embedded_gateway.py")
     assert first.startswith("listening on 127.0.0.1:")

@@ -24,10 +24,10 @@ def message_line(message: Message) -> str:
     return f"{clock(message.time)}  {printable(message.subject)}  {body_text(message)}"
 
 
-def message_json(message: Message) -> str:
+def message_json(message: Message, subject: str | None = None) -> str:
     """Header and fields as one JSON object on one line; nothing is cut."""
     header = {
-        "subject": message.subject,
+        "subject": message.subject if subject is None else subject,
         "reply": message.reply,
         "origin": message.origin,
         "publisher": message.publisher,

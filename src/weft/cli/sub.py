@@ -86,11 +86,12 @@ def beginning_from(text: str) -> Since:
     return moment if moment.tzinfo is not None else moment.astimezone()
 
 
-def show(message: Message, *, is_json: bool) -> None:
-    """Print one message on one line."""
+def show(message: Message, *, is_json: bool, subject: str | None = None) -> None:
+    """Print one message on one line; `subject` is what it was sent to, if said otherwise."""
+    named = message.subject if subject is None else subject
     if is_json:
-        output.json_result(message_json(message))
+        output.json_result(message_json(message, named))
         return
     time = output.style(clock(message.time), is_dim=True)
-    subject = output.style(printable(message.subject), color="cyan")
-    output.result(f"{time}  {subject}  {body_text(message)}")
+    styled = output.style(printable(named), color="cyan")
+    output.result(f"{time}  {styled}  {body_text(message)}")

@@ -151,6 +151,17 @@ async def test_a_channel_that_is_not_known_yet_is_tried_a_few_times_and_not_more
             await room.publish("a", b"")
 
 
+async def test_a_channel_that_is_left_while_it_is_joined_again_is_left(scripted: Scripted) -> None:
+    async with member(scripted) as (room, peer, _, gateway):
+        peer.close()
+        back = await gateway.peer()
+        frame, _ = await asked(back, "join")
+        await room.leave()
+        back.send(Kind.MESSAGE, frame.reply, Message(id=OTHER_ID, name="room", protected=False))
+        assert (await answer(back, "leave"))["id"] == OTHER_ID
+        assert not room.is_open
+
+
 async def test_what_was_buffered_for_a_channel_is_dropped_with_its_line(scripted: Scripted) -> None:
     async with member(scripted) as (room, _, __, gateway):
         connection = room._connection

@@ -80,13 +80,11 @@ class Channels:
         membership.is_leaving = True
         self._end(membership, None)
         if was_joined:
-            # With its connection it was left, too.
-            with contextlib.suppress(ConnectionLost, NotAMember):
-                await self._ask("leave", Message(id=membership.id))
+            await self._take_leave(membership)
 
     async def close(self, membership: Membership) -> None:
         """End a channel for everybody."""
-        await membership.until_joined()
+        await self.until_joined(membership)
         membership.is_leaving = True
         try:
             await self._ask("close", Message(id=membership.id))
@@ -207,10 +205,19 @@ class Channels:
             # Only a fault of our own comes here. It must not look like a long silence.
             self._end(membership, InternalError(f"the client failed: {error!r}"))
             raise
+        if membership.is_over:
+            # It was left while the gateway let us in.
+            await self._take_leave(membership)
+            return
         try:
             self._engine.memberships.resume(membership)
         except Overloaded as error:
             self._engine.fail(error)
+
+    async def _take_leave(self, membership: Membership) -> None:
+        # With its connection it was left, too.
+        with contextlib.suppress(ConnectionLost, NotAMember):
+            await self._ask("leave", Message(id=membership.id))
 
     def _end(self, membership: Membership, error: WeftError | None) -> None:
         try:

@@ -68,7 +68,9 @@ class Statistics:
     connects: int = 0
     sent_bytes: int = 0
     received_bytes: int = 0
-    dropped: int = 0  # published but thrown away, as `when_full="drop"` asks
+    dropped: int = (
+        0  # published but thrown away, as `when_full="drop"` asks, or with a lost channel
+    )
     unwanted: int = 0  # received for a subscription that was closed meanwhile
     late: int = 0  # answers that came after their request had ended
     overflowed: int = 0  # received but thrown away, announced as a gap `full`

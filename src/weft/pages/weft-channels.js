@@ -332,6 +332,8 @@ export class Channels {
     try {
       const id = await this.#retry(known, isNow);
       if (isNow()) await known.channel.resume(id, isNow);
+      // It was left while the gateway let us in.
+      else if (!known.channel.isOpen) await this.#ask("leave", { id });
     } catch (error) {
       if (isNow()) this.#lose(known.channel, error);
     }

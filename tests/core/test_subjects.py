@@ -182,6 +182,26 @@ def test_a_leading_underscore_is_reserved(name: bytes, is_reserved: bool) -> Non
 
 
 @pytest.mark.parametrize(
+    ("name", "stays"),
+    [
+        (b"_WEFT.x", True),
+        (b"_LOCAL.x", True),
+        (b"_INBOX.x", True),
+        (b"_CHANNEL", True),
+        (b"_CHANNELS.x", True),
+        (b"_CHANNEL.x", False),
+        (b"_CHANNEL.>", False),
+        (b"a._WEFT", False),
+        (b">", False),
+    ],
+)
+def test_of_what_is_reserved_only_channels_are_told_to_other_gateways(
+    name: bytes, stays: bool
+) -> None:
+    assert subjects.stays_here(name) is stays
+
+
+@pytest.mark.parametrize(
     ("path", "subject"), [("/a", b"a"), ("/a/b", b"a.b"), ("/größe/x y", "größe.x y".encode())]
 )
 def test_a_path_and_its_subject_are_the_same_name(path: str, subject: bytes) -> None:

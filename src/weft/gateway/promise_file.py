@@ -36,6 +36,8 @@ class PromiseFile:
         self._notes: dict[bytes, Note] = {}
         self._voters: dict[bytes, None] = {}
         self._size = 0
+        # The last line may be a part of one: what came after it would not be recalled.
+        self._is_torn = False
 
     def recall(self) -> tuple[list[Note], list[bytes]]:
         """What an earlier life promised, and whom it knew.
@@ -88,9 +90,10 @@ class PromiseFile:
             self._notes[name] = Note(name, line.epoch, bytes.fromhex(line.channel))
 
     def _append(self, line: Line, *, is_synced: bool) -> None:
-        if self._size > LIMIT_BYTES:
+        if self._is_torn or self._size > LIMIT_BYTES:
             self._rewrite()
         data = msgspec.json.encode(line) + b"\n"
+        self._is_torn = True
         descriptor = os.open(self.path, _FLAGS, _MODE)
         try:
             _write(descriptor, data)
@@ -98,6 +101,7 @@ class PromiseFile:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        self._is_torn = False
         self._size += len(data)
 
     def _rewrite(self) -> None:
@@ -122,6 +126,7 @@ class PromiseFile:
             os.fsync(folder)
         finally:
             os.close(folder)
+        self._is_torn = False
         self._size = len(data)
 
 

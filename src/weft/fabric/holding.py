@@ -100,15 +100,19 @@ class Holding:
         self._channels.promises.drop(word.name, word.channel, claim)
         self._channels.table.drop(claim, word.channel)
 
+    def end_empty(self) -> None:
+        """End the channels whose last member here has left since they were last looked at."""
+        for channel in list(self._changed):
+            known = self._channels.table.get(channel)
+            if known is not None and not self._members(channel):
+                self.end(known)
+
     def tick(self) -> None:
         """Tell everybody what changed, newcomers everything, and now and then all of them."""
         channels = self._channels
         now_ns = channels.now_ns
+        self.end_empty()
         changed, self._changed = list(self._changed), {}
-        for channel in changed:
-            known = channels.table.get(channel)
-            if known is not None and not self._members(channel):
-                self.end(known)
         if now_ns - self._held_ns >= HOLD_NS:
             self._held_ns = now_ns
             self._forget_said()

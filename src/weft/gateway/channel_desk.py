@@ -126,6 +126,8 @@ class ChannelDesk:
     def _ask(
         self, name: str, answer: Answer, peer: Peer, reply: bytes, request: Message
     ) -> WeftError | None:
+        # Whoever has left in the same moment is not to be found.
+        self.channels.holding.end_empty()
         return answer(Asked(peer, reply, name), request)
 
     def _open(self, asked: Asked, request: Message) -> WeftError | None:

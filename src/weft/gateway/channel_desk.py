@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -280,10 +281,27 @@ def _may_see(peer: Peer, channel: Channel) -> bool:
 
 
 def _place_of(peer: Peer) -> str:
-    """Where guesses come from."""
+    """Where guesses come from; what a client says of its address counts for nothing."""
     if peer.key is not None:
         return f"key {peer.key.id}"
-    return f"host {peer.address.rpartition(':')[0]}"
+    host = _host_of(peer.outbox.fd)
+    # By other doors nobody knows it here: one that guesses must not keep out all who use them.
+    return f"host {host}" if host else f"connection {peer.number}"
+
+
+def _host_of(fd: int) -> str:
+    """The address that a socket is connected with; empty if it is none of TCP."""
+    if fd < 0:
+        return ""
+    borrowed = socket.socket(fileno=fd)
+    try:
+        is_tcp = borrowed.family in (socket.AF_INET, socket.AF_INET6)
+        return str(borrowed.getpeername()[0]) if is_tcp else ""
+    except OSError:
+        # It is gone by now, and tries no more.
+        return ""
+    finally:
+        borrowed.detach()
 
 
 def _facts(channel: Channel) -> dict[str, object]:

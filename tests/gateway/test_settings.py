@@ -10,7 +10,15 @@ from weft.core.service import BODY_MAX_BYTES, Service
 from weft.doors.origins import WebSettings
 from weft.errors import BadOption
 from weft.gateway.key_file import change_keys, path_of
-from weft.gateway.settings import Address, Settings, Tls, host_name, is_service, parse_address
+from weft.gateway.settings import (
+    Address,
+    JournalSettings,
+    Settings,
+    Tls,
+    host_name,
+    is_service,
+    parse_address,
+)
 
 
 def test_without_a_word_a_gateway_listens_on_loopback() -> None:
@@ -136,3 +144,9 @@ def test_keys_that_cannot_be_used_are_no_keys(tmp_path: Path) -> None:
     path_of(tmp_path).chmod(0o644)
     with pytest.raises(BadOption, match="its mode is 0644"):
         Settings(listen="0.0.0.0:7411", data=str(tmp_path))
+
+
+@pytest.mark.parametrize("pattern", ["_CHANNEL.>", "_CHANNEL.*.moves", f"_CHANNEL.{'0' * 32}.a"])
+def test_what_is_said_in_channels_cannot_be_kept(pattern: str, tmp_path: Path) -> None:
+    with pytest.raises(BadOption, match="said in channels is not kept"):
+        Settings(data=str(tmp_path), journal=JournalSettings(patterns=("a.>", pattern)))

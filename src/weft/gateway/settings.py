@@ -16,7 +16,7 @@ from weft.core.frames import BODY_LIMIT_MAX_BYTES, HEADER_BYTES, NAME_MAX_BYTES
 from weft.core.greeting import SERVICE_NAME
 from weft.core.limits import Limits
 from weft.core.service import BODY_MAX_BYTES
-from weft.core.subjects import checked_pattern
+from weft.core.subjects import CHANNEL, checked_pattern
 from weft.dialects.formats import FormatSettings, formats_of
 from weft.doors.origins import WebRules, WebSettings
 from weft.errors import BadOption, BadSubject, shortened
@@ -223,9 +223,11 @@ def _check_loopback(address: Address, data: str) -> None:
 def _check_journal(journal: JournalSettings, data: str) -> None:
     for pattern in journal.patterns:
         try:
-            checked_pattern(pattern)
+            checked = checked_pattern(pattern)
         except BadSubject as error:
             raise BadOption(f"journal.patterns: {error}") from error
+        if checked.startswith(CHANNEL):
+            raise BadOption(f"journal.patterns: {pattern!r}: what is said in channels is not kept")
     if journal.patterns and not data:
         raise BadOption("a journal needs a folder to be kept in: set data, or give --data")
 

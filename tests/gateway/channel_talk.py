@@ -64,6 +64,7 @@ class Caller:
             answer = await self.ask(question, **about)
         except WeftError as error:
             await self.client.flush()
+            assert self.client.statistics.connects == 1
             return error
         raise AssertionError(f"channel.{question} was answered: {answer}")
 

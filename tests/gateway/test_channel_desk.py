@@ -7,14 +7,18 @@ from typing import Any
 import pytest
 from tests.gateway.channel_talk import CHESS, NONCE, PASSWORD, Caller, Place, keys, proof_of, secret
 from tests.gateway.meshes import LIMIT_S, SERVICE
+from tests.journeys.raw import greeted
 
 import weft
+from weft.core.frames import Flag, Kind, encode
+from weft.core.limits import Limits
 from weft.core.proofs import Claim, sign
-from weft.errors import NotAMember
+from weft.errors import NotAMember, Reserved
 from weft.fabric import channels as fabric_channels
 from weft.gateway.mesh_settings import MeshSettings
 
 KEY = b"k" * 32
+QUESTIONS = ("open", "join", "prove", "leave", "close", "list", "show")
 
 
 async def gone(caller: Caller, name: str) -> None:
@@ -234,6 +238,55 @@ async def test_who_leaves_is_refused_where_it_was_a_member() -> None:
             await bob.client.publish(f"_CHANNEL.{channel}.x", b"", acknowledge=True)
 
 
+# What should not be said.
+
+OPENING = weft.Message(name=CHESS, **keys()).encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\0",
+        b"\xff" * 100,
+        OPENING[:-1],
+        OPENING[:20],
+        OPENING + b"\0",
+        OPENING.replace(b"games", b"\xff\xfe\xfd\xfc\xfb"),
+        bytes(100_000),
+    ],
+)
+async def test_a_gateway_goes_on_whatever_the_bodies_are(body: bytes) -> None:
+    async with Place() as place:
+        for question in QUESTIONS:
+            async with greeted(place.gateway.address, SERVICE) as raw:
+                subject = f"_WEFT.ask.channel.{question}".encode()
+                reply = raw.inbox + b".1"
+                heard = await raw.say(encode(Kind.MESSAGE, subject, body, reply, Flag.REQUEST))
+                assert len(heard) == 1
+        caller = await place.caller()
+        assert await caller.listed() == []
+        assert await caller.open(**keys())
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_who_asks_without_wanting_an_answer_is_refused(question: str) -> None:
+    async with Place() as place:
+        caller = await place.caller()
+        with pytest.raises(Reserved):
+            await caller.client.publish(
+                f"_WEFT.ask.channel.{question}", weft.Message(name=CHESS), acknowledge=True
+            )
+        assert await caller.listed() == []
+
+
+async def test_what_nobody_can_ask_for_is_not_known() -> None:
+    async with Place() as place:
+        caller = await place.caller()
+        for question in ("x", "OPEN", "open.x", "steal"):
+            assert await caller.refused(question, name=CHESS) == "NotKnown"
+
+
 # Limits, and what is kept.
 
 
@@ -247,6 +300,15 @@ async def test_a_gateway_holds_so_many_channels(monkeypatch: pytest.MonkeyPatch)
         assert (await bob.ask("join", name="rooms.0"))["name"] == "rooms.0"
         await alice.ask("leave", id=channel)
         assert await bob.open("rooms.2")
+
+
+async def test_a_list_that_is_too_long_is_refused_and_a_shorter_one_is_told() -> None:
+    async with Place(limits=Limits(body_bytes=1024)) as place:
+        caller = await place.caller()
+        for number in range(20):
+            await caller.open(f"rooms.{number}")
+        assert "ask for less" in str(await caller.error("list"))
+        assert len((await caller.ask("list", limit=2))["channels"]) == 2
 
 
 async def test_a_connection_is_a_member_of_so_many() -> None:

@@ -1,5 +1,6 @@
 """Who may open, join, close and see which channels, over real sockets."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.gateway.meshes import LIMIT_S
 
 import weft
 from weft.errors import NotAMember
+from weft.gateway.key_file import change_keys
 
 PLAYER = {right: ["games.>"] for right in ("publish", "subscribe")}
 CLIENT = record("client", "client", **PLAYER)
@@ -131,3 +133,14 @@ async def test_lists_have_the_largest_first_and_count_what_is_left_out() -> None
         for limit in (0, -1, 1001):
             assert await bob.refused("list", limit=limit) == "BadOption"
         assert await bob.refused("list", limit="x") == "WrongType"
+
+
+@pytest.mark.req("RLY-19")
+async def test_a_key_that_is_revoked_ends_its_memberships(tmp_path: Path) -> None:
+    async with Place(tmp_path, CLIENT, SERVES) as place:
+        alice, watcher = await place.caller(key="client"), await place.caller(key="serves")
+        await alice.open(**keys())
+        assert await watcher.listed() == [CHESS]
+        change_keys(tmp_path, lambda _: (SERVES,))
+        while await watcher.listed():
+            await asyncio.sleep(0.01)

@@ -178,6 +178,8 @@ async def test_an_address_that_a_client_only_claims_to_have_counts_for_nothing()
             challenge = (await again.ask("join", name=CHESS))["challenge"]
             told = await again.ask("prove", **proof_of(challenge))
             assert told["name"] == "TooManyTries"
+            # It is still the same connection.
+            assert len((await again.ask("list"))["channels"]) == 1
 
 
 async def test_who_was_right_has_all_tries_again() -> None:

@@ -3,6 +3,7 @@
 from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any, Self
 
 from tests.core.locksmith import key_of
@@ -108,7 +109,9 @@ class Place:
     async def __aexit__(self, *problem: object) -> None:
         await self._stack.aclose()
 
-    async def caller(self, name: str = "", key: str = "", way: str = "") -> Caller:
+    async def caller(
+        self, name: str = "", key: str = "", way: str = "", tls: SSLContext | None = None
+    ) -> Caller:
         """Someone who was greeted; with the key of this name, and by the door for this scheme."""
         client = await self._stack.enter_async_context(
             weft.connect(
@@ -117,6 +120,7 @@ class Place:
                 name=name,
                 timeout_s=LIMIT_S,
                 key=key_of(key) if key else "",
+                tls=tls,
             )
         )
         return Caller(client)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.gateway.channel_talk import CHESS, NONCE, PASSWORD, Caller, Place, keys, proof_of, secret
-from tests.gateway.meshes import LIMIT_S, SERVICE
+from tests.gateway.meshes import LIMIT_S, SERVICE, gateway, linked
 from tests.journeys.raw import greeted
 
 import weft
@@ -347,6 +347,21 @@ async def test_a_gateway_that_starts_again_keeps_what_it_promised(tmp_path: Path
         assert await bob.refused("open", name=CHESS, **keys("another")) == "ChannelContested"
         assert await bob.open("games.go")
     assert first in (tmp_path / f"channels-{SERVICE}.log").read_text()
+
+
+@pytest.mark.req("RLY-11")
+async def test_a_gateway_that_starts_again_counts_those_that_it_knew(tmp_path: Path) -> None:
+    async with (
+        gateway("paris") as paris,
+        Place(tmp_path, mesh=MeshSettings(join=(paris.address,))) as place,
+    ):
+        await linked(paris, place.gateway)
+        assert await (await place.caller()).open(**keys())
+    async with Place(tmp_path) as place:
+        alone = await place.caller()
+        error = await alone.error("open", name="games.go", **keys(name="games.go"))
+        assert type(error).__name__ == "NoMajority"
+        assert "1 of 2 gateways agree" in str(error)
 
 
 async def test_where_promises_cannot_be_recalled_that_is_logged(

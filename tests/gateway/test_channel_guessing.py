@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from weft.core.messages import Message
 from weft.doors.turn import Turn
 from weft.gateway import tries
 from weft.gateway.channel_desk import CHALLENGE_NS, CHALLENGES_MAX, ChannelDesk
+from weft.gateway.settings import Tls
 from weft.gateway.tries import CHANNEL_FREE, FORGET_S, PLACE_FREE
 
 WRONG = "wrong"
@@ -193,9 +195,14 @@ async def test_who_was_right_has_all_tries_again() -> None:
 
 @pytest.mark.req("RLY-14")
 @pytest.mark.usefixtures("endless")
-async def test_who_guesses_by_a_door_that_tells_no_address_keeps_out_nobody_else() -> None:
-    async with Place() as place:
-        alice, bob, mallory = [await place.caller(way="ws://") for _ in range(3)]
+@pytest.mark.parametrize("way", ["ws://", "tls://"])
+async def test_who_guesses_by_a_door_that_tells_no_address_keeps_out_nobody_else(
+    way: str, tls: Tls
+) -> None:
+    is_encrypted = way == "tls://"
+    trust = ssl.create_default_context(cafile=tls.cert) if is_encrypted else None
+    async with Place(tls=tls if is_encrypted else Tls()) as place:
+        alice, bob, mallory = [await place.caller(way=way, tls=trust) for _ in range(3)]
         await alice.open(**keys())
         await guessed(mallory, PLACE_FREE)
         assert type(await mallory.guess(PASSWORD)).__name__ == "TooManyTries"

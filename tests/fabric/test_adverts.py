@@ -13,6 +13,7 @@ from weft.errors import BadAdvert, NotAdmitted, WeftError
 from weft.fabric import adverts
 from weft.fabric.adverts import LINKS_MAX
 from weft.fabric.handshake import Admission
+from weft.fabric.own_load import LOAD_MAX
 from weft.fabric.signing import verify
 from weft.fabric.words import AdvertWord
 
@@ -58,6 +59,8 @@ def test_any_bytes_are_an_advert_or_refused(said: bytes) -> None:
         {"sequence": 1 << 62},
         {"links": tuple(range(1, LINKS_MAX + 2))},
         {"links": (0,)},
+        {"load": -1},
+        {"load": LOAD_MAX + 1},
         {"name": "x" * 256},
         {"address": "x" * 256},
         {"key": b"x"},

@@ -94,6 +94,19 @@ def test_it_says_that_it_leaves() -> None:
     assert said[0].advert.is_leaving
 
 
+def test_it_says_how_busy_it_is_and_that_it_drains() -> None:
+    scene = Scene()
+    scene.own.load.look(scene.gateway.service, 9)
+    said = scene.next()
+    assert said is not None
+    assert (said[0].advert.load, said[0].advert.is_draining) == (4, False)
+    scene.own.is_draining = True
+    said = scene.next()
+    assert said is not None
+    assert said[0].advert.is_draining
+    assert scene.next() is None
+
+
 def test_it_introduces_itself_as_it_advertises_itself() -> None:
     scene = Scene()
     introduction = scene.own.introduction(3, is_registering=True)

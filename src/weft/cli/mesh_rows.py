@@ -20,6 +20,8 @@ class NodeRow(msgspec.Struct, frozen=True):
     is_coarse: bool = False
     links: list[str] = []
     room: int = 0
+    load: int = 0
+    is_draining: bool = False
 
 
 class LinkRow(msgspec.Struct, frozen=True):

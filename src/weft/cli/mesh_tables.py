@@ -20,14 +20,14 @@ from weft.cli.shown import printable
 
 def nodes(rows: Iterable[NodeRow]) -> Table:
     """The gateways of a mesh."""
-    columns = ("gateway", "state", "address", "region", "patterns ", "links ", "room ")
+    columns = ("gateway", "state", "address", "region", "load ", "patterns ", "links ", "room ")
     return output.table(
         "gateways",
         columns,
         (
             (
                 *(printable(row.name), state(row), printable(row.address), printable(row.region)),
-                *(_patterns(row), f"{len(row.links):,}", f"{row.room:,}"),
+                *(str(row.load), _patterns(row), f"{len(row.links):,}", f"{row.room:,}"),
             )
             for row in rows
         ),
@@ -38,6 +38,8 @@ def state(row: NodeRow) -> str:
     """How a gateway can be reached, in words."""
     if row.state == "reached":
         return f"{row.hops} links away, through {printable(row.through)}"
+    if row.is_draining and row.state != "lost":
+        return "draining"
     if row.state == "lost":
         return f"lost for {duration(row.lost_s)}"
     return printable(row.state)

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from weft.errors import BadAdvert, NotAdmitted
 from weft.fabric.handshake import Admission, admission_mac, node_id
+from weft.fabric.own_load import LOAD_MAX
 from weft.fabric.words import AdvertWord, Count, Dense, Number, Text
 
 LINKS_MAX = 256
@@ -42,6 +43,10 @@ class Advert(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
     is_leaving: bool = False
     # More is said to be wanted than is.
     is_coarse: bool = False
+    # A step of fabric/own_load.py.
+    load: Annotated[int, Meta(ge=0, le=LOAD_MAX)] = 0
+    # It takes no newcomers, and sends those away who are there.
+    is_draining: bool = False
 
     @property
     def age(self) -> tuple[int, int]:

@@ -156,6 +156,11 @@ class Fabric:
             self._left_ns = self._service.now_ns
             self.traffic.leave()
 
+    def drain(self) -> None:
+        """Have everyone told that newcomers should go elsewhere; messages go on."""
+        self._own.is_draining = True
+        self._is_changed = True
+
     def obey(self, commanding: Commanding) -> None:
         """Have commands of administrators heard, and those that are given here passed on."""
         commanding.mesh = self._mesh()
@@ -341,6 +346,9 @@ class Fabric:
             self.traffic.send_word(link.number, Probe(member.node, member.advert.address))
 
     def _sweep(self, now_ns: int) -> None:
+        connections = len(self._service.peers) - len(self.links)
+        if self._own.load.look(self._service, connections):
+            self._is_changed = True
         self._gossip.interests.tick()
         self.dialling.targets.expire(now_ns)
         self.registry.tick()

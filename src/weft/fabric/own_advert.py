@@ -9,6 +9,7 @@ from weft.fabric.handshake import Admission, Introduction, admission_mac
 from weft.fabric.link import Link, mesh_links
 from weft.fabric.members import Member
 from weft.fabric.own_interest import OwnInterest
+from weft.fabric.own_load import OwnLoad
 from weft.fabric.rules import Rules
 from weft.fabric.traffic import Traffic
 from weft.fabric.words import WANTED_ROOM_BYTES, Delta, wanted_bytes
@@ -22,6 +23,8 @@ class OwnAdvert:
     def __init__(self, service: Service, admission: Admission, address: str, rules: Rules) -> None:
         self._admission = admission
         self.max_links = rules.max_links
+        self.load = OwnLoad()
+        self.is_draining = False
         journal = service.router.journal
         is_of_mesh = journal is not None and journal.is_of_mesh
         self._interest = OwnInterest(journal.patterns if journal and is_of_mesh else ())
@@ -65,6 +68,8 @@ class OwnAdvert:
             digest=self._interest.told.digest,
             is_leaving=is_leaving,
             is_coarse=self._interest.is_coarse,
+            load=self.load.step,
+            is_draining=self.is_draining,
         )
         if advert == last:
             return None

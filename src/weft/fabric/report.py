@@ -11,6 +11,7 @@ from weft.core.service import Service
 from weft.fabric.counts import TrafficCounts
 from weft.fabric.link import Link, mesh_links
 from weft.fabric.listening import heard_by, route_to
+from weft.fabric.own_load import step_of, weight_of
 from weft.fabric.targets import Target
 from weft.fabric.topology import hops
 
@@ -155,7 +156,7 @@ def _node(fabric: "Fabric", member: "Member", name: Name, now_ns: int) -> Facts:
         "node": member.node.hex(),
         "address": advert.address,
         "region": advert.region,
-        "state": _state(fabric, member),
+        "state": state_of(fabric, member),
         "hops": len(way),
         # The first on the way to it, and the last before it.
         "through": name(way[0]) if way else "",
@@ -167,10 +168,13 @@ def _node(fabric: "Fabric", member: "Member", name: Name, now_ns: int) -> Facts:
         "incarnation": advert.incarnation,
         "links": [name(number) for number in advert.links],
         "room": advert.room,
+        "load": advert.load,
+        "is_draining": advert.is_draining,
     }
 
 
-def _state(fabric: "Fabric", member: "Member") -> str:
+def state_of(fabric: "Fabric", member: "Member") -> str:
+    """Where a gateway is, seen from this one."""
     if member is fabric.members.own:
         return "here"
     if member.advert.is_leaving:
@@ -201,6 +205,8 @@ def _lone(service: Service) -> Facts:
         "incarnation": 0,
         "links": [],
         "room": 0,
+        "load": step_of(weight_of(service, len(service.peers))),
+        "is_draining": False,
     }
 
 

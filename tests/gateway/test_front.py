@@ -10,6 +10,7 @@ from weft.core.frames import Decoder, Kind, encode
 from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.errors import NoSuchService
+from weft.fabric.candidates import Candidate
 from weft.gateway.descriptors import Room
 from weft.gateway.front import Encryption, Front
 from weft.gateway.handover import AS_FRAMES, AS_LINK
@@ -46,6 +47,13 @@ class Taken:
 
     async def report(self) -> dict[str, ServiceReport]:
         return {}
+
+    @property
+    def running(self) -> list[str]:
+        return []
+
+    async def nodes(self, service: str) -> tuple[Candidate, ...] | None:
+        raise NoSuchService(service)
 
     async def drain(self, within_s: float) -> None: ...
 

@@ -36,7 +36,7 @@ def test_probes_and_what_tells_nothing_need_no_key(path: str) -> None:
     check(path)
 
 
-@pytest.mark.parametrize("path", ["/status", "/metrics", "/journal/weather"])
+@pytest.mark.parametrize("path", ["/status", "/metrics", "/nodes", "/journal/weather"])
 def test_what_tells_of_the_gateway_needs_a_key_that_is_accepted(path: str) -> None:
     with pytest.raises(BadKey, match="a key is needed"):
         check(path)
@@ -71,6 +71,18 @@ def test_a_journal_is_lent_whole_so_a_key_must_have_the_whole_right() -> None:
         with pytest.raises(NotAllowed):
             check("/journal/weather", name)
     check("/journal/weather", "every")
+
+
+@pytest.mark.req("RLY-16")
+def test_whoever_may_come_in_may_look_for_where() -> None:
+    with pytest.raises(BadKey, match="a key is needed"):
+        check("/closest")
+    for name in ("guest", "one", "boss"):
+        header = f"Bearer {key_of(name)}"
+        check_page(Known(), "/closest", header, "service=weather&limit=2")
+    with pytest.raises(NotAllowed, match="not for that service"):
+        check_page(Known(), "/closest", f"Bearer {key_of('guest')}", "service=orders")
+    check_page(Known(), "/closest", f"Bearer {key_of('boss')}", "service=orders")
 
 
 def test_without_keys_every_page_is_for_everyone() -> None:

@@ -300,6 +300,26 @@ async def test_whoever_drains_says_goodbye() -> None:
         assert subjects == [f"a.{number}" for number in range(1000)]
 
 
+async def test_whoever_drains_says_where_else_to_go() -> None:
+    async with gateway("ann") as ann, gateway("bob", joining(ann)) as bob:
+        await linked(ann, bob)
+        host, _, port = bob.address.rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(encode(Kind.CONNECT, SERVICE.encode()))
+        decoder = Decoder()
+        draining: asyncio.Task[None] | None = None
+        while (frame := decoder.next_frame()) is None or frame[4] != Kind.GOODBYE:
+            if frame is not None and draining is None:
+                draining = asyncio.create_task(bob.drain())
+            if frame is None:
+                decoder.feed(await reader.read(65_536))
+        assert Message.from_frame(frame)["elsewhere"] == [ann.address]
+        writer.close()
+        await writer.wait_closed()
+        assert draining is not None
+        await draining
+
+
 @pytest.mark.req("MM-20")
 async def test_others_can_be_joined_later() -> None:
     async with gateway("ann") as ann, gateway("bob") as bob:

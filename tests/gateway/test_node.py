@@ -2,13 +2,17 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
+from tests.core.locksmith import record
 
 from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
 from weft.errors import BadOption, UsageError
+from weft.gateway.key_file import change_keys
+from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.node import Node
 from weft.gateway.settings import Settings, Tls
 
@@ -115,3 +119,40 @@ async def test_the_port_is_closed_while_it_drains() -> None:
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(*node.address)
         await node.drain(30.0)
+
+
+@pytest.mark.req("RLY-16")
+async def test_the_gateway_that_is_asked_is_a_candidate_itself() -> None:
+    settings = msgspec.structs.replace(SETTINGS, mesh=MeshSettings(region="eu"))
+    async with running(settings) as node:
+        status, body = await fetched(node, "/closest?service=weather&region=eu")
+        assert status == 200
+        [own] = json.loads(body)["candidates"]
+        assert (own["name"], own["address"]) == ("london", str(node.address))
+        assert (own["region"], own["state"], own["service"]) == ("eu", "here", "weather")
+        assert await fetched(node, "/nodes") == (200, '{"gateway":"london","services":{}}\n')
+
+
+async def test_whoever_listens_everywhere_is_where_it_was_asked(tmp_path: Path) -> None:
+    change_keys(tmp_path, lambda _: (record("one"),))
+    everywhere = msgspec.structs.replace(SETTINGS, listen="0.0.0.0:0", data=str(tmp_path))
+    async with running(everywhere) as node:
+        [own] = await node.nodes("weather")
+        assert own.address == ""
+
+
+async def test_a_gateway_that_speaks_tls_says_so(tls: Tls) -> None:
+    async with running(msgspec.structs.replace(SETTINGS, tls=tls)) as node:
+        [own] = await node.nodes("weather")
+        assert own.address == f"tls://{node.address}"
+
+
+async def test_services_that_are_not_run_have_no_candidates() -> None:
+    async with running(msgspec.structs.replace(SETTINGS, services=("weather",))) as node:
+        status, text = await fetched(node, "/closest?service=orders")
+        assert status == 404
+        assert "orders" in text
+        status, text = await fetched(node, "/closest?service=weather&limit=0")
+        assert (status, text) == (400, "limit '0' is not in 1 … 100\n")
+        status, body = await fetched(node, "/nodes")
+        assert [each["name"] for each in json.loads(body)["services"]["weather"]] == ["london"]

@@ -3,6 +3,8 @@ import re
 import msgspec
 import pytest
 
+from weft.errors import NoSuchService, Overloaded
+from weft.fabric.candidates import Candidate, lone
 from weft.gateway.pages import Pages, files
 from weft.gateway.report import FrontReport, GatewayReport
 
@@ -25,6 +27,22 @@ class Shown:
     def __init__(self, unready: str = "") -> None:
         self.unready = unready
 
+    @property
+    def name(self) -> str:
+        return "london"
+
+    @property
+    def running(self) -> list[str]:
+        return ["default", "weather"]
+
+    async def nodes(self, service: str) -> tuple[Candidate, ...]:
+        if service == "silent":
+            raise Overloaded("it does not answer")
+        if service not in self.running:
+            raise NoSuchService(f"no {service}")
+        here = lone(service, "london")
+        return here, msgspec.structs.replace(here, name="paris", state="linked", region="eu")
+
     async def report(self) -> GatewayReport:
         return REPORT
 
@@ -36,7 +54,8 @@ async def test_the_index_names_every_page() -> None:
     named = [line.split()[0] for line in index.body.splitlines() if line.startswith("/")]
     # The journal is lent by another process.
     assert named == [
-        *("/healthz", "/readyz", "/status", "/metrics", "/journal/SERVICE", "/weft.js")
+        *("/healthz", "/readyz", "/status", "/metrics", "/nodes", "/closest"),
+        *("/journal/SERVICE", "/weft.js"),
     ]
     for path in named:
         assert path == "/journal/SERVICE" or await pages.page(path) is not None
@@ -68,6 +87,37 @@ async def test_the_status_is_the_report_as_json() -> None:
     assert page is not None
     assert page.kind == "application/json"
     assert msgspec.json.decode(page.body, type=GatewayReport) == REPORT
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "named"),
+    [
+        ("", 200, ["london", "paris"]),
+        ("service=weather&region=eu", 200, ["paris", "london"]),
+        ("region=eu&limit=1", 200, ["paris"]),
+        ("service=none", 404, []),
+        ("service=silent", 503, []),
+        ("limit=0", 400, []),
+    ],
+)
+async def test_whoever_looks_for_a_gateway_is_told_of_candidates(
+    query: str, status: int, named: list[str]
+) -> None:
+    page = await Pages(Shown()).page("/closest", query)
+    assert page is not None
+    assert page.status == status
+    if named:
+        found = msgspec.json.decode(page.body)
+        assert page.kind == "application/json"
+        assert [each["name"] for each in found["candidates"]] == named
+        assert found["gateway"] == "london"
+
+
+async def test_the_nodes_are_told_by_service() -> None:
+    page = await Pages(Shown()).page("/nodes")
+    assert page is not None
+    services = msgspec.json.decode(page.body)["services"]
+    assert {name: len(found) for name, found in services.items()} == {"default": 2, "weather": 2}
 
 
 async def test_metrics_say_what_form_they_have() -> None:

@@ -56,6 +56,15 @@ async def test_named_services_are_up_once_it_has_started() -> None:
         assert len({report.pid for report in reports.values()}) == 2
 
 
+async def test_services_tell_which_gateways_they_know() -> None:
+    async with started(Settings(name="london", services=("a",))) as pool:
+        assert pool.running == ["a"]
+        found = await pool.nodes("a")
+        assert found is not None
+        assert [(each.name, each.service) for each in found] == [("london", "a")]
+        assert await pool.nodes("b") is None
+
+
 async def test_another_service_starts_when_it_is_first_asked_for() -> None:
     async with started(Settings()) as pool:
         sock = await join(pool, "weather")

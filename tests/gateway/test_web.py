@@ -6,16 +6,22 @@ from contextlib import asynccontextmanager
 import pytest
 
 from weft.core.keys import Keyring
+from weft.doors.origins import WebRules
 from weft.gateway.refusals import Refusals
 from weft.gateway.web import REQUESTS_MAX, Page, Web
 
 
-async def pages(path: str) -> Page | None:
+async def pages(path: str, query: str) -> Page | None:
+    if path in ("/closest", "/healthz"):
+        return Page(200, f"{query}\n")
     if path == "/file.js":
         return Page(200, "export {};\n", "text/javascript", '"1a"')
     if path == "/long":
         return Page(200, "long " * 100_000)
     return Page(200, f"you asked for {path}\n") if path.startswith("/page") else None
+
+
+RULES = WebRules(hosts=("127.0.0.1",), origins=("https://pages.example",))
 
 
 class NoKeys:
@@ -27,7 +33,7 @@ class NoKeys:
 class Place:
     def __init__(self) -> None:
         self.refusals = Refusals("london")
-        self.web = Web(pages, self.refusals, ("127.0.0.1",), NoKeys())
+        self.web = Web(pages, self.refusals, RULES, NoKeys())
 
     def dial(self) -> tuple[socket.socket, socket.socket]:
         ours, theirs = socket.socketpair()
@@ -114,6 +120,41 @@ async def test_a_page_is_not_kept() -> None:
 async def test_a_long_page_arrives_whole() -> None:
     async with opened() as place:
         assert (await place.ask(get("/long"))).endswith(b"\r\n\r\n" + b"long " * 100_000)
+
+
+async def test_a_page_is_given_its_query() -> None:
+    async with opened() as place:
+        assert (await place.ask(get("/closest?a=%31&b"))).endswith(b"\r\n\r\na=%31&b\n")
+
+
+@pytest.mark.parametrize(
+    ("origin", "status", "allowed"),
+    [
+        ("https://pages.example", 200, b"https://pages.example"),
+        ("http://localhost", 200, b"http://localhost"),
+        ("https://elsewhere.example", 403, b""),
+        ("null", 403, b""),
+    ],
+)
+async def test_trusted_origins_may_look_for_gateways(
+    origin: str, status: int, allowed: bytes
+) -> None:
+    async with opened() as place:
+        for method in ("GET", "OPTIONS"):
+            asked = get("/closest", method)[:-2] + f"Origin: {origin}\r\n\r\n".encode()
+            head = (await place.ask(asked)).partition(b"\r\n\r\n")[0].lower()
+            wanted = 204 if method == "OPTIONS" and status == 200 else status
+            assert status_in(head) == wanted
+            assert (b"access-control-allow-origin: " + allowed in head) == (status == 200)
+            assert (b"access-control-allow-headers: authorization" in head) == (wanted == 204)
+            assert b"content-length" not in head or wanted != 204
+
+
+async def test_any_page_may_measure_how_far_a_gateway_is() -> None:
+    async with opened() as place:
+        head = (await place.ask(get("/healthz"))).lower()
+        assert b"access-control-allow-origin: *" in head
+        assert status_in(await place.ask(get("/page", "OPTIONS"))) == 405
 
 
 async def test_a_request_may_come_byte_by_byte() -> None:
@@ -230,13 +271,13 @@ async def test_no_more_are_answered_at_once_than_the_limit() -> None:
     is_open = asyncio.Event()
     asked: list[str] = []
 
-    async def slow_pages(path: str) -> Page:
+    async def slow_pages(path: str, _query: str) -> Page:
         asked.append(path)
         await is_open.wait()
         return Page(200, "at last\n")
 
     place = Place()
-    place.web = Web(slow_pages, place.refusals, ("127.0.0.1",), NoKeys())
+    place.web = Web(slow_pages, place.refusals, RULES, NoKeys())
     loop = asyncio.get_running_loop()
     waiting = [place.dial() for _ in range(REQUESTS_MAX)]
     for ours, theirs in waiting:

@@ -11,6 +11,7 @@ from weft.core.keys import KeyRecord
 from weft.core.limits import Limits
 from weft.doors.origins import WebRules
 from weft.errors import FrameTooBig, Overloaded
+from weft.fabric.candidates import Candidate
 from weft.gateway.membership import Membership
 from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import JournalSettings, Log, Settings, web_of
@@ -73,6 +74,12 @@ class Ask(msgspec.Struct, frozen=True, tag=True):
     number: int
 
 
+class AskNodes(msgspec.Struct, frozen=True, tag=True):
+    """Front to worker: which gateways of the service do you know? Answered by the number."""
+
+    number: int
+
+
 class Announce(msgspec.Struct, frozen=True, tag=True):
     """Front to worker: publish this event, once anyone is there to hear it."""
 
@@ -105,6 +112,13 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
     status: ServiceStatus
 
 
+class Nodes(msgspec.Struct, frozen=True, tag=True):
+    """Worker to front: the gateways of the service, the own one first."""
+
+    number: int
+    nodes: tuple[Candidate, ...]
+
+
 class Count(msgspec.Struct, frozen=True, tag=True):
     """Worker to front: sockets received since its start, and connections it has of them now."""
 
@@ -120,8 +134,8 @@ class Wish(msgspec.Struct, frozen=True, tag=True):
     value: str
 
 
-Order = Start | Change | Keys | Ask | Announce | Granted | Drain
-News = Ready | Answer | Count | Wish
+Order = Start | Change | Keys | Ask | AskNodes | Announce | Granted | Drain
+News = Ready | Answer | Nodes | Count | Wish
 
 Sent = TypeVar("Sent")
 Received = TypeVar("Received")

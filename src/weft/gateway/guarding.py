@@ -11,10 +11,11 @@ from urllib.parse import unquote
 from weft.core.keys import Key, Keyring
 from weft.core.rights import REPLAY
 from weft.errors import BadKey, NotAllowed
+from weft.gateway.finding import CLOSEST, NODES, service_in
 
 # What is lent by another process.
 LENT = "/journal/"
-_GUARDED = {"/status", "/metrics"}
+_GUARDED = {"/status", "/metrics", NODES}
 _BEARER = "bearer "
 
 
@@ -26,17 +27,22 @@ class Keys(Protocol):
         """All of them, as they are now; None if there are none."""
 
 
-def check_page(keys: Keys, path: str, authorization: str) -> None:
-    """See that whoever sent this header may see the page at a path.
+def check_page(keys: Keys, path: str, authorization: str, query: str = "") -> None:
+    """See that whoever sent this header may see the page at a path, with what is asked of it.
 
     Raises:
         BadKey: it sent no key, or one that is not accepted.
         NotAllowed: its key is not for this page.
     """
     is_lent = path.startswith(LENT)
-    if keys.keyring is None or not (is_lent or path in _GUARDED):
+    if keys.keyring is None or not (is_lent or path in _GUARDED or path == CLOSEST):
         return
     key = _key(keys.keyring, authorization)
+    if path == CLOSEST:
+        # For clients, too: whoever may come in may look for where.
+        if not key.record.is_for(service_in(query)):
+            raise NotAllowed("this key is not for that service")
+        return
     if key.is_client:
         raise NotAllowed("this page is for keys of services and admins")
     if is_lent:

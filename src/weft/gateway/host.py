@@ -27,6 +27,7 @@ from weft.doors.seat import Seat
 from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
 from weft.errors import BadOption, Draining
+from weft.fabric.candidates import Candidate, candidates, elsewhere
 from weft.gateway.channel_desk import ChannelDesk
 from weft.gateway.entrances import furnish
 from weft.gateway.handover import AS_HTTP, AS_LINK, Passed
@@ -37,6 +38,7 @@ from weft.gateway.settings import JournalSettings
 from weft.gateway.status import ServiceStatus
 
 if TYPE_CHECKING:
+    from weft.fabric.fabric import Fabric
     from weft.gateway.command_desk import CommandDesk
     from weft.gateway.journaling import Journaling
     from weft.gateway.meshing import Meshing
@@ -178,6 +180,11 @@ class Host:
         facts = status_facts(self._service)
         return ServiceStatus(**facts, uptime_s=uptime_s, journal=journal, mesh=mesh)
 
+    def candidates(self) -> list[Candidate]:
+        """The gateways of the service that are known here, this one first."""
+        self._tick()
+        return candidates(self._service, self._fabric)
+
     def announce(self, event: str, message: Message) -> None:
         """Publish an event of the gateway."""
         self._tick()
@@ -216,7 +223,7 @@ class Host:
         """Ask everyone to go elsewhere, and wait for it; bounded in time."""
         self._adopt_early()
         self._tick()
-        goodbye = Message(reason="draining", text="this gateway is closing down")
+        goodbye = self._goodbye()
         for peer in self._clients():
             if not peer.is_greeted:
                 end_with(peer, Draining("this gateway is closing down"))
@@ -254,6 +261,16 @@ class Host:
             await self._journaling.close(JOURNAL_END_S)
         self._poll.close()
 
+    def _goodbye(self) -> Message:
+        """What those are told who have to leave: why, and where else they may go."""
+        told: dict[str, object] = {"reason": "draining", "text": "this gateway is closing down"}
+        if self._meshing is not None:
+            self._meshing.drain()
+            others = elsewhere(self._service, self._meshing.fabric, self._meshing.region)
+            if others:
+                told["elsewhere"] = others
+        return Message.from_dict(told)
+
     def _adopt_early(self) -> None:
         early, self._early = self._early, []
         if self._meshing is not None:
@@ -275,6 +292,10 @@ class Host:
         """How much of a time is kept for other gateways to get what they have yet to get."""
         is_linked = self._meshing is not None and self._meshing.links
         return min(LAST_WORDS_S, within_s / 4) if is_linked else 0.0
+
+    @property
+    def _fabric(self) -> "Fabric | None":
+        return None if self._meshing is None else self._meshing.fabric
 
     def _tick(self) -> None:
         self._service.now_ns = monotonic_ns()

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from weft.fabric.candidates import Candidate
 from weft.gateway.handover import AS_FRAMES, AS_LINK
 from weft.gateway.host import Host
 from weft.gateway.key_file import Records
@@ -87,6 +88,16 @@ class Inline:
             )
             for service, host in self._hosts.items()
         }
+
+    async def nodes(self, service: str) -> tuple[Candidate, ...] | None:
+        """The gateways of a service; None if it does not run."""
+        host = self._hosts.get(service)
+        return None if host is None else tuple(host.candidates())
+
+    @property
+    def running(self) -> list[str]:
+        """The services that run."""
+        return list(self._hosts)
 
     async def drain(self, within_s: float) -> None:
         """Ask everyone to go elsewhere and send what they are owed; bounded in time."""

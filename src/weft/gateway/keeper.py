@@ -14,10 +14,12 @@ import msgspec
 
 from weft.core.messages import Message
 from weft.errors import Draining, InternalError, Overloaded, WeftError
+from weft.fabric.candidates import Candidate
 from weft.gateway.control import (
     Announce,
     Answer,
     Ask,
+    AskNodes,
     Change,
     Channel,
     Count,
@@ -25,6 +27,7 @@ from weft.gateway.control import (
     Granted,
     Keys,
     News,
+    Nodes,
     Order,
     Ready,
     Start,
@@ -63,7 +66,7 @@ class Keeper:
         self._refuse = refuse
         self._outgoing = Outgoing(on_return)
         self._channel: Channel[Order, News] | None = None
-        self._answers: dict[int, asyncio.Future[ServiceStatus | None]] = {}
+        self._answers: dict[int, asyncio.Future[Answer | Nodes | None]] = {}
         self._asked = 0
         self._count = Count(received=0, connections=0)
         self._is_ending = False
@@ -113,7 +116,8 @@ class Keeper:
 
     async def report(self) -> ServiceReport:
         """How the worker is; it has a second to answer."""
-        status = await self._ask() if self.up.is_set() else None
+        answer = await self._ask(Ask)
+        status = answer.status if isinstance(answer, Answer) else None
         return ServiceReport(
             state=self._state(status),
             pid=self.pid,
@@ -121,6 +125,11 @@ class Keeper:
             handed_over=self.handed_over,
             status=status,
         )
+
+    async def nodes(self) -> tuple[Candidate, ...] | None:
+        """The gateways of the service; None if the worker does not say in a second."""
+        answer = await self._ask(AskNodes)
+        return answer.nodes if isinstance(answer, Nodes) else None
 
     async def drain(self, within_s: float) -> None:
         """Let the worker say goodbye to everyone and end; bounded in time."""
@@ -237,22 +246,24 @@ class Keeper:
         match news:
             case Count():
                 self._count = news
-            case Answer(number, status):
+            case Answer(number) | Nodes(number):
                 answer = self._answers.pop(number, None)
                 if answer is not None and not answer.done():
-                    answer.set_result(status)
+                    answer.set_result(news)
             case Wish(number, verb, value):
                 self._tell(Granted(number, *fulfilled(self.fulfil, verb, value)))
             case Ready():
                 pass
 
-    async def _ask(self) -> ServiceStatus | None:
+    async def _ask(self, question: type[Ask] | type[AskNodes]) -> Answer | Nodes | None:
+        if not self.up.is_set():
+            return None
         self._asked += 1
         number = self._asked
         answer = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
         try:
-            self._tell(Ask(number))
+            self._tell(question(number))
             return await asyncio.wait_for(answer, ANSWER_S)
         except TimeoutError:
             return None

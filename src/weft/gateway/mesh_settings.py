@@ -18,7 +18,7 @@ OUTBOX_MAX_BYTES = (1 << 31) - 1
 # A greeting between gateways takes so much, with names that are not excessive.
 GREETING_LEAST_BYTES = 2048
 
-_REGION = re.compile(r"[A-Za-z0-9._-]{0,63}\Z")
+REGION = re.compile(r"[A-Za-z0-9._-]{0,63}\Z")
 _KEY = re.compile(r"[0-9a-fA-F]{64}\Z")
 
 
@@ -58,7 +58,7 @@ class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         _check_range("max_links", self.max_links, 1, MAX_LINKS_MAX)
         _check_range("gateways", self.gateways, 1, MEMBERS_MAX)
         _check_range("outbox_bytes", self.outbox_bytes, OUTBOX_MIN_BYTES, OUTBOX_MAX_BYTES)
-        if not _REGION.match(self.region):
+        if not REGION.match(self.region):
             raise BadOption(
                 f"mesh.region {shortened(self.region)} is not up to 63 letters, digits, '-', '_'"
                 " and '.'"

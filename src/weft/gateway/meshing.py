@@ -61,6 +61,11 @@ class Meshing:
         self._timer = self._loop.call_soon(self._tick)
 
     @property
+    def region(self) -> str:
+        """Where this gateway says that it is."""
+        return self._membership.mesh.region
+
+    @property
     def links(self) -> int:
         """How many connections are links."""
         return len(self.fabric.links)
@@ -113,6 +118,11 @@ class Meshing:
         for link in list(self.fabric.links.values()):
             end_with(link.peer, NotAdmitted("this gateway has keys now, and no secret for links"))
         self._turn.wake()
+
+    def drain(self) -> None:
+        """Have the others told that newcomers should not come here; messages go on."""
+        self._tell_time()
+        self.fabric.drain()
 
     async def leave(self, within_s: float) -> None:
         """Send everyone what they have yet to get, and say goodbye; bounded in time."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from weft.errors import BadOption
+from weft.errors import BadOption, Overloaded
+from weft.fabric.candidates import Candidate, lone, reachable
 from weft.gateway import descriptors
 from weft.gateway.descriptors import Room
 from weft.gateway.front import Front
@@ -23,7 +24,7 @@ from weft.gateway.pages import Pages
 from weft.gateway.pool import Pool
 from weft.gateway.refusals import Refusals
 from weft.gateway.report import FrontReport, GatewayReport
-from weft.gateway.services import Fulfil, Services, fulfilled
+from weft.gateway.services import Fulfil, Services, admit, fulfilled
 from weft.gateway.settings import Address, Settings, web_of
 from weft.gateway.tls import Encryption
 from weft.gateway.web import Web
@@ -70,7 +71,7 @@ class Node:
         self._services.fulfil = self._fulfil
         self._lending = _lending(settings)
         self._web = Web(
-            Pages(self).page, self._refusals, web_of(settings).hosts, self._keys, self._lending
+            Pages(self).page, self._refusals, web_of(settings), self._keys, self._lending
         )
         self._web.change(limits.greeting_bytes, limits.greeting_s)
         self._front = Front(self._services, self._refusals, self._web, self._encryption)
@@ -149,6 +150,44 @@ class Node:
             ),
             services=services,
         )
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self._settings.name
+
+    @property
+    def running(self) -> list[str]:
+        """The services that run."""
+        return self._services.running
+
+    async def nodes(self, service: str) -> tuple[Candidate, ...]:
+        """The gateways of a service that are known, this one first.
+
+        Raises:
+            NoSuchService: it is not run here.
+            Overloaded: the service does not say in time.
+        """
+        settings = self._settings
+        if service not in self._services.running:
+            # It would be started for whoever comes.
+            admit(service, self._services.running, settings)
+            found: tuple[Candidate, ...] | None = (lone(service, settings.name),)
+        else:
+            found = await self._services.nodes(service)
+        if not found:
+            raise Overloaded(f"service {service!r} does not answer at the moment")
+        own, *others = found
+        membership = self._services.membership
+        scheme = "" if self._encryption is None else "tls://"
+        address = f"{scheme}{self.address}" if membership is None else membership.address
+        own = msgspec.structs.replace(
+            own,
+            address=own.address or reachable(address),
+            region=own.region or settings.mesh.region,
+            is_draining=own.is_draining or self._is_draining,
+        )
+        return own, *others
 
     async def drain(self, within_s: float) -> None:
         """Let nobody in, ask everyone to go elsewhere, send what they are owed; bounded in time."""

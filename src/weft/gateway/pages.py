@@ -9,6 +9,9 @@ from typing import Protocol
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from weft.errors import BadOption, NoSuchService, Overloaded
+from weft.fabric.candidates import Candidate
+from weft.gateway import finding
 from weft.gateway.metrics import metrics
 from weft.gateway.report import GatewayReport
 from weft.gateway.web import Page
@@ -20,6 +23,8 @@ A Weft gateway.
 /readyz            whether it takes connections and every worker is up
 /status            the gateway and its services, JSON
 /metrics           the same for Prometheus
+/nodes             the gateways of the mesh, by service, JSON
+/closest           those to connect to, the best guess first: ?service=S&region=R&limit=N
 /journal/SERVICE   what is kept of a service, JSON
 /weft.js           the client for browsers and Node; /weft.d.ts has its types
 """
@@ -41,6 +46,17 @@ class Shown(Protocol):
     async def report(self) -> GatewayReport:
         """Everything it tells about itself."""
 
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def running(self) -> list[str]:
+        """The services that run."""
+
+    async def nodes(self, service: str) -> tuple[Candidate, ...]:
+        """The gateways of a service, as Finder says."""
+
 
 class Pages:
     """The pages by their path."""
@@ -53,11 +69,14 @@ class Pages:
             "/readyz": self._readiness,
             "/status": self._status,
             "/metrics": self._metrics,
+            finding.NODES: self._nodes,
         }
         self._files = files()
 
-    async def page(self, path: str) -> Page | None:
+    async def page(self, path: str, query: str = "") -> Page | None:
         """The page at a path; None if there is none."""
+        if path == finding.CLOSEST:
+            return await _found(finding.closest(self._gateway, query))
         make = self._pages.get(path)
         return self._files.get(path) if make is None else await make()
 
@@ -75,9 +94,25 @@ class Pages:
         body = msgspec.json.encode(await self._gateway.report())
         return Page(200, body.decode() + "\n", "application/json")
 
+    async def _nodes(self) -> Page:
+        return await _found(finding.nodes(self._gateway))
+
     async def _metrics(self) -> Page:
         body = metrics(await self._gateway.report())
         return Page(200, body.decode(), CONTENT_TYPE_LATEST)
+
+
+async def _found(finding_it: Awaitable[bytes]) -> Page:
+    """What somebody who looks for a gateway is answered."""
+    try:
+        body = await finding_it
+    except BadOption as error:
+        return Page(400, f"{error}\n")
+    except NoSuchService as error:
+        return Page(404, f"{error}\n")
+    except Overloaded as error:
+        return Page(503, f"{error}\n")
+    return Page(200, body.decode() + "\n", "application/json")
 
 
 def files() -> dict[str, Page]:

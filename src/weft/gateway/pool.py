@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from weft.errors import WeftError
+from weft.fabric.candidates import Candidate
 from weft.gateway.control import Change, Rules, Start
 from weft.gateway.handover import AS_FRAMES, AS_LINK, Passed
 from weft.gateway.keeper import START_S, Keeper
@@ -86,6 +87,16 @@ class Pool:
         keepers = dict(self._keepers)
         reports = await asyncio.gather(*(keeper.report() for keeper in keepers.values()))
         return dict(zip(keepers, reports, strict=True))
+
+    async def nodes(self, service: str) -> tuple[Candidate, ...] | None:
+        """The gateways of a service; None if it does not run, or does not say in time."""
+        keeper = self._keepers.get(service)
+        return None if keeper is None else await keeper.nodes()
+
+    @property
+    def running(self) -> list[str]:
+        """The services that run."""
+        return list(self._keepers)
 
     async def drain(self, within_s: float) -> None:
         """Ask everyone to go elsewhere, send what they are owed, and end; bounded in time."""

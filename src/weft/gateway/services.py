@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from weft.errors import NoSuchService, WeftError
+from weft.fabric.candidates import Candidate
 from weft.gateway.handover import AS_FRAMES
 from weft.gateway.key_file import Records
 from weft.gateway.membership import Membership
@@ -39,6 +40,10 @@ class Services(Protocol):
     def not_up(self) -> list[str]:
         """The services that cannot take part at the moment."""
 
+    @property
+    def running(self) -> list[str]:
+        """The services that run."""
+
     async def start(self) -> None:
         """Start the services that the settings name."""
 
@@ -62,6 +67,9 @@ class Services(Protocol):
 
     async def report(self) -> dict[str, ServiceReport]:
         """Every service in numbers; bounded in time."""
+
+    async def nodes(self, service: str) -> tuple[Candidate, ...] | None:
+        """The gateways of a service; None if it does not run here, or does not say in time."""
 
     async def drain(self, within_s: float) -> None:
         """Ask everyone to go elsewhere, send what they are owed, and end; bounded in time."""

@@ -8,14 +8,15 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Protocol
 
 import h11
 
-from weft.doors.origins import is_here
+from weft.doors.origins import WebRules, is_here
 from weft.errors import BadKey, NotAllowed, Overloaded, TooSlow
+from weft.gateway.finding import Headers, preflight, shared_with
 from weft.gateway.guarding import LENT, Keys, check_page
 from weft.gateway.lending import Request
 from weft.gateway.refusals import Refusals
@@ -40,10 +41,11 @@ class Page:
     kind: str = "text/plain; charset=utf-8"
     # Of a file that is the same for everyone: browsers keep it by its tag, any page may import it.
     tag: str = ""
+    headers: Headers = ()
 
 
-# Gives the page of a path, or None if there is none.
-Pages = Callable[[str], Awaitable[Page | None]]
+# Gives the page of a path and a query, or None if there is none.
+Pages = Callable[[str, str], Awaitable[Page | None]]
 
 
 class Lends(Protocol):
@@ -60,7 +62,7 @@ class Web:
         self,
         pages: Pages,
         refusals: Refusals,
-        hosts: tuple[str, ...],
+        rules: WebRules,
         keys: Keys,
         lending: Lends | None = None,
     ) -> None:
@@ -68,7 +70,7 @@ class Web:
         self._keys = keys
         self._lending = lending
         self._refusals = refusals
-        self._hosts = hosts
+        self._rules = rules
         self._loop = asyncio.get_running_loop()
         # With the socket of each: a task that is cancelled before its first step closes nothing.
         self._tasks: dict[asyncio.Task[None], socket.socket] = {}
@@ -151,28 +153,37 @@ class Web:
         if refusal is not None:
             return refusal
         target = request.target.decode("latin-1")
-        path = target.partition("?")[0]
+        path, _, query = target.partition("?")
+        shared: Headers = ()
         try:
-            check_page(self._keys, path, _header(request, b"authorization"))
+            shared = shared_with(path, _headers(request), self._rules.origins)
+            if request.method == b"OPTIONS":
+                return Page(204, "", headers=(*shared, *preflight(path)))
+            check_page(self._keys, path, _header(request, b"authorization"), query)
         except (BadKey, NotAllowed) as error:
             self._refusals.count(error, peer)
-            return Page(401 if isinstance(error, BadKey) else 403, f"{error}\n")
+            status = 401 if isinstance(error, BadKey) else 403
+            return Page(status, f"{error}\n", headers=shared)
         if path.startswith(LENT):
             return Request(target, _header(request, b"range"), request.method == b"HEAD")
-        page = await self._pages(path) or Page(404, "there is no such page; see /\n")
+        page = await self._pages(path, query) or Page(404, "there is no such page; see /\n")
+        if shared:
+            return replace(page, headers=shared)
         if page.tag and _header(request, b"if-none-match") == page.tag:
             return Page(304, "", page.kind, page.tag)
         return page
 
     def _refusal(self, request: h11.Request) -> Page | None:
         """The page that says what is wrong with a request; None if nothing is."""
-        if request.method not in _METHODS:
+        path = request.target.partition(b"?")[0].decode("latin-1")
+        is_asking_first = request.method == b"OPTIONS" and preflight(path)
+        if request.method not in _METHODS and not is_asking_first:
             return Page(405, "only GET and HEAD\n")
         if len(request.target) > TARGET_MAX_BYTES:
             return Page(414, f"a target has at most {TARGET_MAX_BYTES} bytes\n")
         hosts = [value.decode("latin-1") for name, value in request.headers if name == b"host"]
         # Browsers always name the host; what does not is no browser that was lured here.
-        if hosts and not is_here(hosts[0], self._hosts):
+        if hosts and not is_here(hosts[0], self._rules.hosts):
             return Page(421, "this gateway does not go by that name\n")
         if not request.target.startswith(b"/"):
             return Page(400, "a target starts with '/'\n")
@@ -261,7 +272,8 @@ class Exchange:
             headers.append(("WWW-Authenticate", 'Bearer realm="weft"'))
         if page.tag:
             headers += [("ETag", page.tag), ("Access-Control-Allow-Origin", "*")]
-        if page.status == HTTPStatus.NOT_MODIFIED:
+        headers += page.headers
+        if page.status in (HTTPStatus.NOT_MODIFIED, HTTPStatus.NO_CONTENT):
             # It would be read as the length of what the browser has.
             headers = [(name, value) for name, value in headers if name != "Content-Length"]
         reason = HTTPStatus(page.status).phrase
@@ -275,6 +287,10 @@ class Exchange:
         left = _LINGER_BYTES
         while left > 0 and (data := await self._loop.sock_recv(self.sock, _READ_BYTES)):
             left -= len(data)
+
+
+def _headers(request: h11.Request) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
 
 
 def _header(request: h11.Request, name: bytes) -> str:

@@ -22,6 +22,7 @@ from weft.gateway.control import (
     Announce,
     Answer,
     Ask,
+    AskNodes,
     Change,
     Channel,
     Count,
@@ -29,6 +30,7 @@ from weft.gateway.control import (
     Granted,
     Keys,
     News,
+    Nodes,
     Order,
     Ready,
     Start,
@@ -120,6 +122,8 @@ class Worker:
             match order:
                 case Ask(number):
                     self._channel.send(Answer(number, self._host.status()))
+                case AskNodes(number):
+                    self._channel.send(Nodes(number, tuple(self._host.candidates())))
                 case Change(rules):
                     self._host.set_limits(rules.limits)
                     self._host.set_web(rules.web)

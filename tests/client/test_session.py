@@ -325,6 +325,9 @@ def test_a_gap_says_whose_why_and_how_many() -> None:
     [
         (Message(reason="draining", text="soon").encode(), Parting("draining", "soon")),
         (b"", Parting("", "")),
+        (Message(elsewhere=["a:1", "b:2"]).encode(), Parting("", "", ("a:1", "b:2"))),
+        (Message(elsewhere="a:1").encode(), Parting("", "")),
+        (Message(elsewhere=7).encode(), Parting("", "")),
     ],
 )
 def test_a_goodbye_says_why(body: bytes, said: Parting) -> None:

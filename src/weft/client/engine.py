@@ -64,6 +64,11 @@ class Engine:
         self.is_closing = False
         self.is_closed = False
         self.is_parting = False
+        # Where a gateway that says goodbye would have us go.
+        self.elsewhere: tuple[str, ...] = ()
+        # Where we are, or were last, and why there.
+        self.address = ""
+        self.why = ""
         # Between a welcome and a goodbye.
         self._is_sending = False
         self._is_about_to_flush = False
@@ -148,6 +153,8 @@ class Engine:
         self.line = line
         self.reading.line = line
         self.is_parting = False
+        self.elsewhere = ()
+        self.address = str(line.address)
         self._cause = None
         self._unsent = 0
         line.write(self.session.begin(self.loop.time()))
@@ -364,6 +371,7 @@ class Engine:
     def _parts(self, event: talk.Parting) -> None:
         """Answer a goodbye with our own, so that what is owed both ways still arrives."""
         self.is_parting = True
+        self.elsewhere = event.elsewhere
         self._cause = Draining(f"the gateway says goodbye: {event.text or event.reason}")
         self.say_goodbye()
         line = self.line

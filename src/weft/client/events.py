@@ -65,6 +65,8 @@ class Parting:
 
     reason: str
     text: str
+    # Where else to go, the best guess first.
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,16 @@ class Face:
         return self._engine.session.gateway
 
     @property
+    def address(self) -> str:
+        """Where that gateway is; empty before the first was tried."""
+        return self._engine.address
+
+    @property
+    def why(self) -> str:
+        """Why that gateway was taken: it was given, or it is the closest of some."""
+        return self._engine.why
+
+    @property
     def is_connected(self) -> bool:
         """Say if there is a connection at the moment."""
         return self._engine.session.is_open

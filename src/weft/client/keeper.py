@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 
 from weft.client.backoff import Backoff
+from weft.client.closest import Choice, Seeker
 from weft.client.engine import Engine
 from weft.client.line import Line, dial
 from weft.client.status import Status, What
@@ -33,7 +34,11 @@ class Keeper:
     ) -> None:
         self._engine = engine
         self._options = engine.options
-        self._addresses = addresses
+        self._given = self._addresses = addresses
+        self._seeker = Seeker(engine.options, addresses) if engine.options.closest else None
+        self._choice = Choice()
+        # What a gateway that said goodbye advised, and which one did.
+        self._advice: tuple[tuple[str, ...], Address] | None = None
         self._chance = chance
         self._backoff = Backoff(self._options.backoff_first_s, self._options.backoff_cap_s)
         self._at = 0
@@ -105,6 +110,7 @@ class Keeper:
 
     async def _first_line(self) -> Line:
         errors: list[WeftError] = []
+        await self._seek()
         for address in self._addresses:
             try:
                 return await self._attempt(address, is_raised=True)
@@ -146,6 +152,8 @@ class Keeper:
             self._backoff.reset()
         if self._engine.is_parting:
             self._turn_to_next()
+            self._choice = Choice()
+            self._advice = (self._engine.elsewhere, line.address)
 
     async def _reach(self) -> Line:
         """Try every address in turn until one answers, however long it takes."""
@@ -153,6 +161,7 @@ class Keeper:
         while True:
             self._report_pause(delay_s)
             await asyncio.sleep(delay_s)
+            await self._seek()
             errors: list[WeftError] = []
             for _ in self._addresses:
                 try:
@@ -162,9 +171,31 @@ class Keeper:
                     self._turn_to_next()
             if all(isinstance(error, BadKey) for error in errors):
                 raise errors[0]
+            self._choice = Choice()
             delay_s = self._backoff.next_delay_s(self._chance())
             if not all(map(_is_passing, errors)):
                 delay_s = self._options.backoff_cap_s
+
+    async def _seek(self) -> None:
+        """Look for the closest gateway, unless one is remembered or nobody asked for it.
+
+        Those that were given are tried after those that are found, so there is always somewhere
+        to go. Without `closest` nobody is followed anywhere: what was given is what was meant.
+        """
+        advice, self._advice = self._advice, None
+        if self._seeker is None or self._choice.found:
+            return
+        choice = Choice()
+        if advice is not None and advice[0]:
+            choice = await self._seeker.among(*advice)
+        if not choice.found:
+            choice = await self._seeker.seek()
+        self._choice = choice
+        self._addresses = choice.addresses(self._given)
+        self._at = 0
+        first = self._addresses[0]
+        detail = f"{first} is taken: {choice.why(first)}"
+        self._engine.reporter.report(Status(What.CHOSEN, detail))
 
     async def _attempt(self, address: Address, *, is_raised: bool = False) -> Line:
         """Dial and greet one gateway; `is_raised` says that our caller will hear of a failure."""
@@ -174,6 +205,7 @@ class Keeper:
         try:
             async with asyncio.timeout_at(deadline):
                 line = await self._dial(address)
+            self._engine.why = self._choice.why(address)
             await self._greet(line, deadline)
         except WeftError as error:
             self._report_failure(error, is_raised)

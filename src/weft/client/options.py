@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from weft.client.status import Gap, Logger, StatusCallback
+from weft.core.address import addresses_from
 from weft.core.since import Since, beginning
 from weft.core.subjects import checked_subject
 from weft.errors import BadOption, shortened
@@ -20,6 +21,7 @@ KEY_MAX = 255
 WhenFull = Literal["block", "raise", "drop"]
 Policy = Literal["cut", "drop_new", "drop_old", "latest"]
 
+_REGION = re.compile(r"[A-Za-z0-9._-]{0,63}")
 _SERVICE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,62}")
 
 _Value = TypeVar("_Value")
@@ -33,6 +35,8 @@ class ConnectOptions(TypedDict, total=False):
     name: str
     reachable_at: str
     wait: bool
+    closest: bool | str
+    region: str
     tls: ssl.SSLContext | None
     on_status: StatusCallback | None
     logger: Logger
@@ -59,6 +63,11 @@ class Options:
     reachable_at: str = ""
     # Wait for ever for the first connection, instead of raising if no gateway can be had.
     wait: bool = False
+    # Ask for the closest gateway: True the address given, a text the gateways named by it. Those
+    # given are then for when that fails.
+    closest: bool | str = False
+    # Where this client is, in the words of the gateways' `mesh.region`: a first guess.
+    region: str = ""
     # For tls:// addresses; without one the system's certificates are trusted.
     tls: ssl.SSLContext | None = None
     on_status: StatusCallback | None = None
@@ -97,6 +106,12 @@ class Options:
             raise BadOption(f"key is not the text of a key: {len(self.key)} characters")
         if self.name:
             checked_subject(self.name)
+        if isinstance(self.closest, str):
+            addresses_from(self.closest)
+        if not _REGION.fullmatch(self.region):
+            raise BadOption(
+                f"region {shortened(self.region)} is not up to 63 letters, digits, '-', '_' and '.'"
+            )
 
 
 class SubscribeOptions(TypedDict, total=False):

@@ -294,7 +294,9 @@ class Session:
 
     def _goodbye(self, frame: bytes) -> Event:
         facts = _readable(frame)
-        return Parting(str(facts.get("reason", "")), str(facts.get("text", "")))
+        named = facts.get("elsewhere", [])
+        elsewhere = tuple(map(str, named)) if isinstance(named, list) else ()
+        return Parting(str(facts.get("reason", "")), str(facts.get("text", "")), elsewhere)
 
 
 def unsubscribe_frame(names: Sequence[bytes], group: bytes) -> bytes:

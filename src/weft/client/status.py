@@ -27,6 +27,7 @@ class Logger(Protocol):
 class What(StrEnum):
     """What happened to a connection."""
 
+    CHOSEN = "chosen"  # the closest gateway was looked for, and what came of it
     CONNECTED = "connected"
     DISCONNECTED = "disconnected"  # it was lost, and will be sought again
     RECONNECTING = "reconnecting"  # the next attempt, and after how long it is made

@@ -5,7 +5,7 @@ import json
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ class DelayingProxy:
 
     async def _open(self) -> str:
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
         return f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
@@ -51,23 +52,26 @@ class DelayingProxy:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._writers:
+            await _end(self._writers.pop())
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        self._writers.add(writer)
         try:
             there, behind = await asyncio.open_connection(*self.behind)
+            self._writers.add(behind)
             first = await reader.read(_CUT)
             self._count(first)
             behind.write(first)
             await asyncio.gather(self._pass(reader, behind), self._pass(there, writer))
         except OSError:
             # The gateway is gone: whoever came is told so by the end of its connection.
-            writer.transport.abort()
+            await _end(writer)
         finally:
             self._tasks.discard(task)
-            writer.close()
 
     def _count(self, first: bytes) -> None:
         if first.startswith(b"GET "):
@@ -83,7 +87,16 @@ class DelayingProxy:
                 await writer.drain()
         except ConnectionError:
             pass
-        writer.close()
+        self._writers.discard(writer)
+        await _end(writer, is_aborted=False)
+
+
+async def _end(writer: asyncio.StreamWriter, *, is_aborted: bool = True) -> None:
+    if is_aborted:
+        writer.transport.abort()
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 class FarGateway:

@@ -12,6 +12,7 @@ from weft.cli import failures, output
 from weft.cli.admin import admin
 from weft.cli.bench import bench
 from weft.cli.channel import channel
+from weft.cli.closest import closest
 from weft.cli.completion import completion
 from weft.cli.journal import journal
 from weft.cli.keys import keys
@@ -71,8 +72,8 @@ def weft() -> None:
 
 
 for _command in (
-    *(serve, keys, pub, sub, req, reply, channel, status, top, mesh, trace, admin, journal),
-    *(pipeline, sql, bench, simulate, version, completion),
+    *(serve, keys, pub, sub, req, reply, channel, status, top, mesh, closest, trace, admin),
+    *(journal, pipeline, sql, bench, simulate, version, completion),
 ):
     weft.add_command(_command)
 

@@ -23,7 +23,7 @@ from weft.cli.help_text import examples
 from weft.cli.progress import Bar
 from weft.cli.quantities import rate, short
 from weft.cli.shown import to_json
-from weft.cli.target import Target, target_options
+from weft.cli.target import Target, closest_options, target_options
 from weft.cli.teller import Teller
 from weft.core.subjects import checked_subject
 from weft.errors import BadMessage
@@ -64,6 +64,7 @@ class Manner:
     help="Publish at most so many messages in a second.",
 )
 @click.option("--ack", is_flag=True, help="Wait for the gateway's OK after every message.")
+@closest_options
 @target_options
 def pub(target: Target, subject: str, content: Content, **options: Any) -> None:
     """Publish a message, or every line of standard input.

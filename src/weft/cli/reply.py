@@ -13,7 +13,7 @@ from weft.cli.finite_range import SECONDS
 from weft.cli.help_text import examples
 from weft.cli.shell_command import run_shell
 from weft.cli.shown import bare_payload, bare_text
-from weft.cli.target import Target, target_options
+from weft.cli.target import Target, closest_options, target_options
 from weft.errors import BadField, ProtocolError, ResponderGone, TimedOut
 
 Answer = Callable[[Message], Body]
@@ -62,6 +62,7 @@ class Manner:
     metavar="NAME",
     help="The queue group; its members share the requests.",
 )
+@closest_options
 @target_options
 def reply(target: Target, subject: str, content: Content, **options: Any) -> None:
     """Answer the requests that match a PATTERN, until ^C."""

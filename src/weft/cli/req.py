@@ -14,7 +14,7 @@ from weft.cli.finite_range import SECONDS
 from weft.cli.help_text import examples
 from weft.cli.quantities import short
 from weft.cli.shown import bare_text, body_text, is_readable, message_json, printable
-from weft.cli.target import Target, target_options
+from weft.cli.target import Target, closest_options, target_options
 from weft.client.received import Received
 from weft.errors import BadMessage, TimedOut
 
@@ -56,6 +56,7 @@ class Manner:
     help="With --many: end after so many seconds without a further answer.",
 )
 @click.option("--masked", is_flag=True, help="Do not let those who answer know who asks.")
+@closest_options
 @target_options
 def req(target: Target, subject: str, content: Content, **options: Any) -> None:
     """Send a request to a SUBJECT and print the answer."""

@@ -10,7 +10,7 @@ from weft import Message
 from weft.cli import output
 from weft.cli.help_text import examples
 from weft.cli.shown import body_text, clock, message_json, printable
-from weft.cli.target import Target, target_options
+from weft.cli.target import Target, closest_options, target_options
 from weft.client.options import Policy
 from weft.core.since import Since
 
@@ -50,6 +50,7 @@ class Manner:
     callback=lambda _context, _option, text: None if text is None else beginning_from(text),
     help="First what the journal has: since '5m' ago, a position, or 2026-11-16T09:30Z.",
 )
+@closest_options
 @target_options
 def sub(target: Target, patterns: tuple[str, ...], **options: Any) -> None:
     """Show the messages of one or more PATTERNs as they come.

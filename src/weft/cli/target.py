@@ -41,6 +41,8 @@ class Target:
     tls_ca: str | None
     is_json: bool
     key_file: str | None = None
+    is_closest: bool = False
+    region: str = ""
 
     def open(self, on_status: StatusCallback | None = None) -> weft.Connection:
         """A blocking connection; what becomes of it is told on standard error.
@@ -54,6 +56,8 @@ class Target:
             name=self.name,
             key=self.key(),
             tls=self.tls(),
+            closest=self.is_closest,
+            region=self.region,
             on_status=on_status or Teller(),
             logger=_SILENT,
         )
@@ -66,6 +70,8 @@ class Target:
             name=self.name,
             key=self.key(),
             tls=self.tls(),
+            closest=self.is_closest,
+            region=self.region,
             on_status=Teller(),
             logger=_SILENT,
         )
@@ -108,12 +114,26 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def with_target(**options: Any) -> Any:
-        target = Target(**{name: options.pop(name) for name in Target.__dataclass_fields__})
+        known = [name for name in Target.__dataclass_fields__ if name in options]
+        target = Target(**{name: options.pop(name) for name in known})
         return command(target=target, **options)
 
     for option in reversed(_OPTIONS):
         option(with_target)
     return with_target
+
+
+def closest_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command find the closest gateway itself; goes above target_options()."""
+    is_closest = click.option(
+        "--closest",
+        "is_closest",
+        is_flag=True,
+        envvar="WEFT_CLOSEST",
+        show_envvar=True,
+        help="Ask the gateway for the closest one, and connect to that.",
+    )
+    return is_closest(REGION(command))
 
 
 def gateway_option(text: str) -> Option:
@@ -141,6 +161,15 @@ def service_option(text: str) -> Option:
         help=text,
     )
 
+
+REGION: Option = click.option(
+    "--region",
+    metavar="REGION",
+    envvar="WEFT_REGION",
+    default="",
+    show_envvar=True,
+    help="Where this is: gateways of the region are the first guess for the closest.",
+)
 
 TLS_CA: Option = click.option(
     "--tls-ca",

@@ -86,5 +86,5 @@ async def test_a_page_with_a_key_comes_back_to_its_conversation(
         proxy.blocked = BLOCKED[back_by]
         proxy.cut()
         status = await page.evaluate("back")
-        assert status == {"state": "connected", "transport": back_by, "isResumed": True}
+        assert (status["transport"], status["isResumed"]) == (back_by, True)
         await page.evaluate("weft.close()")

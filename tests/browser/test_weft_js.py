@@ -166,7 +166,7 @@ async def test_what_began_by_websocket_goes_on_by_what_is_left_and_loses_nothing
         await here.page.evaluate("until(() => got.at(-1) === 99)")
         assert await here.page.evaluate("got") == list(range(100))
         status = await here.page.evaluate("weft.status")
-        assert status == {"state": "connected", "transport": left, "isResumed": True}
+        assert (status["transport"], status["isResumed"]) == (left, True)
         assert await here.page.evaluate("gaps") == []
 
 

@@ -10,6 +10,7 @@ from weft.core.service import BODY_MAX_BYTES, Service
 from weft.doors.origins import WebSettings
 from weft.errors import BadOption
 from weft.gateway.key_file import change_keys, path_of
+from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import (
     Address,
     JournalSettings,
@@ -18,6 +19,7 @@ from weft.gateway.settings import (
     host_name,
     is_service,
     parse_address,
+    web_of,
 )
 
 
@@ -26,6 +28,13 @@ def test_without_a_word_a_gateway_listens_on_loopback() -> None:
     assert settings.listen == "127.0.0.1:7411"
     assert settings.address == Address("127.0.0.1", 7411)
     assert not settings.tls.is_on
+
+
+def test_pages_may_call_it_by_its_addresses() -> None:
+    mesh = MeshSettings(address="tls://gw.example:7411")
+    settings = Settings(mesh=mesh, web=WebSettings(hosts=("a.example",)))
+    assert web_of(settings).hosts == ("a.example", "127.0.0.1", "gw.example")
+    assert web_of(Settings()).hosts == ("127.0.0.1",)
 
 
 def test_the_name_is_the_host_s() -> None:

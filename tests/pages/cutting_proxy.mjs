@@ -8,9 +8,13 @@ export class CuttingProxy {
   #isHeld = false;
   #isDownHeld = false;
 
-  /** A proxy before the gateway at a URL. */
-  static async before(url) {
+  // How many came.
+  accepted = 0;
+
+  /** A proxy before the gateway at a URL; what passes it takes so many milliseconds longer, each way. */
+  static async before(url, delay = 0) {
     const proxy = new CuttingProxy();
+    proxy.delay = delay;
     proxy.leadTo(url);
     proxy.#server = net.createServer((socket) => proxy.#take(socket));
     await new Promise((resolve) => proxy.#server.listen(0, "127.0.0.1", resolve));
@@ -54,14 +58,16 @@ export class CuttingProxy {
       near.destroy();
       return;
     }
+    this.accepted += 1;
     const far = net.connect(this.target.port, this.target.hostname);
     const pair = [near, far];
     this.#pairs.add(pair);
     far.on("error", () => {});
     for (const [from, to] of [pair, [far, near]]) {
       const isStopped = () => this.#isHeld || (this.#isDownHeld && from === far);
-      from.on("data", (data) => isStopped() || to.write(data));
-      from.on("close", () => (to.destroy(), this.#pairs.delete(pair)));
+      const later = (act) => (this.delay ? setTimeout(act, this.delay) : act());
+      from.on("data", (data) => isStopped() || later(() => to.write(data)));
+      from.on("close", () => later(() => (to.destroy(), this.#pairs.delete(pair))));
     }
   }
 }

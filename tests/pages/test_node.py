@@ -13,6 +13,7 @@ import pytest
 
 import weft
 from weft.core.limits import Limits
+from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import Settings
 
 HERE = Path(__file__).parent
@@ -55,15 +56,17 @@ async def gateways() -> AsyncIterator[dict[str, str]]:
         "WEFT_URL": Settings(name="first"),
         "WEFT_OTHER_URL": Settings(name="other"),
         "WEFT_STRICT_URL": Settings(name="strict", limits=strict),
-        "WEFT_DRAINED_URL": Settings(name="drained"),
     }
     async with AsyncExitStack() as stack:
-        running = {
-            name: await stack.enter_async_context(
-                weft.Gateway(listen="127.0.0.1:0", settings=settings, workers="inline")
-            )
-            for name, settings in every.items()
-        }
+
+        async def started(settings: Settings) -> weft.Gateway:
+            made = weft.Gateway(listen="127.0.0.1:0", settings=settings, workers="inline")
+            return await stack.enter_async_context(made)
+
+        running = {name: await started(settings) for name, settings in every.items()}
+        # It has somewhere else to send those who must leave it.
+        mesh = MeshSettings(join=(running["WEFT_URL"].address,))
+        running["WEFT_DRAINED_URL"] = await started(Settings(name="drained", mesh=mesh))
         control = weft.connect(running["WEFT_URL"].address, service="control")
         connection = await stack.enter_async_context(control)
         drained = running["WEFT_DRAINED_URL"]
@@ -125,7 +128,7 @@ def test_options_are_the_same_in_the_program_its_types_and_its_page() -> None:
     known = re.findall(r"^  (\w+):", program.partition("DEFAULTS = {")[2].partition("};")[0], re.M)
     typed = types.partition("interface ConnectOptions {")[2].partition("\n}")[0]
     table = page.partition("| option | default")[2].partition("\n\n")[0]
-    assert len(known) == 10
+    assert len(known) == 12
     assert sorted(re.findall(r"^  (\w+)\?:", typed, re.M)) == sorted(known)
     named = [cell for row in table.splitlines()[2:] for cell in row.split("|")[1:2]]
     assert sorted(re.findall(r"`(\w+)`", " ".join(named))) == sorted(known)

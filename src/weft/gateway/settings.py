@@ -25,6 +25,7 @@ from weft.gateway.mesh_settings import (
     GREETING_LEAST_BYTES,
     MeshSettings,
     check_reachable,
+    target_of,
     unguarded,
 )
 
@@ -161,9 +162,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def web_of(settings: Settings) -> WebRules:
-    """The settings for pages and scripts, with the address among the names that it goes by."""
+    """The settings for pages and scripts, with its addresses among the names that it goes by."""
     web = {name: getattr(settings.web, name) for name in settings.web.__struct_fields__}
-    web["hosts"] = (*settings.web.hosts, settings.address.host)
+    hosts = (*settings.web.hosts, settings.address.host)
+    if settings.mesh.address:
+        # Pages that look for the closest gateway are sent there.
+        hosts = (*hosts, target_of(settings.mesh.address).host)
+    web["hosts"] = hosts
     return WebRules(**web, formats=settings.formats)
 
 

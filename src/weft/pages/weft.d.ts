@@ -16,6 +16,10 @@ export interface ConnectOptions {
   transports?: Transport[];
   /** Wait for ever for the first connection, instead of giving up at once: false. */
   wait?: boolean;
+  /** Ask for the closest gateway: true the given one, a URL that one. The given one is for when that fails. */
+  closest?: boolean | string;
+  /** Where this is, in the words of the gateways: a first guess for the closest. */
+  region?: string;
   /** How long a request waits: 10000. */
   timeout?: number;
   /** How long one transport may take to open: 5000. */
@@ -127,7 +131,7 @@ export interface ChannelSubscription {
 export type Status =
   | { state: "connecting" }
   /** With `isResumed` it goes on where it was cut: what was missed comes, unless a gap tells otherwise. */
-  | { state: "connected"; transport: Transport; isResumed: boolean }
+  | { state: "connected"; transport: Transport; isResumed: boolean; /** Which gateway was taken. */ url: string; why: string }
   | { state: "reconnecting"; reason: WeftError; attempt: number }
   | { state: "closed"; error?: WeftError };
 

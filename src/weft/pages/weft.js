@@ -8,6 +8,7 @@
 
 import { Calls } from "./weft-calls.js";
 import { Channels } from "./weft-channels.js";
+import { Places } from "./weft-closest.js";
 import { WeftError, errorFromWire, failure } from "./weft-errors.js";
 import { Listeners } from "./weft-listeners.js";
 import { Message } from "./weft-message.js";
@@ -38,7 +39,10 @@ class Connection {
   // One conversation: it may outlive a link, if its tunnel is taken up again.
   #session = null;
   #proven = "";
+  #places;
+  // What can be taken up again, and where.
   #resume = null;
+  #resumeBase = "";
   #isLeaving = false;
   #isClosing = false;
   #closing = null;
@@ -50,6 +54,7 @@ class Connection {
 
   constructor(url, options) {
     this.#options = checked(url, options);
+    this.#places = new Places(this.#options);
     this.#calls = new Calls(this.#options.bufferLimit);
     const talk = {
       say: async (head, how) => this.#say(head, how),
@@ -147,8 +152,20 @@ class Connection {
     }
   }
 
-  /** Open a link by the first transport that can; it is known by when it is lost. */
+  /** Open a link to the first gateway that has us; it is known by when it is lost. */
   async #dial(failures) {
+    await this.#places.seek();
+    for (;;) {
+      try {
+        return await this.#dialHere(failures);
+      } catch (error) {
+        if (!error.isPassing || this.#status.state === "closed" || !this.#places.next()) throw error;
+      }
+    }
+  }
+
+  /** Open a link by the first transport that can. */
+  async #dialHere(failures) {
     const isAlone = this.#proven && failures % (ATTEMPTS_ALONE + 1) < ATTEMPTS_ALONE;
     let failed;
     for (const name of isAlone ? [this.#proven] : this.#options.transports) {
@@ -166,12 +183,16 @@ class Connection {
     return new Promise((resolve, reject) => {
       let whenLost;
       const lost = new Promise((settle) => (whenLost = settle));
-      const link = new TRANSPORTS[name](this.#options, this.#resume);
+      const { base } = this.#places;
+      // Another gateway knows nothing of a conversation with this one.
+      const resume = base === this.#resumeBase ? this.#resume : null;
+      const link = new TRANSPORTS[name]({ ...this.#options, base }, resume);
       // Known before it is open, so that close() ends it.
       this.#dialing = link;
       link.open({
         opened: (welcome, isResumed) => {
           this.#proven = name;
+          this.#resumeBase = base;
           this.#begin(link, welcome, isResumed);
           resolve({ lost });
         },
@@ -203,7 +224,7 @@ class Connection {
       for (const interest of this.#subscriptions.interests) this.#declare(interest);
     }
     this.#flush();
-    this.#become({ state: "connected", transport: this.#proven, isResumed });
+    this.#become({ state: "connected", transport: this.#proven, isResumed, url: this.#places.base, why: this.#places.why });
     this.#settleReady.resolve();
     if (isGap) this.#listeners.tell("gap", { reason: "reconnected", count: null });
   }
@@ -374,8 +395,9 @@ class Connection {
   }
 
   /** The gateway closes down: let it answer what it took, and go elsewhere. */
-  async #leave({ reason, text }) {
+  async #leave({ reason, text, elsewhere }) {
     const link = this.#link;
+    this.#places.advise(elsewhere);
     this.#isLeaving = true;
     await this.#quiet();
     link?.close(failure("Draining", text || reason || "the gateway says goodbye"));

@@ -96,7 +96,9 @@ def test_it_says_that_it_leaves() -> None:
 
 def test_it_says_how_busy_it_is_and_that_it_drains() -> None:
     scene = Scene()
-    scene.own.load.look(scene.gateway.service, 9)
+    for _ in range(9):
+        scene.gateway.local()
+    scene.own.load.look(scene.gateway.service)
     said = scene.next()
     assert said is not None
     assert (said[0].advert.load, said[0].advert.is_draining) == (4, False)

@@ -27,7 +27,7 @@ MEASURE_S = 1.0
 MEASURED_MAX = 3
 TRIES = 2
 # Not farther than the closest, as far as anybody could tell: by so much, or so large a part.
-NEAR_S = 0.002
+NEAR_S = 0.005
 NEAR_PART = 0.1
 
 # Refused for what we are or asked for: not because there is nobody.

@@ -46,7 +46,7 @@ def candidates(service: Service, fabric: "Fabric | None") -> list[Candidate]:
     Without a mesh it is the only one, and does not know where it is.
     """
     if fabric is None:
-        step = step_of(weight_of(service, len(service.peers)))
+        step = step_of(weight_of(service))
         return [lone(service.name, service.gateway, load=step)]
     name = namer(service, fabric)
     own = fabric.members.own

@@ -346,8 +346,7 @@ class Fabric:
             self.traffic.send_word(link.number, Probe(member.node, member.advert.address))
 
     def _sweep(self, now_ns: int) -> None:
-        connections = len(self._service.peers) - len(self.links)
-        if self._own.load.look(self._service, connections):
+        if self._own.load.look(self._service):
             self._is_changed = True
         self._gossip.interests.tick()
         self.dialling.targets.expire(now_ns)

@@ -16,8 +16,10 @@ _BYTES_PER_S = 10_000
 _MARGIN = 0.75
 
 
-def weight_of(service: Service, connections: int) -> float:
+def weight_of(service: Service) -> float:
     """What the connections and the messages of a service weigh at the moment."""
+    # Other gateways are none, those that have yet to prove who they are included.
+    connections = sum([peer.carrier is None for peer in service.peers.values()])
     total = service.total
     messages: float = total.message_rate(service.now_ns)
     size: float = total.byte_rate(service.now_ns)
@@ -36,13 +38,13 @@ class OwnLoad:
         self.step = 0
         self._looked_ns = 0
 
-    def look(self, service: Service, connections: int) -> bool:
+    def look(self, service: Service) -> bool:
         """Weigh it, if that is due; whether the step is another one."""
         now_ns = service.now_ns
         if self._looked_ns and now_ns - self._looked_ns < LOAD_NS:
             return False
         self._looked_ns = now_ns
-        weight = weight_of(service, connections)
+        weight = weight_of(service)
         step = step_of(weight)
         if step < self.step:
             step = step_of(weight / _MARGIN)

@@ -205,7 +205,7 @@ def _lone(service: Service) -> Facts:
         "incarnation": 0,
         "links": [],
         "room": 0,
-        "load": step_of(weight_of(service, len(service.peers))),
+        "load": step_of(weight_of(service)),
         "is_draining": False,
     }
 

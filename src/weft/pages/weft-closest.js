@@ -11,7 +11,7 @@ const MEASURE_TIMEOUT = 1_000;
 const MEASURED_MAX = 3;
 const TRIES = 2;
 // Not farther than the closest, as far as anybody could tell: by so much, or so large a part.
-const NEAR = 2;
+const NEAR = 5;
 const NEAR_PART = 0.1;
 
 export class Places {

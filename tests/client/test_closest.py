@@ -2,11 +2,14 @@
 
 import json
 import math
+import ssl
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.client.servers import HttpServer, answered, http_server
+from tests.core.locksmith import key_of, record
 
 from weft.client import closest
 from weft.client.aio import connect
@@ -14,8 +17,11 @@ from weft.client.closest import Choice, Found, Seeker, Sought, ask, measure
 from weft.client.options import Options
 from weft.client.status import Status, What
 from weft.core.address import Address, addresses_from
-from weft.errors import BadOption, NotAllowed, Unreachable, WeftError
+from weft.errors import BadKey, BadOption, NotAllowed, Unreachable, WeftError
 from weft.gateway.gateway import Gateway
+from weft.gateway.key_file import change_keys
+from weft.gateway.mesh_settings import MeshSettings
+from weft.gateway.settings import Settings, Tls
 
 SOUGHT = Sought("default", "eu", "", None)
 FAR_S = 0.3
@@ -184,6 +190,41 @@ async def test_with_the_master_down_the_given_one_still_works() -> None:
             assert connection.why.startswith("given, as no gateway answers at ")
         async with connect(gateway.address) as connection:
             assert connection.why == "given"
+
+
+@pytest.mark.req("RLY-16")
+async def test_by_tls_all_of_it_goes_by_tls(certificates: Path, tls: Tls) -> None:
+    trusting = ssl.create_default_context(cafile=certificates / "first.pem")
+    mesh = MeshSettings(address="tls://localhost:1")
+    settings = Settings(name="vault", tls=tls)
+    async with Gateway("127.0.0.1:0", settings=settings, workers="inline") as gateway:
+        given = f"tls://{gateway.address}"
+        async with connect(given, closest=True, tls=trusting) as connection:
+            assert connection.address == given
+            assert connection.why.startswith("the closest of 1 ")
+    # One that is not reached where it says that it is is reached where it was given.
+    settings = Settings(name="vault", tls=tls, mesh=mesh)
+    async with Gateway("127.0.0.1:0", settings=settings, workers="inline") as gateway:
+        given = f"tls://{gateway.address}"
+        async with connect(given, closest=True, tls=trusting) as connection:
+            assert connection.why.startswith("given, as none of 1 gateways named by tls://")
+
+
+@pytest.mark.req("RLY-16")
+async def test_a_client_may_look_with_its_key_and_without_is_told_why_not(tmp_path: Path) -> None:
+    change_keys(tmp_path, lambda _: (record("guest", "client", subscribe=[">"]),))
+    settings = Settings(name="vault", data=str(tmp_path))
+    async with Gateway("127.0.0.1:0", settings=settings, workers="inline") as gateway:
+        options: dict[str, Any] = {"closest": True, "service": "weather"}
+        async with connect(gateway.address, key=key_of("guest"), **options) as connection:
+            assert connection.why.startswith("the closest of 1 ")
+        [address] = addresses_from(gateway.address)
+        choice = await seeker(address, service="weather").seek()
+        assert "401 a key is needed" in str(choice.problem)
+        choice = await seeker(address, service="orders", key=key_of("guest")).seek()
+        assert "403 this key is not for that service" in str(choice.problem)
+        with pytest.raises(BadKey):
+            await connect(gateway.address, **options)
 
 
 @pytest.mark.parametrize(

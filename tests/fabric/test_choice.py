@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.fabric.choice import SPARE, rank, ring_neighbours, spare_links, wanted
+from weft.fabric.choice import SPARE, are_neighbours, rank, ring_neighbours, spare_links
+from weft.fabric.choice import wanted as wanted_of
 
 nodes = st.sets(st.binary(min_size=16, max_size=16), min_size=1, max_size=16)
+
+
+def wanted(own: bytes, others: list[bytes], linked: list[bytes], max_links: int) -> list[bytes]:
+    ranked = sorted(others, key=lambda node: rank(own, node))
+    return wanted_of(ranked, ring_neighbours(own, sorted(others)), linked, max_links)
 
 
 def is_connected(links: dict[bytes, set[bytes]]) -> bool:
@@ -24,20 +30,33 @@ def is_connected(links: dict[bytes, set[bytes]]) -> bool:
 @given(nodes)
 @pytest.mark.req("RLY-7")
 def test_neighbours_on_the_ring_keep_any_set_in_one_piece(all_nodes: set[bytes]) -> None:
-    assert is_connected({node: ring_neighbours(node, all_nodes) for node in all_nodes})
+    ring = sorted(all_nodes)
+    assert is_connected({node: set(ring_neighbours(node, ring)) for node in ring})
 
 
 @given(nodes)
 def test_to_be_neighbours_is_mutual(all_nodes: set[bytes]) -> None:
-    for node in all_nodes:
-        for other in ring_neighbours(node, all_nodes):
-            assert node in ring_neighbours(other, all_nodes)
+    ring = sorted(all_nodes)
+    for node in ring:
+        for other in ring_neighbours(node, ring):
+            assert node in ring_neighbours(other, ring)
+
+
+@given(nodes, st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
+def test_two_are_neighbours_if_they_are_next_to_each_other_once_both_are_there(
+    all_nodes: set[bytes], one: bytes, other: bytes
+) -> None:
+    if one != other:
+        whole = sorted({*all_nodes, one, other})
+        is_next = other in ring_neighbours(one, whole)
+        assert are_neighbours(one, other, sorted(all_nodes)) == is_next
+        assert are_neighbours(one, other, whole) == is_next
 
 
 def test_a_gateway_is_no_neighbour_of_itself() -> None:
-    assert ring_neighbours(b"a", [b"a"]) == set()
-    assert ring_neighbours(b"a", []) == set()
-    assert ring_neighbours(b"a", [b"a", b"b"]) == {b"b"}
+    assert ring_neighbours(b"a", [b"a"]) == []
+    assert ring_neighbours(b"a", []) == []
+    assert ring_neighbours(b"a", [b"a", b"b"]) == [b"b"]
 
 
 @given(nodes, st.integers(1, 8))
@@ -85,7 +104,7 @@ def test_both_see_how_near_they_are_to_each_other() -> None:
 def test_only_links_that_nobody_needs_are_let_go(all_nodes: set[bytes], max_links: int) -> None:
     own, *others = sorted(all_nodes)
     spare = spare_links(own, others, others, max_links)
-    assert not set(spare) & ring_neighbours(own, others)
+    assert not set(spare) & set(ring_neighbours(own, others))
     if len(others) <= max_links:
         assert spare == []
     else:

@@ -71,7 +71,7 @@ def test_of_two_the_one_with_the_lower_id_dials_first() -> None:
 
 def test_whoever_is_linked_with_is_not_dialled_though_it_is_lost() -> None:
     found, members = dialling(8, 2)
-    members[ROGUES[2].node].lost_ns = 5
+    members.lose(members[ROGUES[2].node], 5)
     assert due(found, LATER_NS, 2) == set()
     assert due(found) == {address_of(2)}
 
@@ -85,7 +85,7 @@ def test_whoever_leaves_is_not_looked_for() -> None:
 def test_of_many_that_are_lost_some_are_tried_at_a_time() -> None:
     found, members = dialling(8, *range(2, 30))
     for member in members.others():
-        member.lost_ns = 5
+        members.lose(member, 5)
     first = due(found)
     assert len(first) == LOST_MAX
     assert len(first | due(found)) > LOST_MAX
@@ -149,9 +149,9 @@ def test_whoever_is_not_wanted_any_more_is_not_waited_for() -> None:
     found, members = dialling(8, places[0])
     assert due(found, 1) == set()
     member = members[ROGUES[places[0]].node]
-    member.lost_ns = 5
+    members.lose(member, 5)
     due(found, 2, places[0])
-    member.lost_ns = 0
+    members.find(member)
     # Its time begins anew.
     assert due(found, 2 + YIELD_NS) == set()
 
@@ -161,6 +161,6 @@ def test_one_that_others_cannot_reach_is_looked_for_only_if_it_is_lost() -> None
     member = members[ROGUES[2].node]
     found.look_for(member, LATER_NS)
     assert list(found.targets) == []
-    member.lost_ns = 5
+    members.lose(member, 5)
     found.look_for(member, LATER_NS)
     assert [target.address for target in found.targets] == [address_of(2)]

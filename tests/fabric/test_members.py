@@ -74,3 +74,51 @@ def test_for_how_long_one_is_lost_is_told() -> None:
 def test_what_is_known_of_one_is_its_advert_and_the_version_that_is_there() -> None:
     other = member(1, sequence=9, version=4)
     assert other.known == Known(ROGUES[1].node, 5, 9, 0)
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> list[tuple[str, int, dict[str, object]]]:
+    """What happens to gateways, one after the other."""
+    changes = st.fixed_dictionaries(
+        {
+            "sequence": st.integers(1, 3),
+            "links": st.sampled_from([(), (1,), (1, 2)]),
+            "is_leaving": st.booleans(),
+            "address": st.sampled_from(["10.0.0.1:1", "10.0.0.2:1"]),
+        }
+    )
+    acts = st.sampled_from(["say", "lose", "find", "forget"])
+    return draw(st.lists(st.tuples(acts, st.integers(1, 4), changes), max_size=20))
+
+
+@given(lives())
+def test_what_is_kept_is_what_follows_from_who_is_there(
+    told: list[tuple[str, int, dict[str, object]]],
+) -> None:
+    kept = members()
+    for act, at, changes in told:
+        known = kept.get(ROGUES[at].node)
+        if known is None:
+            kept.add(Member(ROGUES[at].signed(**changes), 5 if act == "lose" else 0))
+        elif act == "say":
+            kept.renew(known, ROGUES[at].signed(**changes))
+        elif act == "lose":
+            kept.lose(known, 5)
+        elif act == "find":
+            kept.find(known)
+        else:
+            kept.forget(known)
+        anew = members()
+        for each in kept.others():
+            anew.add(Member(each.signed, each.lost_ns))
+        there = [each for each in kept.others() if each.is_there]
+        assert kept.there() == there
+        assert kept.there() is kept.there()
+        assert kept.missed() == [each for each in kept.others() if each.is_missed]
+        assert kept.digest() == anew.digest()
+        assert kept.links == anew.links
+        assert kept.ring == sorted(each.node for each in there)
+        for address in ("10.0.0.1:1", "10.0.0.2:1"):
+            assert kept.is_at(address) == any(each.advert.address == address for each in there)
+        assert all(kept.is_said(each.signed.said) for each in kept)
+        assert len(kept._said) == len(kept)

@@ -1,12 +1,15 @@
 """How the links of a mesh lie, and the ways that follow from them."""
 
+from collections.abc import Collection
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.fabric.topology import LATELY_NS, Edges, edge, hops, ways
+from weft.fabric.topology import LATELY_NS, Edges, edge, hops
 
 numbers = st.integers(1, 12)
+PAIRS = [(one, other) for one in range(1, 13) for other in range(one + 1, 13)]
 pairs = st.sets(st.tuples(numbers, numbers).filter(lambda pair: pair[0] != pair[1]))
 
 
@@ -17,6 +20,15 @@ def links_of(edges: set[tuple[int, int]]) -> dict[int, frozenset[int]]:
         found.setdefault(one, set()).add(other)
         found.setdefault(other, set()).add(one)
     return {number: frozenset(others) for number, others in found.items()}
+
+
+def ways(
+    own: int, near: Collection[int], links: dict[int, frozenset[int]], ends: Collection[int] = ()
+) -> dict[int, int]:
+    """The ways by links that gateways tell of, all at once."""
+    edges = Edges(own)
+    edges.update({**links, own: frozenset(near)}, 0)
+    return edges.ways(near, ends)
 
 
 def distances(own: int, edges: set[tuple[int, int]]) -> dict[int, int]:
@@ -109,6 +121,30 @@ def test_an_edge_that_is_back_is_not_forgotten_by_what_was_before() -> None:
     edges.update({1: frozenset({2})}, 200)
     edges.expire(100 + LATELY_NS)
     assert (1, 2) in edges
+
+
+@given(st.lists(st.tuples(numbers, st.none() | st.frozensets(numbers, max_size=5))))
+def test_edges_that_follow_changes_are_those_that_are_looked_at_anew(
+    changes: list[tuple[int, frozenset[int] | None]],
+) -> None:
+    links: dict[int, frozenset[int]] = {}
+    edges = Edges(1)
+    for now_ns, (number, others) in enumerate(changes):
+        if others is None:
+            links.pop(number, None)
+        else:
+            links[number] = others - {number}
+        version, before = edges.version, {pair for pair in PAIRS if edges._is_linked(*pair)}
+        edges.update(links, now_ns)
+        anew = Edges(1)
+        anew.update(dict(links), now_ns)
+        after = {pair for pair in PAIRS if anew._is_linked(*pair)}
+        assert {pair for pair in PAIRS if edges._is_linked(*pair)} == after
+        assert len(edges) == len(after)
+        assert (edges.version != version) == (before != after)
+        near = links.get(1, frozenset())
+        assert edges.ways(near) == anew.ways(near)
+        assert all(pair in edges for pair in before | after)
 
 
 @pytest.mark.parametrize("parents", [{}, {3: 2}, {2: 3, 3: 2}])

@@ -8,18 +8,26 @@ hash picks, which keep ways short.
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from hashlib import blake2b
+from itertools import islice
 
 # Places that a gateway does not fill by itself, for those who come to it.
 SPARE = 2
 
 
-def ring_neighbours(own: bytes, others: Collection[bytes]) -> set[bytes]:
-    """Those before and after a gateway on the ring of ids."""
-    ring = sorted(set(others) - {own})
+def ring_neighbours(own: bytes, ring: Sequence[bytes]) -> list[bytes]:
+    """Those before and after a gateway on a ring of ids, in order; it may be one of them."""
     if not ring:
-        return set()
+        return []
     at = bisect_left(ring, own)
-    return {ring[at - 1], ring[at % len(ring)]}
+    after = at + 1 if at < len(ring) and ring[at] == own else at
+    found = dict.fromkeys((ring[at - 1], ring[after % len(ring)]))
+    return [node for node in found if node != own]
+
+
+def are_neighbours(one: bytes, other: bytes, ring: Sequence[bytes]) -> bool:
+    """Say if two are next to each other on a ring of ids, or would be if both were on it."""
+    # Only whoever is nearer than those before and after comes between.
+    return other in ring_neighbours(one, sorted({*ring_neighbours(one, ring), other}))
 
 
 def rank(one: bytes, other: bytes) -> bytes:
@@ -28,26 +36,27 @@ def rank(one: bytes, other: bytes) -> bytes:
 
 
 def wanted(
-    own: bytes, others: Sequence[bytes], linked: Collection[bytes], max_links: int
+    ranked: Sequence[bytes], ring: Collection[bytes], linked: Collection[bytes], max_links: int
 ) -> list[bytes]:
-    """Whom a gateway should link with and is not, the most urgent first."""
-    missing = [node for node in others if node not in linked]
-    if len(others) <= max_links:
-        return sorted(missing, key=lambda node: rank(own, node))
-    ring = ring_neighbours(own, others)
-    first = [node for node in missing if node in ring]
+    """Whom a gateway should link with and is not, the most urgent first.
+
+    `ranked` are all others by their rank, `ring` those of them that are its neighbours.
+    """
+    if len(ranked) <= max_links:
+        return [node for node in ranked if node not in linked]
+    first = [node for node in ring if node not in linked]
     free = max_links - SPARE - len(linked) - len(first)
-    chords = sorted((node for node in missing if node not in ring), key=lambda n: rank(own, n))
+    chords = (node for node in ranked if node not in linked and node not in ring)
     # More than are free: some will have no room themselves.
-    return first + chords[: 2 * free if free > 0 else 0]
+    return first + list(islice(chords, max(0, 2 * free)))
 
 
 def spare_links(
-    own: bytes, others: Collection[bytes], linked: Collection[bytes], max_links: int
+    own: bytes, ring: Sequence[bytes], linked: Collection[bytes], max_links: int
 ) -> list[bytes]:
     """Which links a gateway that has too many can do without, the first to go first."""
     if len(linked) <= max_links:
         return []
-    ring = ring_neighbours(own, others)
-    chords = [node for node in linked if node not in ring]
+    near = ring_neighbours(own, ring)
+    chords = [node for node in linked if node not in near]
     return sorted(chords, key=lambda node: rank(own, node), reverse=True)

@@ -6,7 +6,7 @@ for ever. What falls apart is put together again that way, whichever piece comes
 
 from collections.abc import Collection, Iterable, Iterator
 
-from weft.fabric.choice import ring_neighbours, wanted
+from weft.fabric.choice import are_neighbours, rank, ring_neighbours, wanted
 from weft.fabric.link import Link
 from weft.fabric.members import Member, Members
 from weft.fabric.targets import DIALS_MAX, Chance, Target, Targets, is_address
@@ -32,6 +32,10 @@ class Dialling:
         self._chance = chance
         # Since when a link with each gateway is wanted.
         self._wanted_ns: dict[bytes, int] = {}
+        # Those that are there by their rank, as long as they are the same; all ranks of them.
+        self._there: list[Member] = []
+        self._ranked: list[bytes] = []
+        self._ranks: dict[bytes, bytes] = {}
 
     def due(self, linked: Collection[bytes], registered: Collection[str], now_ns: int) -> list[str]:
         """Addresses to dial now; `linked` are gateways, `registered` addresses of registries."""
@@ -72,32 +76,31 @@ class Dialling:
                     yield target
             elif not self._is_found(target, linked):
                 yield target
-        there = {member.node: member for member in self._members.there()}
-        own = self._members.own.node
-        chosen = self._wanted(own, list(there), linked, now_ns)
-        yield from self._targets([there[node] for node in chosen], now_ns)
+        members = self._members
+        chosen = self._wanted(linked, now_ns)
+        yield from self._targets([members[node] for node in chosen], now_ns)
         # Whoever is found there was not lost: it has begun anew as another, at its old address.
-        found = [self._members.get(node) for node in linked]
-        addresses = {each.advert.address for each in (*there.values(), *found) if each is not None}
-        lost = [each for each in self._lost(own, there) if each.node not in linked]
-        elsewhere = [each for each in lost if each.advert.address not in addresses]
+        found = [members.get(node) for node in linked]
+        addresses = {each.advert.address for each in found if each is not None}
+        lost = [each for each in self._lost() if each.node not in linked]
+        elsewhere = [each for each in lost if not self._is_at(each.advert.address, addresses)]
         yield from self._targets(elsewhere, now_ns)
         # The last, as anybody can name any address.
         for target in list(self.targets):
-            is_offered = target.until_ns > now_ns and target.address not in addresses
+            is_offered = target.until_ns > now_ns and not self._is_at(target.address, addresses)
             if is_offered and not self._is_found(target, linked):
                 yield target
 
-    def _wanted(
-        self, own: bytes, there: list[bytes], linked: Collection[bytes], now_ns: int
-    ) -> Iterator[bytes]:
+    def _wanted(self, linked: Collection[bytes], now_ns: int) -> Iterator[bytes]:
         """Those with whom a link is wanted, and is not to be expected from them."""
-        chosen = wanted(own, there, linked, self.max_links)
+        own = self._members.own.node
+        ranked = self._by_rank(own)
+        is_ring = len(ranked) > self.max_links
+        ring = ring_neighbours(own, self._members.ring) if is_ring else ranked
+        chosen = wanted(ranked, ring, linked, self.max_links)
         for node in list(self._wanted_ns):
             if node not in chosen:
                 del self._wanted_ns[node]
-        is_ring = len(there) > self.max_links
-        ring = ring_neighbours(own, there) if is_ring else set(there)
         for node in chosen:
             since_ns = self._wanted_ns.setdefault(node, now_ns)
             if own > node and now_ns - since_ns < YIELD_NS:
@@ -105,22 +108,34 @@ class Dialling:
             if node in ring or self._members[node].advert.room > 0:
                 yield node
 
-    def _lost(self, own: bytes, there: Collection[bytes]) -> list[Member]:
+    def _by_rank(self, own: bytes) -> list[bytes]:
+        """Those that are there, the nearest to being linked with by choice first."""
+        there = self._members.there()
+        if there is not self._there:
+            self._there = there
+            nodes = [member.node for member in there]
+            before = self._ranks
+            self._ranks = {node: before.get(node) or rank(own, node) for node in nodes}
+            self._ranked = sorted(nodes, key=self._ranks.__getitem__)
+        return self._ranked
+
+    def _lost(self) -> list[Member]:
         """Some of those without a way that it falls to this gateway to look for."""
-        lost = [
-            member
-            for member in self._members.others()
-            if member.lost_ns and not member.advert.is_leaving
-        ]
+        members = self._members
+        is_ring = len(members.ring) > self.max_links
         mine = [
             member
-            for member in lost
-            if len(there) <= self.max_links or own in ring_neighbours(member.node, [*there, own])
+            for member in members.missed()
+            if not is_ring or are_neighbours(member.node, members.own.node, members.ring)
         ]
         if len(mine) <= LOST_MAX:
             return mine
         first = self._chance.randrange(len(mine))
         return [mine[(first + step) % len(mine)] for step in range(LOST_MAX)]
+
+    def _is_at(self, address: str, near: Collection[str]) -> bool:
+        """Say if somebody who is there, or linked with, is at an address."""
+        return address in near or self._members.is_at(address)
 
     def _targets(self, members: Iterable[Member], now_ns: int) -> list[Target]:
         """Where gateways say that they are."""

@@ -365,9 +365,8 @@ class Fabric:
     def _prune(self, now_ns: int) -> None:
         """Give up a link if there are too many, one that everybody can do without."""
         linked = {link.node: link for link in mesh_links(self.links)}
-        there = [member.node for member in self.members.there()]
-        own = self.members.own.node
-        for node in spare_links(own, there, list(linked), self._rules.max_links):
+        members = self.members
+        for node in spare_links(members.own.node, members.ring, linked, self._rules.max_links):
             link = linked[node]
             if link.is_carrying and self.survey.is_reached_without(link.number):
                 self.dialling.let_go(link, now_ns)

@@ -150,6 +150,9 @@ class Gossip:
         Raises:
             BadAdvert: it did not say that; whoever passed it on did not look.
         """
+        if self._members.is_said(word.said):
+            # Nearly all that is heard comes by several links: it is looked at once.
+            return
         advert = adverts.read(word)
         node = node_id(advert.key)
         member = self._members.get(node)

@@ -57,6 +57,8 @@ class Registry:
 
     def tick(self) -> None:
         """Tell those who registered who else is there, if that has changed."""
+        if not self._addresses:
+            return
         known = self._known()
         for number in self._addresses:
             self._tell(number, known)

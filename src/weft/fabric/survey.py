@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from weft.core.service import Peer
 from weft.fabric.members import Member, Members
-from weft.fabric.topology import Edges, ways
+from weft.fabric.topology import Edges
 from weft.fabric.traffic import Traffic
 
 # What was sent and not confirmed for so long was not brought on.
@@ -26,29 +26,29 @@ class Survey:
         self._is_relay = is_relay
         self._edges = Edges(members.own.number)
         self._ready: Mapping[int, Peer] = {}
-        self._links: dict[int, frozenset[int]] = {}
         self.parents: dict[int, int] = {}
+        # What the ways were worked out from.
+        self._plotted: tuple[object, ...] = ()
         # Those who do not bring on what they should, and until when that is held against them.
         self._shunned_ns: dict[int, int] = {}
 
     def plot(self, ready: Mapping[int, Peer], now_ns: int) -> list[Member]:
         """Work out the ways by these links; those gateways that were lost just now."""
-        own = self._members.own
+        members = self._members
         self._ready = ready
-        self._links = {
-            member.number: frozenset(member.advert.links)
-            for member in self._members.others()
-            if not member.advert.is_leaving
-        }
-        self._edges.update({**self._links, own.number: frozenset(ready)}, now_ns)
-        self.parents = self._ways(ready)
+        self._edges.update({**members.links, members.own.number: frozenset(ready)}, now_ns)
+        plotted = (self._edges.version, set(ready), set(self._shunned_ns))
+        if plotted != self._plotted:
+            self._plotted = plotted
+            self.parents = self._ways(ready)
         self._traffic.plot(self.parents, dict(ready), self._edges)
         lost: list[Member] = []
-        for member in self._members.others():
+        for member in members.others():
             if member.number in self.parents:
-                member.lost_ns = 0
+                if member.lost_ns:
+                    members.find(member)
             elif member.lost_ns == 0:
-                member.lost_ns = now_ns
+                members.lose(member, now_ns)
                 if not member.advert.is_leaving:
                     lost.append(member)
         return lost
@@ -69,19 +69,17 @@ class Survey:
 
     def is_reached_without(self, number: int) -> bool:
         """Say if there is a way to a gateway that is near without the link to it."""
-        own = self._members.own.number
         near = [other for other in self._ready if other != number]
-        return number in ways(own, near, self._links)
+        return number in self._edges.ways(near)
 
     def _ways(self, ready: Mapping[int, Peer]) -> dict[int, int]:
-        own = self._members.own.number
         if not self._is_relay:
-            return dict.fromkeys(ready, own)
+            return dict.fromkeys(ready, self._members.own.number)
         if not self._shunned_ns:
-            return ways(own, ready, self._links)
+            return self._edges.ways(ready)
         # Whoever is shunned is reached, but not gone through, unless there is no other way.
-        around = ways(own, ready, self._links, self._shunned_ns)
-        return {**ways(own, ready, self._links), **around}
+        around = self._edges.ways(ready, self._shunned_ns)
+        return {**self._edges.ways(ready), **around}
 
     def _between(self, number: int) -> list[int]:
         """Those on the way to a gateway, itself left out."""

@@ -148,12 +148,11 @@ class Traffic:
         self._paths.clear()
         self._arrivals.ask_anew()
         for number, distant in self._distants.items():
-            way = ways.to(number)
-            is_away = not way
+            is_away = number not in parents
             if is_away and not distant.outbox.is_away:
                 forget_requests(distant.peer)
             distant.outbox.is_away = is_away
-            if way != before.to(number):
+            if distant.unconfirmed_ns and ways.to(number) != before.to(number):
                 # By the way of now it has yet to be asked.
                 distant.unconfirmed_ns = 0
             # Whoever is back should learn soon what it missed.

@@ -6,7 +6,7 @@ other way into the mesh, as long as a few places are spare; others are told wher
 
 from weft.core.answers import end_with
 from weft.errors import DoubledLink
-from weft.fabric.choice import SPARE, ring_neighbours
+from weft.fabric.choice import SPARE, are_neighbours, ring_neighbours
 from weft.fabric.link import Link, mesh_links
 from weft.fabric.members import Members
 from weft.fabric.targets import Chance
@@ -53,21 +53,27 @@ class Welcome:
         count = len(mesh_links(self._links))
         if count <= self.max_links:
             return True
-        there = [member.node for member in self._members.there()]
-        if link.node not in there and count <= self.max_links + SPARE:
+        members = self._members
+        member = members.get(link.node)
+        is_there = member is not None and member.is_there
+        if not is_there and count <= self.max_links + SPARE:
             return True
-        is_neighbour = link.node in ring_neighbours(self._members.own.node, [*there, link.node])
+        is_neighbour = are_neighbours(members.own.node, link.node, members.ring)
         return is_neighbour and count <= 2 * self.max_links + SPARE
 
     def _others_for(self, node: bytes) -> tuple[str, ...]:
         """Addresses where one that finds no place here should: its neighbours first."""
-        there = {member.node: member for member in self._members.there() if member.node != node}
-        ring = ring_neighbours(node, list(there))
-        free = [each for each in there.values() if each.advert.room > 0 and each.node not in ring]
+        members = self._members
+        ring = ring_neighbours(node, members.ring)
+        free = [
+            each
+            for each in members.there()
+            if each.advert.room > 0 and each.node != node and each.node not in ring
+        ]
         if free:
             start = self._chance.randrange(len(free))
             free = free[start:] + free[:start]
-        chosen = [there[each] for each in ring] + free
+        chosen = [members[each] for each in ring] + free
         return tuple(dict.fromkeys(each.advert.address for each in chosen))[: ADDRESSES_MAX // 2]
 
 

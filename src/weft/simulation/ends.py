@@ -19,6 +19,9 @@ class Owner(Protocol):
     def hear(self, peer: Peer, data: bytes, then: Callable[[], None] | None = None) -> None:
         """Deal with bytes that a peer sent, when there is time for it."""
 
+    def hear_end(self, act: Callable[[], None]) -> None:
+        """A peer sends no more: deal with that after all that it sent."""
+
     def let_go(self, peer: Peer) -> None:
         """The connection of a peer is over."""
 
@@ -78,7 +81,7 @@ class LinkEnd:
 
     def hang_up(self) -> None:
         """The other end closed."""
-        self.abort()
+        self.owner.hear_end(self.abort)
 
 
 class ClientEnd:

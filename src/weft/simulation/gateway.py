@@ -219,6 +219,13 @@ class Gateway:
             self._clock.after(self.turn_ns, lambda: self.act(self._take_all))
         self._heard.append(lambda: self._take(peer, data, then))
 
+    def hear_end(self, act: Callable[[], None]) -> None:
+        """A peer sends no more: deal with that after all that it sent."""
+        if self._heard:
+            self._heard.append(act)
+        else:
+            act()
+
     def read(self, peer: Peer, data: bytes) -> None:
         """Deal with bytes that a peer sent, in the turn that is being taken."""
         self._take(peer, data, None)

@@ -48,6 +48,9 @@ from weft.fabric.words import (
 # News of this gateway go out at most so often, and less often the more there are to hear them.
 ADVERT_NS = 20_000_000
 ADVERT_EACH_NS = 1_000_000
+# Ways are worked out anew at most so often for each gateway that is known: with a thousand that
+# takes milliseconds, and while a mesh comes together there are news in each of them.
+PLOT_EACH_NS = 100_000
 LOOK_NS = 100_000_000
 SWEEP_NS = 1_000_000_000
 # A gateway that goes waits so long for the others to have everything.
@@ -99,6 +102,8 @@ class Fabric:
         self.channels: Channels | None = None
         self._is_changed = False
         self._advert_ns = self._look_ns = self._sweep_ns = self._left_ns = self._refuted_ns = 0
+        # When ways may be worked out anew.
+        self._plot_ns = 0
         self.is_gone = False
         service.on_link = self._greet
         self.traffic.on_near = self._hear_near
@@ -115,7 +120,7 @@ class Fabric:
             return []
         self._advertise_if_due(now_ns)
         self._gossip.press()
-        if self._gossip.is_moved:
+        if self._gossip.is_moved and now_ns >= self._plot_ns:
             self._move()
         self._heartbeat.tick()
         self.traffic.tick()
@@ -244,6 +249,8 @@ class Fabric:
             return
         self._gossip.end(link)
         self._gossip.is_moved = True
+        # What would go by this link has to go by another at once.
+        self._plot_ns = 0
 
     # What others say.
 
@@ -333,6 +340,7 @@ class Fabric:
     def _move(self) -> None:
         """Work out the ways anew: links came or went, here or elsewhere."""
         self._gossip.is_moved = False
+        self._plot_ns = self._service.now_ns + PLOT_EACH_NS * len(self.members)
         self._is_changed = True
         ready = {link.number: link.peer for link in mesh_links(self.links) if link.is_carrying}
         for member in self.survey.plot(ready, self._service.now_ns):

@@ -19,6 +19,8 @@ RESEND_MAX_NS = 300 * MS
 
 FAST = Pace(200_000, 300_000, 1 << 30)
 
+_MANY = 256
+
 
 class Site(Protocol):
     """What the network must know of a machine."""
@@ -66,6 +68,7 @@ class Network:
         self._cuts: dict[tuple[int, int], int] = {}
         # Pairs of wires, the dialler's first.
         self.connections: list[tuple[Wire, Wire]] = []
+        self._look_at = 0
 
     def is_cut(self, way: tuple[int, int]) -> bool:
         """Say if nothing gets from one place to another."""
@@ -148,7 +151,11 @@ class Network:
             return
         there = self._wire(site.place, target.place)
         back = self._wire(target.place, site.place)
-        self.connections = [pair for pair in self.connections if not _is_over(pair)]
+        if len(self.connections) >= self._look_at:
+            self.connections = [pair for pair in self.connections if not _is_over(pair)]
+            left = len(self.connections)
+            # Among many it is looked less often for those that are over.
+            self._look_at = 2 * left if left > _MANY else 0
         self.connections.append((there, back))
         target.accept(back, there)
         site.connected(dial.address, there, back)

@@ -23,8 +23,11 @@ MAX_LINKS = 8
 
 _BEGIN_NS = SECOND
 _STEP_NS = 250 * MS
-# What comes within this is dealt with together, as it is by a process that has much to do.
+# What comes within this is dealt with together, as it is by a process that has much to do; in a
+# large mesh there is more to do.
 _TURN_NS = 2 * MS
+_LARGE = 500
+_LARGE_TURN_NS = 10 * MS
 _QUIET_NS = 5 * SECOND
 _PATIENCE_NS = 120 * SECOND
 _MESSAGES = 20
@@ -72,7 +75,7 @@ def _measure(nodes: int, seed: int, tell: Tell) -> Size:
     join = tuple(f"10.0.0.{place}:7411" for place in (1, 2, 3))
     for _ in range(nodes):
         gateway = world.add(Rules(join=join, max_links=MAX_LINKS))
-        gateway.turn_ns = _TURN_NS
+        gateway.turn_ns = _LARGE_TURN_NS if nodes > _LARGE else _TURN_NS
         world.clock.after(chance.randrange(_BEGIN_NS), partial(_begin, world, gateway))
     world.clock.run(_BEGIN_NS)
     size = Size(nodes)

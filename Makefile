@@ -24,11 +24,12 @@ demo: build ## sensors at one of three gateways, subscribers at the others, and 
 
 test: check test-compiled test-interpreted ## every check and every test, compiled and interpreted
 
-# Whoever has Chromium gets the tests in it, too; for others they are skipped, and say so.
+# Whoever has Chromium gets the tests in it, too; for others they are skipped, and say so. Three at a
+# time keep two cores busy: most of what a test does is to wait for another process.
 test-compiled: build
 	@if command -v chromium >/dev/null; then $(MAKE) --no-print-directory $(VENV)/.browser; fi
 	@echo "== tests, compiled core"
-	@$(PY) -m pytest
+	@$(PY) -m pytest --numprocesses 3
 
 test-interpreted: build
 	@echo "== core tests, interpreted core (WEFT_PURE=1), every line and branch covered"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 from hypothesis import settings
+from tests.sharing import Shares
+from xdist.remote import Producer
 
 from weft import interpreted
 from weft.gateway.settings import Tls
@@ -46,6 +48,10 @@ def pytest_configure() -> None:
     faults = [] if interpreted.IS_ASKED_FOR else faults_of_build()
     if faults:
         raise pytest.UsageError(f"{', '.join(faults)}; run 'touch setup.py' and 'make build'")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Shares:
+    return Shares(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -258,17 +258,7 @@ LinkWord = (
     Ping | Pong | AdvertWord | Summary | Want | Snapshot | Ready | Redirect | Goodbye | Registered
 )
 RoutedWord = (
-    Mark
-    | Ack
-    | Nack
-    | Gone
-    | Missed
-    | Probe
-    | Trace
-    | Traced
-    | CommandWord
-    | Obeyed
-    | ChannelWord
+    Mark | Ack | Nack | Gone | Missed | Probe | Trace | Traced | CommandWord | Obeyed | ChannelWord
 )
 Word = LinkWord | RoutedWord
 

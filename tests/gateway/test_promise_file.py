@@ -178,6 +178,20 @@ def test_a_line_that_the_disk_had_half_room_for_spoils_none_that_comes_later(
     assert recalled(path) == ([CHESS, GO._replace(epoch=2)], [])
 
 
+def test_that_nothing_can_be_written_is_logged_once_each_time_it_begins(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = begun(path)
+    for _ in range(2):
+        with no_room(path):
+            for _ in range(3):
+                with pytest.raises(OSError, match="File too large"):
+                    file.keep(CHESS)
+        file.keep(CHESS)
+    told = "what is promised about channels cannot be written: [Errno 27] File too large"
+    assert caplog.messages == [told, told]
+
+
 def test_where_there_is_no_folder_that_is_told(tmp_path: Path) -> None:
     nowhere = PromiseFile(tmp_path / "nowhere" / "channels.log")
     with pytest.raises(FileNotFoundError):

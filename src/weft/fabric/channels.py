@@ -32,7 +32,7 @@ from weft.fabric.channel_words import (
 from weft.fabric.holding import Holding
 from weft.fabric.mesh import Mesh
 from weft.fabric.opening import EXISTS, Electorate, End, Opening
-from weft.fabric.promises import CONFIRMED, LEASE_NS, Claim, Note, Promises
+from weft.fabric.promises import CONFIRMED, FAILED, LEASE_NS, Claim, Note, Promises
 from weft.fabric.voters import Voters
 
 OPENINGS_MAX = 256
@@ -273,8 +273,10 @@ class Channels:
         return sorted(names)
 
     def _no_majority(self, opening: Opening, silent: list[str]) -> NoMajority:
-        agreed = 1 + len(opening.confirmed)
+        agreed = sum(each == CONFIRMED for each in opening.verdicts.values())
         named = f"; not reached or silent: {', '.join(silent)}" if silent else ""
+        if opening.verdicts[0] == FAILED:
+            named = f"; {self._service.gateway} cannot write down what it promises"
         return NoMajority(
             f"{agreed} of {len(self.voters)} gateways agree to a channel with a password, and"
             f" {self.voters.majority} have to{named}"

@@ -4,6 +4,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -267,10 +268,9 @@ class ChannelDesk:
 
 
 def _note(file: PromiseFile, node: bytes, is_voter: bool) -> None:
-    try:
+    # The file has logged why it cannot be kept; who counts is known in this life all the same.
+    with suppress(OSError):
         file.note_voter(node, is_voter)
-    except OSError as error:
-        _log.error("that a gateway counts cannot be written down: %s", error)
 
 
 def _may_see(peer: Peer, channel: Channel) -> bool:

@@ -4,12 +4,15 @@ A line of JSON for each change, safely on the disk before anybody is told. The f
 when it is opened, so it holds little more than what is current.
 """
 
+import logging
 import os
 from pathlib import Path
 
 import msgspec
 
 from weft.fabric.promises import Note
+
+_log = logging.getLogger(__name__)
 
 # Above this it is written anew while the gateway runs.
 LIMIT_BYTES = 8 << 20
@@ -37,7 +40,7 @@ class PromiseFile:
         self._voters: dict[bytes, None] = {}
         self._size = 0
         # The last line may be a part of one: what came after it would not be recalled.
-        self._is_torn = False
+        self._is_failing = False
 
     def recall(self) -> tuple[list[Note], list[bytes]]:
         """What an earlier life promised, and whom it knew.
@@ -90,10 +93,19 @@ class PromiseFile:
             self._notes[name] = Note(name, line.epoch, bytes.fromhex(line.channel))
 
     def _append(self, line: Line, *, is_synced: bool) -> None:
-        if self._is_torn or self._size > LIMIT_BYTES:
+        try:
+            self._write_line(msgspec.json.encode(line) + b"\n", is_synced=is_synced)
+        except OSError as error:
+            # Once, until it can be written again: it is tried for each channel every few seconds.
+            if not self._is_failing:
+                _log.error("what is promised about channels cannot be written: %s", error)
+            self._is_failing = True
+            raise
+        self._is_failing = False
+
+    def _write_line(self, data: bytes, *, is_synced: bool) -> None:
+        if self._is_failing or self._size > LIMIT_BYTES:
             self._rewrite()
-        data = msgspec.json.encode(line) + b"\n"
-        self._is_torn = True
         descriptor = os.open(self.path, _FLAGS, _MODE)
         try:
             _write(descriptor, data)
@@ -101,7 +113,6 @@ class PromiseFile:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        self._is_torn = False
         self._size += len(data)
 
     def _rewrite(self) -> None:
@@ -126,7 +137,6 @@ class PromiseFile:
             os.fsync(folder)
         finally:
             os.close(folder)
-        self._is_torn = False
         self._size = len(data)
 
 

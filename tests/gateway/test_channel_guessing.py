@@ -3,7 +3,9 @@
 import asyncio
 import socket
 import ssl
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from weft.gateway.settings import Tls
 from weft.gateway.tries import CHANNEL_FREE, FORGET_S, PLACE_FREE
 
 WRONG = "wrong"
+JUDGES = {"channel_desk.py", "proofs.py", "tries.py"}
 PLAYER = {right: [">"] for right in ("publish", "subscribe")}
 
 
@@ -314,6 +317,32 @@ def test_nobody_hears_a_channel_whose_password_it_did_not_prove() -> None:
         guest.say(subscribe(subject, flags=0))
     hall.owner.say(message(subject, b"e4"))
     assert (bodies(mallory.heard()), bodies(bob.heard())) == ([], [b"e4"])
+
+
+def steps(guest: Guest, name: str) -> list[str]:
+    """What a gateway calls to judge a wrong password for a channel."""
+    about = proof_of(ask(guest, "channel.join", name=name)["challenge"], WRONG, name)
+    seen: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and Path(frame.f_code.co_filename).name in JUDGES:
+            seen.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        told = ask(guest, "channel.prove", **about)
+    finally:
+        sys.setprofile(None)
+    assert told["name"] == "WrongPassword"
+    return seen
+
+
+@pytest.mark.req("RLY-14")
+def test_a_wrong_password_and_no_such_channel_take_the_same_steps() -> None:
+    hall = Hall()
+    taken = steps(hall.guest(), CHESS)
+    assert {"is_proven", "sign", "wrong"} <= set(taken)
+    assert steps(hall.guest(), "games.none") == taken
 
 
 def test_nothing_is_left_of_who_is_gone() -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from tests.gateway.meshes import LIMIT_S
 from tests.journeys.mesh_of import Proxy, client, gateway, killed_at_the_end, linked, mesh_of
-from tests.journeys.running import RunningGateway
+from tests.journeys.running import RunningGateway, kill, stopped
 
 import weft
 from weft.errors import ChannelExists, ChannelLost, NoMajority, WeftError, WrongPassword
@@ -66,6 +66,14 @@ class Talker:
             except WeftError as error:
                 self.error = error
             await asyncio.sleep(0.005)
+
+
+def kill_at_once(made: RunningGateway) -> None:
+    """End a gateway with its worker, which would say goodbye if it found itself alone."""
+    worker = made.worker("default")
+    with stopped(made.front):
+        kill(worker)
+        made.kill()
 
 
 async def until_heard(talker: Talker, count: int) -> None:
@@ -163,7 +171,7 @@ async def test_a_channel_goes_on_when_the_gateway_dies_where_it_was_opened(tmp_p
         async with client(ann) as here:
             room = await here.open_channel(NAME, password=APPLE)
             table = await there.join_channel(NAME, password=APPLE)
-            ann.kill()
+            kill_at_once(ann)
         await linked(bob, cat)
         async with asyncio.timeout(LIMIT_S):
             while "ann" in {each.gateway for each in (await there.channel_facts(NAME)).places}:
@@ -184,7 +192,7 @@ async def test_a_minority_opens_no_protected_channel_and_names_who_is_missing(
         async with client(bob) as there:
             with_both = await there.open_channel("hall", password=APPLE)
             assert with_both.is_open
-            ann.kill()
+            kill_at_once(ann)
             with pytest.raises(NoMajority, match=r"1 of 2 gateways agree.*ann"):
                 await there.open_channel(NAME, password=APPLE)
             # Without a password it is there all the same.

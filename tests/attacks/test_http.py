@@ -56,6 +56,11 @@ REFUSED = {
     "an encoded zero": (get(b"/status%00"), 404),
     "a zero": (get(b"/status\x00"), 400),
     "a space": (get(b"/sta tus"), 400),
+    "closest: a huge limit": (get(b"/closest?limit=" + b"9" * 500), 400),
+    "closest: no service": (get(b"/closest?service=..%2f..%2fetc"), 400),
+    "closest: bytes that are no text": (get(b"/closest?region=%ff%fe%00"), 400),
+    "closest: many parameters": (get(b"/closest?" + b"&".join([b"a=1"] * 400)), 400),
+    "closest: a key where it is logged": (get(b"/closest?key=secret"), 400),
     "a method that a door does not take": (get(b"/default/publish/a/b"), 405),
     "a header with a zero": (get(b"/status", HOST, b"X: a\x00b"), 400),
     "a header without a name": (get(b"/status", HOST, b": x"), 400),
@@ -80,6 +85,20 @@ def test_a_request_that_is_wrong_gets_one_answer_that_says_so(
     assert heard.count(b"HTTP/1.1 ") == 1
     assert b'"services"' not in heard
     siege.await_counts()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"Origin: http://evil.example", b"Origin: null", b"Sec-Fetch-Site: cross-site"],
+)
+@pytest.mark.parametrize("path", [b"/closest", b"/nodes"])
+def test_a_page_from_elsewhere_is_not_told_of_gateways_and_is_counted(
+    siege: Siege, path: bytes, header: bytes
+) -> None:
+    heard = ask(siege, get(path, HOST, header))
+    assert heard.startswith(b"HTTP/1.1 403 "), heard[:200]
+    assert b"Access-Control" not in heard
+    siege.await_counts(front_NotAllowed=1)
 
 
 FOLLOWED = {

@@ -1,7 +1,9 @@
 """Which gateway is taken by whoever looks for the closest."""
 
+import asyncio
 import json
 import math
+import socket
 import ssl
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.client.servers import HttpServer, answered, http_server
+from tests.client.test_keeper import QUICK, Scripted, Statuses
 from tests.core.locksmith import key_of, record
 
 from weft.client import closest
@@ -17,6 +20,8 @@ from weft.client.closest import Choice, Found, Seeker, Sought, ask, measure
 from weft.client.options import Options
 from weft.client.status import Status, What
 from weft.core.address import Address, addresses_from
+from weft.core.frames import Kind
+from weft.core.messages import Message
 from weft.errors import BadKey, BadOption, NotAllowed, Unreachable, WeftError
 from weft.gateway.gateway import Gateway
 from weft.gateway.key_file import change_keys
@@ -25,6 +30,14 @@ from weft.gateway.settings import Settings, Tls
 
 SOUGHT = Sought("default", "eu", "", None)
 FAR_S = 0.3
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 def naming(*addresses: Address | str, **facts: object) -> bytes:
@@ -225,6 +238,45 @@ async def test_a_client_may_look_with_its_key_and_without_is_told_why_not(tmp_pa
         assert "403 this key is not for that service" in str(choice.problem)
         with pytest.raises(BadKey):
             await connect(gateway.address, **options)
+
+
+def goodbye(*elsewhere: str) -> Message:
+    return Message(reason="draining", text="", elsewhere=list(elsewhere))
+
+
+@pytest.mark.req("RLY-16")
+async def test_who_looks_for_the_closest_follows_the_advice_of_a_gateway_that_drains(
+    scripted: Scripted, running: Any, nobody: str
+) -> None:
+    async with scripted() as gateway:
+        statuses = Statuses()
+        connecting = asyncio.ensure_future(
+            # Nobody names candidates, so the given one is taken.
+            connect(gateway.address, closest=nobody, on_status=statuses.put, **QUICK)
+        )
+        peer = await gateway.peer()
+        connection = await connecting
+        peer.send(Kind.GOODBYE, body=goodbye(nobody, running.address))
+        await peer.frame(Kind.GOODBYE)
+        peer.close()
+        await statuses.wait_for(What.DISCONNECTED)
+        assert running.address in (await statuses.wait_for(What.CONNECTED)).detail
+        assert connection.why.endswith(f"advised by tcp://{gateway.address}")
+        await connection.close()
+
+
+@pytest.mark.req("RLY-16")
+async def test_who_was_given_one_address_stays_with_it(scripted: Scripted, running: Any) -> None:
+    async with scripted() as gateway:
+        connecting = asyncio.ensure_future(connect(gateway.address, **QUICK))
+        peer = await gateway.peer()
+        connection = await connecting
+        peer.send(Kind.GOODBYE, body=goodbye(running.address))
+        await peer.frame(Kind.GOODBYE)
+        peer.close()
+        await gateway.peer()
+        assert connection.why == "given"
+        await gateway.part(connection)
 
 
 @pytest.mark.parametrize(

@@ -231,45 +231,6 @@ async def test_a_draining_gateway_is_left_for_the_next(running: Any, another: An
         await connection.flush()
 
 
-def goodbye(*elsewhere: str) -> Message:
-    return Message(reason="draining", text="", elsewhere=list(elsewhere))
-
-
-@pytest.mark.req("RLY-16")
-async def test_who_looks_for_the_closest_follows_the_advice_of_a_gateway_that_drains(
-    scripted: Scripted, running: Any, nobody: str
-) -> None:
-    async with scripted() as gateway:
-        statuses = Statuses()
-        connecting = asyncio.ensure_future(
-            # Nobody names candidates, so the given one is taken.
-            connect(gateway.address, closest=nobody, on_status=statuses.put, **QUICK)
-        )
-        peer = await gateway.peer()
-        connection = await connecting
-        peer.send(Kind.GOODBYE, body=goodbye(nobody, running.address))
-        await peer.frame(Kind.GOODBYE)
-        peer.close()
-        await statuses.wait_for(What.DISCONNECTED)
-        assert running.address in (await statuses.wait_for(What.CONNECTED)).detail
-        assert connection.why.endswith(f"advised by tcp://{gateway.address}")
-        await connection.close()
-
-
-@pytest.mark.req("RLY-16")
-async def test_who_was_given_one_address_stays_with_it(scripted: Scripted, running: Any) -> None:
-    async with scripted() as gateway:
-        connecting = asyncio.ensure_future(connect(gateway.address, **QUICK))
-        peer = await gateway.peer()
-        connection = await connecting
-        peer.send(Kind.GOODBYE, body=goodbye(running.address))
-        await peer.frame(Kind.GOODBYE)
-        peer.close()
-        await gateway.peer()
-        assert connection.why == "given"
-        await gateway.part(connection)
-
-
 async def test_one_that_is_lost_at_once_is_not_redialled_without_a_growing_pause(
     scripted: Scripted,
 ) -> None:

@@ -1,8 +1,9 @@
 """Which tests run beside each other, where several processes run them.
 
 The tests of a file stay together, because they share its gateway. All that need Spark stay together
-as well, because a second Java would cost more than it could bring. What takes longest begins first:
-at the end one process would be busy with it alone.
+as well: a second Java would cost more than it could bring, and Spark gives up on a Python that does
+not start within 10 s. What takes longest begins first: at the end one process would be busy with it
+alone.
 """
 
 from xdist.scheduler import LoadFileScheduling
@@ -12,13 +13,13 @@ OF_SPARK = (
     "tests/cli/test_pipeline",
     "tests/cli/test_spark",
     "tests/cli/test_sql",
+    "tests/examples/test_demo",
     "tests/pipeline/",
     "tests/spark/",
 )
 LONGEST = (
     "spark",
     "tests/simulation/test_seeds.py",
-    "tests/examples/test_demo.py",
     "tests/faults/test_mesh.py",
     "tests/faults/test_journal.py",
     "tests/journeys/test_many_connections.py",

@@ -230,6 +230,16 @@ def test_only_plain_messages_outlive_a_connection() -> None:
     assert taken(buffer) == kept
 
 
+def test_what_was_said_in_a_channel_is_dropped_with_its_connection() -> None:
+    buffer = outgoing()
+    channel = f"_CHANNEL.{'0' * 32}.a"
+    # Of the second one whoever awaits its answer is told.
+    for frame in (message_frame(channel, b""), message_frame(channel, b"", flags=Flag.ANSWER)):
+        buffer.put(frame)
+    buffer.lost(INBOX)
+    assert (buffer.held_bytes, buffer.dropped) == (0, 1)
+
+
 def test_what_a_lost_connection_had_taken_makes_room() -> None:
     buffer = outgoing()
     fill(buffer)

@@ -15,6 +15,11 @@ def test_who_knows_the_password_proves_it() -> None:
     assert is_proven(SECRET.verifier, CLAIM, prove(SECRET, CLAIM))
 
 
+def test_what_proves_a_password_is_not_shown() -> None:
+    assert repr(SECRET) == "Secret(…)"
+    assert repr(SECRET.client) not in repr([SECRET])
+
+
 @pytest.mark.req("RLY-14")
 @pytest.mark.parametrize(
     ("service", "name", "password"),

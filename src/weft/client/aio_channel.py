@@ -10,7 +10,7 @@ from weft.client.channel import ChannelFace, wish_within
 from weft.client.channels import Channels
 from weft.client.content import Body
 from weft.client.memberships import Membership
-from weft.client.options import GatherOptions, SubscribeOptions
+from weft.client.options import GatherOptions, PublishOptions, RequestOptions, SubscribeOptions
 from weft.client.received import AsyncReceived
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ class AsyncChannel(ChannelFace):
         self._channels = channels
         self._membership = membership
 
-    def publish(self, subject: str, body: Body, **options: Any) -> Awaitable[Any]:
+    def publish(
+        self, subject: str, body: Body, **options: Unpack[PublishOptions]
+    ) -> Awaitable[Any]:
         """Say something to everybody in the channel; the options are those of a connection.
 
         Raises:
@@ -67,7 +69,11 @@ class AsyncChannel(ChannelFace):
         return AsyncSubscription(self._home, patterns, wish_within(options), handler)
 
     async def send_request(
-        self, subject: str, body: Body, timeout: float | None = None, **options: Any
+        self,
+        subject: str,
+        body: Body,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
     ) -> AsyncReceived:
         """Ask whoever in the channel serves a subject; see AsyncConnection.send_request()."""
         await self._ready()
@@ -111,6 +117,6 @@ class AsyncChannel(ChannelFace):
         if not self._membership.is_joined:
             await self._channels.until_joined(self._membership)
 
-    async def _publish_later(self, subject: str, body: Body, options: dict[str, Any]) -> Any:
+    async def _publish_later(self, subject: str, body: Body, options: PublishOptions) -> Any:
         await self._ready()
         return await self._connection.publish(self._full(subject), body, **options)

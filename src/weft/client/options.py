@@ -156,6 +156,22 @@ class Wish:
                 raise BadOption("a member of a group has no history: since and group exclude")
 
 
+class PublishOptions(TypedDict, total=False):
+    """The keyword options of publish()."""
+
+    reply: str
+    not_back: bool
+    masked: bool
+    acknowledge: bool
+
+
+class RequestOptions(TypedDict, total=False):
+    """The keyword options of send_request()."""
+
+    resend: bool
+    masked: bool
+
+
 class GatherOptions(TypedDict, total=False):
     """When a gathering of answers ends: at whichever comes first."""
 

@@ -233,9 +233,11 @@ class Outgoing:
             self._chunks.clear()
             self._held = 0
             for frame in _frames_in(waiting):
-                if _is_in_channel(frame):
+                if not _outlives(frame, inbox):
+                    continue
+                if frame.startswith(_CHANNEL, HEADER_BYTES):
                     self.dropped += 1
-                elif _outlives(frame, inbox):
+                else:
                     self._writer.put(frame)
                     self._count(len(frame))
             self._in_flight = 0
@@ -301,10 +303,6 @@ def _frames_in(data: bytes) -> Iterator[bytes]:
         end = at + u32_at(data, at)
         yield data[at:end]
         at = end
-
-
-def _is_in_channel(frame: bytes) -> bool:
-    return frame[4] == Kind.MESSAGE and frame.startswith(_CHANNEL, HEADER_BYTES)
 
 
 def _outlives(frame: bytes, inbox: bytes) -> bool:

@@ -11,7 +11,13 @@ from weft.client.channels import Channels
 from weft.client.content import Body
 from weft.client.handling import Handler
 from weft.client.memberships import Membership
-from weft.client.options import GatherOptions, SubscribeOptions, Wish
+from weft.client.options import (
+    GatherOptions,
+    PublishOptions,
+    RequestOptions,
+    SubscribeOptions,
+    Wish,
+)
 from weft.client.received import BlockingReceived
 from weft.client.sync_subscription import Home, Subscription
 from weft.errors import NotOpen
@@ -40,7 +46,7 @@ class Channel(ChannelFace):
         self._channels = channels
         self._membership = membership
 
-    def publish(self, subject: str, body: Body, **options: Any) -> Any:
+    def publish(self, subject: str, body: Body, **options: Unpack[PublishOptions]) -> Any:
         """Say something to everybody in the channel; the options are those of a connection.
 
         Raises:
@@ -69,7 +75,11 @@ class Channel(ChannelFace):
         return self._home.background.run(work)
 
     def send_request(
-        self, subject: str, body: Body, timeout: float | None = None, **options: Any
+        self,
+        subject: str,
+        body: Body,
+        timeout: float | None = None,
+        **options: Unpack[RequestOptions],
     ) -> BlockingReceived:
         """Ask whoever in the channel serves a subject; see Connection.send_request()."""
         self._ready()

@@ -8,6 +8,7 @@ from tests.client.channel_script import (
     CHALLENGE,
     HORSE,
     ID,
+    OTHER_ID,
     SECRET,
     answer,
     asked,
@@ -117,6 +118,31 @@ async def test_what_a_gateway_refuses_is_raised_and_may_be_tried_again(scripted:
         for error in (ChannelExists, ChannelContested, NotAllowed):
             with pytest.raises(error):
                 await while_(refuse(peer, "open", error), connection.open_channel("room"))
+
+
+async def test_whoever_gives_up_joining_is_not_in_it_after_all(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer, _):
+        joining = asyncio.ensure_future(connection.join_channel("room"))
+        frame, _question = await asked(peer, "join")
+        joining.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await joining
+        again = asyncio.ensure_future(connection.join_channel("room"))
+        peer.send(Kind.MESSAGE, frame.reply, Message(id=OTHER_ID, name="room", protected=False))
+        assert (await answer(peer, "leave"))["id"] == OTHER_ID
+        await let_in(peer)
+        assert (await again).id == ID
+
+
+async def test_whoever_gives_up_what_is_refused_has_nothing_to_leave(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer, _):
+        opening = asyncio.ensure_future(connection.open_channel("room"))
+        frame, _question = await asked(peer, "open")
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        peer.refuse((ChannelExists.number, "no"), frame, Flag.REQUEST)
+        await while_(let_in(peer), connection.join_channel("room"))
 
 
 async def test_one_connection_is_in_a_channel_once(scripted: Scripted) -> None:

@@ -62,6 +62,8 @@ class Channels:
         self._service = engine.options.service
         # A gateway gives a connection few challenges at a time: they are answered one by one.
         self._turn = asyncio.Lock()
+        # What was cancelled while the gateway had not answered yet, by name.
+        self._given_up: dict[str, asyncio.Task[None]] = {}
         engine.memberships.again = self._join_again
 
     async def open(self, name: str, password: str | None) -> Membership:
@@ -126,26 +128,46 @@ class Channels:
         checked = _checked(name)
         if password == "":
             raise BadOption("the password is empty: leave it out for a channel without one")
+        if checked in self._given_up:
+            await asyncio.wait({self._given_up[checked]})
         membership = self._engine.memberships.reserve(checked)
+        entering = asyncio.ensure_future(self._enter_by(enter, membership, password))
         try:
-            if password is not None:
-                keys = (self._service, checked.encode(), password)
-                membership.secret = await asyncio.to_thread(secret_of, *keys)
-            async with self._calls.limited(None, f"no connection to join {checked!r} over"):
-                await self._engine.until_open()
-            await self._enter_by(enter, membership)
+            await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            self._given_up[checked] = asyncio.ensure_future(self._give_up(entering, membership))
+            raise
         except BaseException:
             self._engine.memberships.forget(membership)
             raise
         return membership
 
-    async def _enter_by(self, enter: Again, membership: Membership) -> None:
+    async def _enter_by(self, enter: Again, membership: Membership, password: str | None) -> None:
+        name = membership.name
+        if password is not None:
+            keys = (self._service, name.encode(), password)
+            membership.secret = await asyncio.to_thread(secret_of, *keys)
+        async with self._calls.limited(None, f"no connection to join {name!r} over"):
+            await self._engine.until_open()
         line = self._engine.line
         await enter(membership)
         if self._engine.line is not line:
             # The answer came, and then the end before we had our turn.
-            raise ConnectionLost(f"the connection was lost while {membership.name!r} was joined")
+            raise ConnectionLost(f"the connection was lost while {name!r} was joined")
         membership.joined()
+
+    async def _give_up(self, entering: asyncio.Future[None], membership: Membership) -> None:
+        """Leave what is joined after nobody waits for it any more."""
+        try:
+            await entering
+            membership.end(None)
+            await self._take_leave(membership)
+        except WeftError:
+            # It was not joined, so there is nothing to leave.
+            return
+        finally:
+            self._engine.memberships.forget(membership)
+            del self._given_up[membership.name]
 
     async def _open(self, membership: Membership) -> None:
         told: dict[str, object] = {"name": membership.name}

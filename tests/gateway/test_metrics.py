@@ -21,6 +21,8 @@ STATUS = ServiceStatus(
     slow_readers=12,
     backlog_bytes=13,
     arena_bytes=14,
+    channels_here=40,
+    channels=41,
     uptime_s=15.0,
     journal=JournalStatus(position=16, safe=17, missed=18, problem="full"),
     mesh=MeshStatus(
@@ -87,6 +89,8 @@ def test_every_number_is_told_with_its_labels() -> None:
         ("weft_slow_readers", "weather"): 12,
         ("weft_backlog_bytes", "weather"): 13,
         ("weft_arena_bytes", "weather"): 14,
+        ("weft_channels_here", "weather"): 40,
+        ("weft_channels", "weather"): 41,
         ("weft_service_uptime_seconds", "weather"): 15,
         ("weft_mesh_nodes", "weather"): 30,
         ("weft_mesh_links", "weather"): 31,

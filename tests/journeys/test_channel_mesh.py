@@ -154,6 +154,8 @@ async def test_a_channel_is_joined_at_any_gateway_by_its_password(tmp_path: Path
                     except TimeoutError:
                         continue
             assert (table.subject_of(message), message["move"]) == ("moves.white", "e4")
+            status = bob.status()["services"]["default"]["status"]
+            assert (status["channels_here"], status["channels"]) == (1, 1)
 
 
 @pytest.mark.req("RLY-12")

@@ -178,7 +178,15 @@ class Host:
         journal = None if self._journaling is None else self._journaling.status()
         mesh = None if self._meshing is None else self._meshing.status()
         facts = status_facts(self._service)
-        return ServiceStatus(**facts, uptime_s=uptime_s, journal=journal, mesh=mesh)
+        channels = self._channel_desk.channels
+        return ServiceStatus(
+            **facts,
+            uptime_s=uptime_s,
+            channels_here=len(channels.admissions),
+            channels=len(channels.table.all()),
+            journal=journal,
+            mesh=mesh,
+        )
 
     def candidates(self) -> list[Candidate]:
         """The gateways of the service that are known here, this one first."""

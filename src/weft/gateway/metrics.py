@@ -18,6 +18,8 @@ _OF_SERVICE = (
     ("weft_slow_readers", False, "Connections that are behind", "slow_readers"),
     ("weft_backlog_bytes", False, "What slow readers are owed", "backlog_bytes"),
     ("weft_arena_bytes", False, "Bytes set aside for reading", "arena_bytes"),
+    ("weft_channels_here", False, "Channels with members at this gateway", "channels_here"),
+    ("weft_channels", False, "Channels with members anywhere in the mesh", "channels"),
     ("weft_service_uptime_seconds", False, "Since the worker started", "uptime_s"),
     ("weft_messages_in", True, "Messages published", "messages_in"),
     ("weft_bytes_in", True, "Bytes of the messages published", "bytes_in"),

@@ -37,5 +37,8 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     backlog_bytes: int
     arena_bytes: int
     uptime_s: float
+    # Channels that have members here, and all that are known of the mesh.
+    channels_here: int = 0
+    channels: int = 0
     journal: JournalStatus | None = None
     mesh: MeshStatus | None = None

@@ -25,6 +25,14 @@ export class Calls {
     return [...this.#byAck.values()].filter(isAwaited).map((call) => call.answer);
   }
 
+  /** Wait so many milliseconds at most for what was sent to be answered. */
+  async quiet(milliseconds) {
+    let timer;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, milliseconds)));
+    await Promise.race([Promise.allSettled(this.awaited), late]);
+    clearTimeout(timer);
+  }
+
   /** What has yet to be sent, oldest first. */
   get unsent() {
     return [...this.#byAck.values()].filter((call) => !call.isSent);

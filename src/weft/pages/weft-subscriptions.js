@@ -44,6 +44,16 @@ class Interest {
     this.ready.catch(() => {});
   }
 
+  /** The datagram that asks for it. */
+  get head() {
+    return {
+      interest: this.pattern,
+      ...(this.group && { group: this.group }),
+      ...(this.policy && { policy: this.policy }),
+      ...(this.listenOnly && { listen_only: true }),
+    };
+  }
+
   isOf(subscription) {
     return subscription.group === this.group && subscription.patterns.includes(this.pattern);
   }

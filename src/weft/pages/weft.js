@@ -118,7 +118,7 @@ class Connection {
 
   async #close() {
     this.#isClosing = true;
-    if (this.#link) await this.#quiet();
+    if (this.#link) await this.#calls.quiet(GRACE);
     this.#end(null);
   }
 
@@ -310,13 +310,7 @@ class Connection {
 
   #declare(interest) {
     const session = this.#session;
-    const head = {
-      interest: interest.pattern,
-      ...(interest.group && { group: interest.group }),
-      ...(interest.policy && { policy: interest.policy }),
-      ...(interest.listenOnly && { listen_only: true }),
-    };
-    this.#say(head, { bound: true, again: true }).then(interest.confirm, (error) => {
+    this.#say(interest.head, { bound: true, again: true }).then(interest.confirm, (error) => {
       // In the next conversation it is declared anew.
       if (this.#session === session) this.#refused(interest, error);
     });
@@ -360,14 +354,6 @@ class Connection {
     if (this.#isClosing) throw failure("NotOpen", "the connection is closed");
   }
 
-  /** Wait a moment for what was sent to be answered. */
-  async #quiet() {
-    let timer;
-    const late = new Promise((resolve) => (timer = setTimeout(resolve, GRACE)));
-    await Promise.race([Promise.allSettled(this.#calls.awaited), late]);
-    clearTimeout(timer);
-  }
-
   // What is heard.
 
   #hear(datagram) {
@@ -399,7 +385,7 @@ class Connection {
     const link = this.#link;
     this.#places.advise(elsewhere);
     this.#isLeaving = true;
-    await this.#quiet();
+    await this.#calls.quiet(GRACE);
     link?.close(failure("Draining", text || reason || "the gateway says goodbye"));
   }
 

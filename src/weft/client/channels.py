@@ -28,7 +28,6 @@ from weft.errors import (
     NotAMember,
     Overloaded,
     ProtocolError,
-    TooMany,
     UsageError,
     WeftError,
     WrongPassword,
@@ -45,9 +44,7 @@ AGAIN_CAP_S = 4.0
 
 _NONCE_BYTES = 32
 
-# Nobody answers a challenge for a channel without a password, and then there are soon too many.
-_NOT_THERE = (WrongPassword, TooMany)
-_NOT_YET = (*_NOT_THERE, ChannelExists)
+_NOT_YET = (WrongPassword, ChannelExists)
 
 
 class Channels:
@@ -60,7 +57,7 @@ class Channels:
         self._calls = calls
         self._chance = chance
         self._service = engine.options.service
-        # A gateway gives a connection few challenges at a time: they are answered one by one.
+        # A gateway knows the last few challenges of a connection only: one is answered at a time.
         self._turn = asyncio.Lock()
         # What was cancelled while the gateway had not answered yet, by name.
         self._given_up: dict[str, asyncio.Task[None]] = {}
@@ -267,7 +264,7 @@ class Channels:
     async def _come_back(self, membership: Membership) -> None:
         try:
             await self._enter(membership)
-        except _NOT_THERE:
+        except WrongPassword:
             if not membership.has_opened:
                 raise
             await self._open(membership)

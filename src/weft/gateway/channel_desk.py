@@ -33,7 +33,6 @@ from weft.errors import (
     NotAMember,
     NotKnown,
     Refused,
-    TooMany,
     TooManyTries,
     WeftError,
     WrongPassword,
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# A challenge is good for so long, and a connection has so many at a time.
+# A challenge is good for so long, and a connection has so many at a time: the last ones.
 CHALLENGE_NS = 30_000_000_000
 CHALLENGES_MAX = 4
 
@@ -163,7 +162,8 @@ class ChannelDesk:
         # The same whether there is such a channel or not.
         challenges = self._challenges.setdefault(peer.number, {})
         if len(challenges) >= CHALLENGES_MAX:
-            return TooMany(f"{CHALLENGES_MAX} challenges wait for a proof, which is the limit")
+            # Who asks for a channel without a password that is not there never answers.
+            del challenges[next(iter(challenges))]
         challenge = os.urandom(CHALLENGE_BYTES)
         challenges[challenge] = Challenge(name, self._service.now_ns + CHALLENGE_NS)
         asked.answer(self._turn, Message(challenge=challenge))

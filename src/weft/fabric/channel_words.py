@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from weft.core.proofs import KEY_BYTES, Verifier
+from weft.core.subjects import is_reserved, is_subject
 
 # What one word names at most: about 128 KiB.
 HELD_MAX = 2048
@@ -47,8 +48,10 @@ class Record(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Say if it has all keys or none."""
-        return {len(self.stored), len(self.server)} in ({0}, {KEY_BYTES})
+        """Say if it can be: its name is one that people may use, and it has all keys or none."""
+        if {len(self.stored), len(self.server)} not in ({0}, {KEY_BYTES}):
+            return False
+        return is_subject(self.name) and not is_reserved(self.name)
 
     @property
     def verifier(self) -> Verifier:

@@ -143,6 +143,8 @@ class Channels:
                     self._settle(token, opening)
             case ChannelDropped():
                 self.holding.hear_dropped(origin, word)
+            case ChannelClosed(record) if not record.is_sound:
+                self.refuse("BadChannel")
             case ChannelClosed():
                 self._close(word)
             case _:

@@ -18,6 +18,7 @@ from weft.fabric.channel_words import (
     Record,
 )
 from weft.fabric.channels import HELD_HERE_MAX, OPENINGS_MAX
+from weft.fabric.words import RoutedWord
 
 
 @pytest.mark.req("RLY-14")
@@ -78,3 +79,23 @@ def test_a_gateway_has_a_limit_of_channels_with_members() -> None:
     assert begin(net[1], "a", b"hall").error is TooMany
     with pytest.raises(TooMany):
         net[1].channels.admit(net[1].local().peer, channel)
+
+
+def test_a_gateway_that_does_not_learn_what_a_channel_is_is_not_told_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net = meshed(2)
+    monkeypatch.setattr("weft.fabric.channel_table.CHANNELS_MAX", 1)
+    net[2].channels.table.add(b"x" * 16, Record(b"hall", net[2].node, 1))
+    said: list[object] = []
+    mesh = net[1].channels.mesh
+    assert mesh is not None
+
+    def say(number: int, word: RoutedWord) -> bool:
+        said.append(word)
+        return mesh.say(number, word)
+
+    net[1].channels.mesh = mesh._replace(say=say)
+    opened(net[1])
+    net.wait(0.5)
+    assert 0 < sum(isinstance(word, ChannelRecords) for word in said) <= 2

@@ -261,6 +261,23 @@ def test_a_channel_is_closed_for_everybody() -> None:
     assert len(net[1].channels.table.all()) == 1
 
 
+@pytest.mark.parametrize("password", ["", "a"])
+def test_a_gateway_that_missed_the_end_of_a_channel_is_told_when_it_is_back(password: str) -> None:
+    net = meshed(3)
+    opened(net[1], password)
+    guest = joined(net[2])
+    isolate(net, 2)
+    net.wait(4)
+    net[3].channels.close(net[3].channels.table.all()[0])
+    net[3].flush()
+    net.wait(4)
+    assert errors(guest) == []
+    heal(net)
+    net.wait(6)
+    assert set(errors(guest)) == {"ChannelClosed"}
+    assert [each.channels.table.all() for each in net.nodes.values()] == [[], [], []]
+
+
 @pytest.mark.req("RLY-13")
 def test_gateways_that_left_in_order_do_not_count_and_lost_ones_do() -> None:
     net = meshed(3)

@@ -61,8 +61,8 @@ class Channels:
         self.holding = Holding(self)
         self._openings: dict[int, Opening] = {}
         self._token = 0
-        # Channels that were closed: their last epoch, and until when they stay closed.
-        self._closed: dict[bytes, tuple[int, int]] = {}
+        # Channels that were closed lately, and until when that is remembered.
+        self._closed: dict[bytes, tuple[ChannelClosed, int]] = {}
         self._look_ns = self._count_ns = 0
         self.admissions.on_change = self.holding.changed
         service.on_member_over = self.admissions.leave_all
@@ -150,10 +150,10 @@ class Channels:
             case _:
                 self.holding.hear(origin, word)
 
-    def is_closed(self, channel: bytes, epoch: int) -> bool:
-        """Say if a channel of this epoch, or of a later one, was closed lately."""
-        closed = self._closed.get(channel)
-        return closed is not None and epoch <= closed[0]
+    def closed(self, channel: bytes) -> ChannelClosed | None:
+        """The word by which a channel was closed lately; one opened since has a later epoch."""
+        found = self._closed.get(channel)
+        return None if found is None else found[0]
 
     # What time brings.
 
@@ -301,11 +301,14 @@ class Channels:
     def _close(self, word: ChannelClosed) -> None:
         record = word.record
         channel = record.channel(self._service.name)
+        known = self.table.get(channel)
+        if known is not None and known.record.epoch > record.epoch:
+            # It was opened again since.
+            return
         if len(self._closed) < CLOSED_MAX:
-            self._closed[channel] = (record.epoch, self.now_ns + CLOSED_NS)
+            self._closed[channel] = (word, self.now_ns + CLOSED_NS)
         error = ClosedForAll(f"the channel {record.name.decode(errors='replace')!r} was closed")
         self.admissions.dismiss(hexadecimal(channel), error)
-        known = self.table.get(channel)
         if known is not None:
             self.holding.end(known)
             self.table.forget(channel)

@@ -49,6 +49,8 @@ class Holding:
         self._changed: dict[bytes, None] = {}
         self._said: dict[int, Said] = {}
         self._held_ns = self._look_ns = 0
+        # Who was told what a channel is since everybody was last told of everything.
+        self._explained: set[tuple[int, bytes]] = set()
         # Those who were told of everything since they are there.
         self._told: set[int] = set()
 
@@ -116,6 +118,7 @@ class Holding:
         if now_ns - self._held_ns >= HOLD_NS:
             self._held_ns = now_ns
             self._forget_said()
+            self._explained.clear()
             self._hold(self._ids(), channels.others())
         elif changed:
             self._hold([each for each in changed if self._members(each)], channels.others())
@@ -167,6 +170,10 @@ class Holding:
                 self._channels.say(number, word)
 
     def _tell_newcomers(self) -> None:
+        if not len(self._channels.admissions):
+            # Most gateways have no channels, and may have a thousand others around them.
+            self._told.clear()
+            return
         there = set(self._channels.others())
         new = there - self._told
         self._told = there
@@ -211,6 +218,10 @@ class Holding:
             known = channels.table.get(each.channel)
             if known is None:
                 unknown.append(each.channel)
+                closed = channels.closed(each.channel)
+                if closed is not None:
+                    # It was out of reach when that was said.
+                    channels.say(origin, closed)
                 continue
             record = known.record
             claim = Claim(origin, token)
@@ -235,9 +246,12 @@ class Holding:
                 standing.refuse(node, said.time_ns)
             else:
                 standing.agree(node, said.time_ns)
-        self._send_records(origin, [each for each in said.channels if each in unknown])
+        self._explain(origin, [each for each in said.channels if each in unknown])
 
-    def _send_records(self, origin: int, ids: list[bytes]) -> None:
+    def _explain(self, origin: int, ids: list[bytes]) -> None:
+        """Tell a gateway what channels are; not again and again to one that does not learn it."""
+        ids = [channel for channel in ids if (origin, channel) not in self._explained]
+        self._explained.update((origin, channel) for channel in ids)
         found = [self._channels.table.get(channel) for channel in ids]
         records = tuple(known.record for known in found if known is not None)
         for at in range(0, len(records), RECORDS_MAX):
@@ -252,5 +266,7 @@ class Holding:
             channel = record.channel(channels.service.name)
             if not record.is_sound:
                 channels.refuse("BadChannel")
-            elif not channels.is_closed(channel, record.epoch):
+                continue
+            closed = channels.closed(channel)
+            if closed is None or record.epoch > closed.record.epoch:
                 channels.table.add(channel, record)

@@ -15,11 +15,13 @@ from tests.core.talk import (
     unsubscribe,
 )
 
+from weft.core.answers import error_frame
 from weft.core.departure import leave
-from weft.core.frames import Kind, encode
+from weft.core.frames import Flag, Kind, encode
 from weft.core.limits import Limits
-from weft.core.requests import is_own_inbox
+from weft.core.requests import is_own_inbox, pass_refusal, refuse_request
 from weft.core.watch import sweep
+from weft.errors import NotKnown, ResponderGone
 
 
 def serving(house: House, count: int, group: bytes = b"", pattern: bytes = b"a") -> list[Guest]:
@@ -340,6 +342,37 @@ def test_a_request_that_waited_too_long_is_forgotten_and_its_responder_free() ->
     assert server.peer.outbox.busy == 1
     server.say(message(asker.inbox + b"old", b"at last"))
     assert bodies(asker.heard()) == [b"at last"]
+
+
+@pytest.mark.parametrize("flags", [Flag.NONE, Flag.MASKED])
+def test_who_asked_is_told_once_that_nobody_will_answer(flags: int) -> None:
+    house = House()
+    asker, (server,) = house.guest(), serving(house, 1)
+    asker.say(request(asker, b"a", flags=flags))
+    (got,) = server.heard()
+    for _ in range(2):
+        refuse_request(server.peer, got.reply, ResponderGone("lost on the way"))
+    house.flush()
+    (told,) = asker.heard()
+    assert (errors([told]), told.subject, told.reply) == (
+        ["ResponderGone"],
+        b"a",
+        asker.inbox + b"1",
+    )
+    assert server.peer.serving == {}
+
+
+def test_who_asked_by_a_stand_in_is_told_of_a_refusal_under_its_own_reply() -> None:
+    house = House()
+    asker, (server,) = house.guest(), serving(house, 1)
+    asker.say(request(asker, b"a", flags=Flag.MASKED))
+    (got,) = server.heard()
+    assert got.reply != asker.inbox + b"1"
+    refusal = error_frame(server.peer, b"a", got.reply, (Kind.MESSAGE, REQUEST), NotKnown("gone"))
+    pass_refusal(server.peer, house.arena.put(refusal))
+    house.flush()
+    (told,) = asker.heard()
+    assert (errors([told]), told.subject, told.reply) == (["NotKnown"], b"a", asker.inbox + b"1")
 
 
 def test_an_inbox_is_told_by_all_of_its_beginning() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic_ns
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tools.chaos.audit import counted
 from tools.chaos.book import Book
@@ -47,6 +47,8 @@ def test_all_faults_are_over_in_time_and_no_two_are_about_one_gateway(
             assert one.ends_s < other.begins_s
 
 
+# In its first seconds everybody was busy, and the kind whose turn it was did not come again.
+@example(2515)
 @given(st.integers(0, 1 << 32))
 def test_two_minutes_have_every_kind_of_fault(seed: int) -> None:
     assert {fault.kind for fault in planned(random.Random(seed), 5, 120)} == set(KINDS)

@@ -66,11 +66,14 @@ def planned(
     faults: list[Fault] = []
     at_s = chance.uniform(*_PAUSE_S)
     order = _in_turn(chance, kinds)
+    kind = next(order)
     while at_s < seconds:
-        kind = next(order)
         fault = _fault(chance, kind, at_s, _idle(faults, gateways, at_s))
-        if fault is not None and fault.ends_s < seconds:
-            faults.append(fault)
+        # What finds nobody that it could happen to waits until there is somebody.
+        if fault is not None:
+            kind = next(order)
+            if fault.ends_s < seconds:
+                faults.append(fault)
         at_s += chance.uniform(*_PAUSE_S)
     return faults
 

@@ -6,13 +6,13 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from weft.core.channels import NAME_MAX_BYTES
 from weft.core.proofs import KEY_BYTES, Verifier
 from weft.core.subjects import is_reserved, is_subject
 
 # What one word names at most: about 128 KiB.
 HELD_MAX = 2048
 RECORDS_MAX = 256
-NAME_MAX_BYTES = 127
 
 _PROTECTED = b"weft channel 1\0"
 _OPEN = b"weft open channel 1\0"

@@ -39,10 +39,6 @@ class Voters:
         """How many are more than half."""
         return len(self) // 2 + 1
 
-    def others(self) -> list[bytes]:
-        """All but this one."""
-        return list(self._seen_ns)
-
     def recall(self, nodes: Iterable[bytes], write: Write, now_ns: int) -> None:
         """Count those that an earlier life of this gateway knew, and write down who is new."""
         self._write = write

@@ -6,7 +6,6 @@ networks part, and gateways are killed and come back with what they had written 
 
 import traceback
 from collections.abc import Iterator, Sequence
-from functools import partial
 from multiprocessing import get_context
 from random import Random
 
@@ -187,4 +186,4 @@ def run_races(seeds: Sequence[int], jobs: int) -> Iterator[RaceOutcome]:
         return
     # Not by a fork: whoever calls may have threads.
     with get_context("spawn").Pool(jobs) as pool:
-        yield from pool.imap_unordered(partial(run_race), seeds, _CHUNK)
+        yield from pool.imap_unordered(run_race, seeds, _CHUNK)

@@ -20,6 +20,14 @@ def test_every_gateway_knows_of_a_channel_that_was_opened_anywhere(password: str
 
 
 @pytest.mark.req("RLY-12")
+def test_a_channel_is_known_elsewhere_without_a_moment_passing() -> None:
+    net = meshed(2)
+    result = begin(net[1], "a")
+    net.carry()
+    assert [each.id for each in net[2].channels.table.named(ROOM)] == [result.channel.id]
+
+
+@pytest.mark.req("RLY-12")
 def test_a_gateway_that_comes_later_learns_of_all_channels() -> None:
     net = meshed(2)
     channel = opened(net[1], "a").channel

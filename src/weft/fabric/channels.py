@@ -256,6 +256,8 @@ class Channels:
             return
         self.holding.begin(channel, opening)
         opened(channel, silent)
+        # At once: whoever is told that it is open may have others join it elsewhere.
+        self.holding.announce(channel)
         if not self.admissions.count(hexadecimal(channel.id)):
             # Whoever opened it is gone, or may not be a member: so is the channel.
             self.holding.end(channel)

@@ -76,6 +76,14 @@ class Holding:
         for number in opening.confirmed:
             standing.agree(self._channels.node_of(number), opening.since_ns)
 
+    def announce(self, channel: Channel) -> None:
+        """Tell everybody of a channel that they have not heard of yet."""
+        others = self._channels.others()
+        if self._members(channel.id):
+            for number in others:
+                self._channels.say(number, ChannelRecords((channel.record,)))
+            self._hold([channel.id], others)
+
     def changed(self, key: bytes) -> None:
         """Members of a channel came or went here."""
         channel = bytes.fromhex(key.decode())

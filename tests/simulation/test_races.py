@@ -37,8 +37,10 @@ def test_races_for_a_name_leave_no_two_owners_and_leak_nothing() -> None:
 
 @pytest.mark.req("RLY-14")
 def test_the_same_races_leak_if_messages_carry_the_name_instead_of_the_id() -> None:
-    found = [Race(seed, is_by_name=True).run().violations for seed in range(30)]
+    # In most runs nobody is apart for long enough: these are some of those where somebody is.
+    found = [Race(seed, is_by_name=True).run().violations for seed in (53, 89, 129)]
     assert any(LEAK in each for each in found)
+    assert [Race(seed).run().violations for seed in (53, 89, 129)] == [{}, {}, {}]
 
 
 def test_the_same_seed_does_the_same() -> None:

@@ -307,8 +307,10 @@ def test_kinds_and_flags_have_the_numbers_of_the_protocol() -> None:
         "LINK",
         "FORWARD",
         "FABRIC",
+        "LANE",
+        "TAIL",
     ]
-    assert sorted(Kind) == list(range(1, 15))
+    assert sorted(Kind) == list(range(1, 17))
     assert [Flag.NONE, *Flag] == [0, 1, 2, 4, 8, 16]
     assert [flag.name for flag in Flag] == ["ANSWER", "REQUEST", "NOT_BACK", "BARE", "MASKED"]
 

@@ -54,6 +54,8 @@ class Kind(IntEnum):
     LINK = 12  # the first word of another gateway
     FORWARD = 13  # for which gateways the next frames are
     FABRIC = 14  # what gateways say to each other about themselves
+    LANE = 15  # what is said about lanes, and by them
+    TAIL = 16  # a message that a lane did not bring, on its way through the gateway
 
 
 class Flag(IntFlag):

@@ -34,6 +34,7 @@
     │   ├── NoMajority            too few gateways can be reached to open a protected channel
     │   ├── ChannelContested      somebody else opens a channel of this name at this moment
     │   ├── TooManyTries          too many wrong passwords: wait before the next
+    │   ├── NotDirect             no lane goes where a subject leads
     │   └── InternalError         the gateway failed; its log says how
     └── Refused               the gateway will not do it: do not try again as it is
         ├── NotKnown              a request that nobody serves
@@ -269,6 +270,12 @@ class TooManyTries(ConnectionLost):
     """Too many wrong passwords for a channel, or from one place: wait before the next."""
 
     number = 3015
+
+
+class NotDirect(ConnectionLost):
+    """No lane goes where a subject leads, and one was asked for; the text says why."""
+
+    number = 3016
 
 
 class Refused(WeftError):

@@ -93,7 +93,7 @@ class AsyncConnection(AsyncPublishing, Face):
         self._keeper = keeper
         self._calls = Calls(engine)
         self._channels = Channels(engine, self._calls)
-        super().__init__(engine.outgoing, self._calls)
+        super().__init__(engine.outgoing, self._calls, engine.required)
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops = Loops()
         self._home = Home(self, engine, self._calls, self._own, self._loops)
@@ -209,6 +209,18 @@ class AsyncConnection(AsyncPublishing, Face):
     async def disable(self, right: EnabledRight, pattern: str) -> None:
         """Take back what enable() gave; what it did not is no error."""
         await self._calls.disable(right, pattern)
+
+    async def direct(self, subject: str, timeout: float | None = None) -> None:
+        """Have what is published to a subject go straight to those who get it, whatever the rate.
+
+        It returns once it does: see docs/lanes.md.
+
+        Raises:
+            BadSubject: it is not a subject.
+            NotDirect: it cannot be, and why.
+            TimedOut: it did not come to it in time.
+        """
+        await self._calls.direct(subject, timeout)
 
     async def open_channel(self, name: str, password: str | None = None) -> AsyncChannel:
         """Open a channel, with a password or without, and be in it; see AsyncChannel.

@@ -19,7 +19,11 @@ from weft.client.waiters import Several, Single
 from weft.client.waiting import Waiter
 from weft.core import frames
 from weft.core.frames import Flag
-from weft.errors import ConnectionLost, NotOpen, TimedOut
+from weft.core.messages import Message
+from weft.core.subjects import checked_subject
+from weft.errors import ConnectionLost, NotDirect, NotOpen, TimedOut
+
+ASK_DIRECT = "_WEFT.ask.lane.direct"
 
 _REPLY_MAX_BYTES = 64
 
@@ -67,6 +71,7 @@ class Calls:
     async def acknowledged(self, draft: Draft) -> Identity:
         """Publish a message and wait until the gateway has taken it."""
         frame = message_frame(draft.subject, draft.body, draft.reply, draft.flags | Flag.ANSWER)
+        self._check(draft, Flag.ANSWER)
         parts = frames.parse(frame)
         waiter = Single()
 
@@ -85,6 +90,7 @@ class Calls:
     async def request(self, draft: Draft, timeout: float | None, *, resend: bool) -> bytes:
         """Ask one responder; the frame that answers."""
         limit_s = self._timeout_s if timeout is None else timeout
+        self._check(draft, 0)
         about = f"no answer from {draft.subject!r}"
         began = self._engine.loop.time()
         waiter = Single()
@@ -129,8 +135,24 @@ class Calls:
         self._engine.enabling.remove(right, pattern)
         await self.request(draft, None, resend=True)
 
+    async def direct(self, subject: str, timeout: float | None) -> None:
+        """Ask for lanes to everyone who gets a subject, and wait for them."""
+        name = checked_subject(subject)
+        if self._engine.options.direct == "never":
+            raise NotDirect("this connection has direct='never'")
+        async with self.limited(timeout, f"no lanes for {subject!r}"):
+            lanes = self._engine.lanes
+            if name in lanes.splitter.routes:
+                return
+            draft = Draft(ASK_DIRECT, Message(subject=subject))
+            answer = Message.from_frame(await self.request(draft, timeout, resend=True))
+            if answer.get_string("state") == "relayed":
+                raise NotDirect(f"{subject!r} is relayed: {answer.get_string('reason')}")
+            await lanes.until_direct(name)
+
     async def gather(self, draft: Draft, ending: Gathering) -> list[bytes]:
         """Ask everybody; the frames that answer until the gathering ends."""
+        self._check(draft, 0)
         limit_s = ending.deadline_s or self._timeout_s
         deadline = self._engine.loop.time() + limit_s
         answers = Several(self._engine.options.queue_bytes)
@@ -153,6 +175,7 @@ class Calls:
                 await waiter.answer
             finally:
                 self._forget(waiter)
+            await self._engine.lanes.settled()
 
     async def drain(self, timeout: float | None) -> None:
         """Ask for nothing more, and wait until everything was delivered and sent."""
@@ -187,6 +210,11 @@ class Calls:
                 return
             if ending.quiet_s is not None:
                 until = min(deadline, self._engine.loop.time() + ending.quiet_s)
+
+    def _check(self, draft: Draft, flags: int) -> None:
+        """Refuse what would have to go through the gateway, if nothing may."""
+        if self._engine.required is not None:
+            self._engine.required.check(draft.subject, draft.flags | flags)
 
     def _ask_at_once(self, waiter: Single, draft: Draft) -> bool:
         """Send a request, if there is a connection and room for it."""

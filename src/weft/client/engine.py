@@ -12,11 +12,13 @@ from typing import Any
 from weft.client import events as talk
 from weft.client.enabling import Enabling
 from weft.client.interests import Listening
+from weft.client.lanes import Lanes
 from weft.client.line import Line
 from weft.client.memberships import Memberships
 from weft.client.options import Options
 from weft.client.outgoing import Outgoing
 from weft.client.reading import Defer, Reading
+from weft.client.required import Required
 from weft.client.session import Greeting, Session, goodbye_frame
 from weft.client.status import Gap, Reporter, Statistics, Status, What
 from weft.client.subscriptions import Subscriptions
@@ -47,7 +49,14 @@ class Engine:
         self.defer = defer
         self.loop = asyncio.get_running_loop()
         self.session = Session(
-            Greeting(options.service, options.name, options.reachable_at, LIBRARY, options.key),
+            Greeting(
+                options.service,
+                options.name,
+                options.reachable_at,
+                LIBRARY,
+                options.key,
+                knows_lanes=options.direct != "never",
+            ),
             options.waiting_max,
         )
         self.outgoing = Outgoing(
@@ -73,6 +82,9 @@ class Engine:
         self._is_sending = False
         self._is_about_to_flush = False
         self.reading = Reading(self.session, reporter, options.queue_bytes, defer)
+        is_required = options.direct == "require"
+        self.lanes = Lanes(self, is_required=is_required)
+        self.required = Required(self.lanes.splitter.routes) if is_required else None
         self._cause: WeftError | None = None
         self._unsent = 0
         self._room: list[asyncio.Future[None]] = []
@@ -85,6 +97,9 @@ class Engine:
             talk.Missed: self._missed,
             talk.Pinged: self._pinged,
             talk.Parting: self._parts,
+            talk.Relayed: self._relayed,
+            talk.LaneTold: self._lane_told,
+            talk.LaneTail: self._lane_tail,
             talk.Late: self._late,
             talk.Ended: self._broken,
         }
@@ -107,15 +122,7 @@ class Engine:
         if line is not self.line:
             return
         self.statistics.received_bytes += len(data)
-        deliver = self.subscriptions.dispatch.deliver
-        try:
-            for event in self.session.receive(data, self.loop.time()):
-                if type(event) is list:
-                    deliver(event)
-                else:
-                    self._on[type(event)](event)
-        except WeftError as error:
-            self.fail(error)
+        self._deal(self.session.receive(data, self.loop.time()))
         self.reading.steer()
 
     def writable(self, line: Line) -> None:
@@ -137,6 +144,7 @@ class Engine:
         is_broken = error is not None and line.is_blocked
         self._unsent = self.outgoing.in_flight_bytes if is_broken else line.unsent_bytes
         self._stop_sending()
+        self.lanes.lost()
         self.memberships.parted()
         waiters = self.session.end()
         self.outgoing.lost(self.session.inbox)
@@ -191,8 +199,9 @@ class Engine:
         line = self.line
         if line is None or not self._is_sending:
             return False
-        while size := self.outgoing.pass_on(line.write):
+        while size := self.outgoing.pass_on(self._writer(line)):
             self.statistics.sent_bytes += size
+        self.lanes.finish_all()
         line.write(goodbye_frame())
         self._stop_sending()
         return True
@@ -212,6 +221,7 @@ class Engine:
         if line is not None:
             line.abort()
             self._unsent = line.unsent_bytes
+        self.lanes.close()
         self.subscriptions.clear()
         self.memberships.clear()
         unsent = self.outgoing.waiting_bytes + self._unsent
@@ -238,6 +248,7 @@ class Engine:
         except Overloaded as error:
             # A new line asks only for what is still wanted.
             self.fail(error)
+        self.lanes.reconsider()
 
     def flush(self) -> None:
         """Send what is buffered, as far as the socket takes it."""
@@ -246,7 +257,8 @@ class Engine:
             line is not None
             and self._is_sending
             and not line.is_blocked
-            and (size := self.outgoing.pass_on(line.write))
+            and self.lanes.may_send
+            and (size := self.outgoing.pass_on(self._writer(line)))
         ):
             self.statistics.sent_bytes += size
             if not line.is_blocked:
@@ -285,6 +297,54 @@ class Engine:
             self.flush()
         return is_put
 
+    # What lanes call.
+
+    def tell_gateway(self, frame: bytes) -> None:
+        """Send a frame to the gateway, after all that was sent before."""
+        if self.line is not None and self._is_sending:
+            self.line.write(frame)
+
+    def deal(self, runs: list[list[bytes]]) -> None:
+        """Hand messages that came by a lane, or waited for one, to whoever wants them."""
+        self._deal(self.session.sort(runs))
+
+    def gone(self, replies: list[bytes], error: WeftError) -> None:
+        """Whoever was asked by a lane is gone: no answer to these comes."""
+        for reply in replies:
+            waiter = self.session.waiter(reply)
+            if waiter is not None:
+                waiter.failed(error)
+
+    def local_host(self) -> str:
+        """The address of this machine by which the gateway knows it."""
+        return "" if self.line is None else self.line.local_host()
+
+    def _writer(self, line: Line) -> Callable[[memoryview], object]:
+        """Who sends what is buffered: everything to the gateway, unless there are lanes."""
+        if not self.lanes.is_needed:
+            return line.write
+        return lambda view: self.lanes.split(view, line.write)
+
+    def _deal(self, events: list[talk.Event]) -> None:
+        deliver = self.subscriptions.dispatch.deliver
+        try:
+            for event in events:
+                if type(event) is list:
+                    deliver(event)
+                else:
+                    self._on[type(event)](event)
+        except WeftError as error:
+            self.fail(error)
+
+    def _relayed(self, event: talk.Relayed) -> None:
+        self.deal(self.lanes.merge(event.run))
+
+    def _lane_told(self, event: talk.LaneTold) -> None:
+        self.lanes.word(event.frame)
+
+    def _lane_tail(self, event: talk.LaneTail) -> None:
+        self.lanes.tail(event.frame)
+
     def _wake(self) -> None:
         if not self._is_about_to_flush:
             self.defer(self.flush)
@@ -321,6 +381,7 @@ class Engine:
             return
         self.statistics.connects += 1
         self.outgoing.body_limit_bytes = self.session.body_limit_bytes
+        self.lanes.welcomed()
         # All in one write, and before what is buffered: who publishes to itself must hear it.
         line.write(self.enabling.ask_again() + self.subscriptions.ask_again())
         self._is_sending = True

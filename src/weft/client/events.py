@@ -70,6 +70,27 @@ class Parting:
 
 
 @dataclass(frozen=True, slots=True)
+class Relayed:
+    """Messages came through the gateway while there are lanes: they may have to wait."""
+
+    run: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTold:
+    """The gateway says something about lanes: a whole LANE frame."""
+
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTail:
+    """A message that a lane did not bring: a whole TAIL frame."""
+
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Late:
     """An answer came after whoever awaited it had given up."""
 
@@ -93,6 +114,9 @@ Event = (
     | Missed
     | Pinged
     | Parting
+    | Relayed
+    | LaneTold
+    | LaneTail
     | Late
     | Ended
 )

@@ -51,6 +51,11 @@ class Line(asyncio.BufferedProtocol):
         waiting = 0 if self._transport is None else self._transport.get_write_buffer_size()
         return self._given_up + waiting
 
+    def local_host(self) -> str:
+        """The address of this machine that it goes out from; empty if there is none."""
+        name = None if self._transport is None else self._transport.get_extra_info("sockname")
+        return str(name[0]) if isinstance(name, tuple) else ""
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport that was made."""
         # uvloop's transports are such without being derived from it.

@@ -19,6 +19,7 @@ from weft.errors import BadOption, shortened
 KEY_MAX = 255
 
 WhenFull = Literal["block", "raise", "drop"]
+Direct = Literal["auto", "never", "require"]
 Policy = Literal["cut", "drop_new", "drop_old", "latest"]
 
 _REGION = re.compile(r"[A-Za-z0-9._-]{0,63}")
@@ -34,6 +35,7 @@ class ConnectOptions(TypedDict, total=False):
     key: str
     name: str
     reachable_at: str
+    direct: Direct
     wait: bool
     closest: bool | str
     region: str
@@ -61,6 +63,9 @@ class Options:
     name: str = ""
     # Where the client could be reached directly, told to the gateway.
     reachable_at: str = ""
+    # Let the gateway offer lanes to other clients, and take them up: `auto`; `never`; or `require`:
+    # publish only what goes by lanes, and nothing through the gateway.
+    direct: Direct = "auto"
     # Wait for ever for the first connection, instead of raising if no gateway can be had.
     wait: bool = False
     # Ask for the closest gateway: True the address given, a text the gateways named by it. Those
@@ -94,6 +99,7 @@ class Options:
             BadOption: an option has an impossible value.
         """
         _check_choice("when_full", self.when_full, get_args(WhenFull))
+        _check_choice("direct", self.direct, get_args(Direct))
         for name in ("timeout_s", "connect_timeout_s", "backoff_first_s", "backoff_cap_s"):
             _check_positive(name, getattr(self, name))
         for name in ("buffer_bytes", "queue_bytes", "waiting_max"):

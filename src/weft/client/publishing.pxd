@@ -18,6 +18,7 @@ cdef Done _DONE
 
 cdef class Publishing:
     cdef Outgoing _outgoing
+    cdef object _required
 
     @cython.locals(frame=bytes)
     cdef bytes _put(self, str subject, object body, str reply, int flags)

@@ -6,6 +6,7 @@ from typing import Any
 from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body, message_frame, opening
 from weft.client.outgoing import Outgoing
+from weft.client.required import Required
 from weft.core.frames import Flag
 from weft.errors import BadOption
 
@@ -41,9 +42,13 @@ class Publishing:
     """What both faces do to publish."""
 
     _outgoing: Outgoing
+    # Set where nothing may go through the gateway.
+    _required: Required | None
 
     def _put(self, subject: str, body: Body, reply: str, flags: int) -> bytes | None:
         """Put a message into the buffer, or drop it if so chosen; the frame if it must wait."""
+        if self._required is not None:
+            self._required.check(subject, flags)
         if (
             type(body) is bytes
             and not reply
@@ -57,8 +62,9 @@ class Publishing:
 class AsyncPublishing(Publishing):
     """The asyncio connection's way to publish."""
 
-    def __init__(self, outgoing: Outgoing, calls: Calls) -> None:
+    def __init__(self, outgoing: Outgoing, calls: Calls, required: Required | None) -> None:
         self._outgoing = outgoing
+        self._required = required
         self._calls = calls
 
     def publish(  # noqa: PLR0913  # each is an option of its own
@@ -97,9 +103,14 @@ class BlockingPublishing(Publishing):
     """The blocking connection's way to publish; `acknowledged` sends a draft and waits for it."""
 
     def __init__(
-        self, outgoing: Outgoing, acknowledged: Callable[[Draft], Identity], timeout_s: float
+        self,
+        outgoing: Outgoing,
+        acknowledged: Callable[[Draft], Identity],
+        required: Required | None,
+        timeout_s: float,
     ) -> None:
         self._outgoing = outgoing
+        self._required = required
         self._acknowledged = acknowledged
         self._timeout_s = timeout_s
 

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 
 from weft.client.intake import Intake
+from weft.client.lane_wire import Wire
 from weft.client.line import READ_BYTES, Line
 from weft.client.session import Session
 from weft.client.status import Reporter, Status, What
@@ -24,6 +25,8 @@ class Reading:
         self, session: Session, reporter: Reporter, queue_bytes: int, defer: Defer
     ) -> None:
         self.line: Line | None = None
+        # Those of lanes, which other clients send by.
+        self.wires: set[Wire] = set()
         self.is_closing = False
         self._session = session
         self._reporter = reporter
@@ -56,7 +59,7 @@ class Reading:
 
     def overshoot_bytes(self) -> int:
         """How much may still come after reading has stopped."""
-        return READ_BYTES + self._session.body_limit_bytes
+        return (1 + len(self.wires)) * (READ_BYTES + self._session.body_limit_bytes)
 
     def overflowed(self, refused: int) -> None:
         """A reader could not be given a message; reported for the first of several."""
@@ -67,13 +70,11 @@ class Reading:
 
     def steer(self) -> None:
         """Read or rest, as it must now be."""
+        is_wanted = bool(self._full) and not self._session.awaited and not self.is_closing
         if self.line is not None:
-            self.line.rest(
-                bool(self._full)
-                and self._session.is_open
-                and not self._session.awaited
-                and not self.is_closing
-            )
+            self.line.rest(is_wanted and self._session.is_open)
+        for wire in self.wires:
+            wire.rest(is_wanted or wire.is_early)
 
     async def until_taken(self) -> None:
         """Wait until every reader has taken and dealt with what it was given."""

@@ -14,11 +14,14 @@ from weft.client.events import (
     Ended,
     Event,
     Failed,
+    LaneTail,
+    LaneTold,
     Late,
     Missed,
     News,
     Parting,
     Pinged,
+    Relayed,
     TakenBack,
     Welcomed,
 )
@@ -26,6 +29,7 @@ from weft.client.status import Gap
 from weft.client.waiting import Waiter, Waiting
 from weft.core import frames
 from weft.core.frames import BODY_LIMIT_MAX_BYTES, Decoder, Flag, Kind
+from weft.core.lane_words import VERSION as LANES_VERSION
 from weft.core.messages import Message
 from weft.errors import (
     BadGreeting,
@@ -54,6 +58,7 @@ class Greeting:
     reachable_at: str
     library: str
     key: str = field(default="", repr=False)
+    knows_lanes: bool = False
 
 
 class Session:
@@ -77,6 +82,8 @@ class Session:
         self._heard_at = 0.0
         self._pinged_at: float | None = None
         self._number = 0
+        # Messages may have to wait for others that come by lanes: they are sorted later.
+        self.has_lanes = False
         self._on: dict[int, Callable[[bytes], Event | None]] = {
             Kind.MESSAGE: self._inbox_message,
             Kind.OK: self._ok,
@@ -85,6 +92,8 @@ class Session:
             Kind.PONG: self._pong,
             Kind.GAP: self._gap,
             Kind.GOODBYE: self._goodbye,
+            Kind.LANE: LaneTold,
+            Kind.TAIL: LaneTail,
         }
 
     @property
@@ -104,6 +113,8 @@ class Session:
             told["address"] = self._greeting.reachable_at
         if self._greeting.key:
             told["key"] = self._greeting.key
+        if self._greeting.knows_lanes:
+            told["lanes"] = LANES_VERSION
         body = Message.from_dict(told).encode()
         service = self._greeting.service.encode()
         return frames.encode(Kind.CONNECT, service, body, self._greeting.name.encode())
@@ -127,20 +138,32 @@ class Session:
             self._decoder.feed(data)
             next_run = self._decoder.next_run
             while self.is_open and (run := next_run()):
-                first = run[0]
-                # Most subjects do not begin with `_` and cost no more than this look; of those
-                # that do, only what is in the own inbox is told apart one by one.
-                if first[4] == _MESSAGE and (
-                    first[_SUBJECT : _SUBJECT + 1] != b"_"
-                    or not first.startswith(self._answers, _SUBJECT)
-                ):
-                    events.append(run)
+                if self.has_lanes and run[0][4] == _MESSAGE:
+                    events.append(Relayed(run))
                 else:
-                    events += filter(None, map(self._other, run))
+                    self._sort(run, events)
         except WeftError as error:
             self._is_ended = True
             events.append(Ended(error))
         return events
+
+    def sort(self, runs: list[list[bytes]]) -> list[Event]:
+        """What whole frames say, wherever they came from; runs that share kind and subject."""
+        events: list[Event] = []
+        for run in runs:
+            self._sort(run, events)
+        return events
+
+    def _sort(self, run: list[bytes], events: list[Event]) -> None:
+        first = run[0]
+        # Most subjects do not begin with `_` and cost no more than this look; of those
+        # that do, only what is in the own inbox is told apart one by one.
+        if first[4] == _MESSAGE and (
+            first[_SUBJECT : _SUBJECT + 1] != b"_" or not first.startswith(self._answers, _SUBJECT)
+        ):
+            events.append(run)
+        else:
+            events += filter(None, map(self._other, run))
 
     def keep_alive(self, now: float) -> bytes:
         """The PING to send if nothing was heard for long; empty while there is no need.
@@ -189,6 +212,10 @@ class Session:
         body = Message(number=self._number).encode()
         self._waiting.add_ping(waiter, body)
         return frames.encode(Kind.PING, body=body)
+
+    def waiter(self, reply: bytes) -> Waiter | None:
+        """Whoever awaits messages to a reply subject."""
+        return self._waiting.request(reply)
 
     def forget(self, waiter: Waiter) -> None:
         """Await nothing more for a waiter."""

@@ -33,6 +33,7 @@ class What(StrEnum):
     RECONNECTING = "reconnecting"  # the next attempt, and after how long it is made
     FAILED = "failed"  # an attempt that reached no gateway
     REFUSED = "refused"  # the gateway will not have it: the connection, or one frame
+    LANE = "lane"  # a subject goes direct, or through the gateway again, and why
     GAP = "gap"  # messages were missed, or may have been
     DROPPED = "dropped"  # the publish buffer is full and what does not fit is thrown away
     HANDLER = "handler"  # a callback raised

@@ -70,7 +70,10 @@ class Connection(BlockingPublishing, Face):
         label = self._options.name or "weft client"
         self._background = Background(f"{label} loop")
         self._background.run(self._prepare(label))
-        super().__init__(self._engine.outgoing, self._acknowledged, self._options.timeout_s)
+        engine = self._engine
+        super().__init__(
+            engine.outgoing, self._acknowledged, engine.required, self._options.timeout_s
+        )
         self._callbacks.start(None if callbacks == "pumped" else f"{label} callbacks")
         try:
             self._background.run(self._keeper.open())
@@ -190,6 +193,18 @@ class Connection(BlockingPublishing, Face):
     def disable(self, right: EnabledRight, pattern: str) -> None:
         """Take back what enable() gave; what it did not is no error."""
         self._background.run(self._calls.disable(right, pattern))
+
+    def direct(self, subject: str, timeout: float | None = None) -> None:
+        """Have what is published to a subject go straight to those who get it, whatever the rate.
+
+        It returns once it does: see docs/lanes.md.
+
+        Raises:
+            BadSubject: it is not a subject.
+            NotDirect: it cannot be, and why.
+            TimedOut: it did not come to it in time.
+        """
+        self._background.run(self._calls.direct(subject, timeout))
 
     def open_channel(self, name: str, password: str | None = None) -> Channel:
         """Open a channel, with a password or without, and be in it; see Channel.

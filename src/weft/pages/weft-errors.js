@@ -12,6 +12,7 @@ const NAMES = {
   3004: "Draining", 3005: "SlowReader", 3006: "Silent", 3007: "Overloaded", 3008: "InternalError",
   3009: "JournalFailed", 3012: "ClosedByAdmin", 3013: "NoMajority", 3014: "ChannelContested",
   3015: "TooManyTries",
+  3016: "NotDirect",
   4000: "Refused", 4001: "NotKnown", 4002: "Reserved", 4003: "NotYours", 4004: "NoSuchService",
   4005: "TooMany", 4006: "BadKey", 4007: "NotAllowed", 4013: "ChannelExists", 4014: "WrongPassword",
   4015: "ChannelLost", 4016: "ChannelClosed", 4017: "NotAMember",

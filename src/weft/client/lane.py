@@ -1,0 +1,164 @@
+"""One lane, at either end: what goes by it, and what comes, over one wire."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from weft.client.lane_greeting import Other
+from weft.client.lane_wire import Wire
+from weft.core.frames import HEADER_BYTES, Kind
+from weft.core.lane_words import lane_frame, word_in
+from weft.core.messages import Message
+from weft.errors import NotAllowed, ProtocolError, UnexpectedFrame
+from weft.fabric.lane_in import In, Run
+from weft.fabric.lane_out import Out
+
+# The other end is told what was taken after so many bytes, or so long.
+ACK_BYTES = 64 << 10
+ACK_S = 0.005
+
+_MESSAGE = int(Kind.MESSAGE)
+_LANE = int(Kind.LANE)
+_SUBJECT = HEADER_BYTES
+
+
+class Ends(Protocol):
+    """Whoever has lanes, as each of them knows it."""
+
+    own_inbox: bytes
+
+    def deal(self, lane: "Lane", runs: list[Run]) -> None:
+        """Messages are next in the stream of the other end."""
+
+    def greeted(self, lane: "Lane", word: str, facts: Message) -> None:
+        """A word of the greeting for a further subject."""
+
+    def acked(self, lane: "Lane") -> None:
+        """The other end has taken more."""
+
+    def not_served(self, lane: "Lane", subject: bytes) -> None:
+        """The other end does not serve a subject any more."""
+
+    def parted(self, lane: "Lane") -> None:
+        """The other end sends nothing more by the lane."""
+
+    def broke(self, lane: "Lane", reason: str) -> None:
+        """The wire is gone."""
+
+
+class Lane:
+    """A lane that is proven."""
+
+    def __init__(self, other: Other, origin: int, wire: Wire, ends: Ends) -> None:
+        self.other = other
+        self.wire = wire
+        self.out = Out(other.number, wire.write)
+        self.incoming = In()
+        # What the other end may send here, and what of it was said not to be served any more.
+        self.serves: set[bytes] = set()
+        self.unserved: set[bytes] = set()
+        # This end called, and ends the lane when no route goes by it, and nothing else claims it.
+        self.is_caller = False
+        self.claims = 0
+        # Of the loop: since when nothing was confirmed that is under way.
+        self.progress_at = 0.0
+        # What its messages must say of where they come from.
+        self.identity = origin.to_bytes(4, "little") + (other.number & 0xFFFFFFFF).to_bytes(
+            4, "little"
+        )
+        self._ends = ends
+        self._loop = asyncio.get_running_loop()
+        self._told = 0
+        self._told_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._on: dict[str, Callable[[Message], None]] = {
+            "switch": self._switched,
+            "ack": self._acked,
+            "end": self._ended,
+            "unserved": self._unserved,
+        }
+
+    @property
+    def is_open(self) -> bool:
+        """Say if bytes can be sent and come."""
+        return self.wire.line is not None
+
+    def took(self, run: list[bytes]) -> None:
+        """Frames came by the lane.
+
+        Raises:
+            WeftError: they cannot come here; the lane ends.
+        """
+        kind = run[0][4]
+        if kind == _MESSAGE:
+            self._messages(run)
+        elif kind == _LANE:
+            for frame in run:
+                self._word(frame)
+        else:
+            raise UnexpectedFrame(f"a lane does not carry frames of kind {kind}")
+
+    def read_all(self) -> None:
+        """One read was dealt with: say what was taken, now or soon."""
+        if self.incoming.taken == self._told:
+            return
+        if self.wire.received_bytes - self._told_bytes >= ACK_BYTES:
+            self.tell_taken()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(ACK_S, self.tell_taken)
+
+    def broke(self, reason: str) -> None:
+        """The wire is gone."""
+        self._stop_timer()
+        self._ends.broke(self, reason)
+
+    def tell_taken(self) -> None:
+        """Tell the other end what was taken."""
+        self._stop_timer()
+        self._told = self.incoming.taken
+        self._told_bytes = self.wire.received_bytes
+        self.wire.write(lane_frame("ack", count=self._told))
+
+    def say_end(self) -> None:
+        """Say on the lane that nothing more comes by it."""
+        self.wire.write(lane_frame("end", count=self.out.sent))
+
+    def _messages(self, run: list[bytes]) -> None:
+        first = run[0]
+        subject = first[_SUBJECT : _SUBJECT + first[6]]
+        if subject not in self.serves and not subject.startswith(self._ends.own_inbox):
+            raise NotAllowed(f"{self.other.name} has no ticket for what it sent by its lane")
+        identity = self.identity
+        for frame in run:
+            if frame[8:16] != identity:
+                raise NotAllowed(f"{self.other.name} sent in the name of another by its lane")
+        self._ends.deal(self, self.incoming.by_lane(run))
+
+    def _word(self, frame: bytes) -> None:
+        word, facts = word_in(frame)
+        act = self._on.get(word)
+        if act is not None:
+            act(facts)
+        else:
+            self._ends.greeted(self, word, facts)
+
+    def _switched(self, facts: Message) -> None:
+        self._ends.deal(self, self.incoming.switched_by_lane(facts.get_int64("number")))
+
+    def _acked(self, facts: Message) -> None:
+        if not self.out.ack(facts.get_int64("count")):
+            raise ProtocolError(f"{self.other.name} took what it was not sent")
+        self._ends.acked(self)
+
+    def _ended(self, facts: Message) -> None:
+        self._ends.deal(self, self.incoming.end(facts.get_int64("count")))
+        self.tell_taken()
+        self._ends.parted(self)
+
+    def _unserved(self, facts: Message) -> None:
+        self._ends.not_served(self, facts.subject.encode())
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

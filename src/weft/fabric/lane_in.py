@@ -1,0 +1,163 @@
+"""One direction of a lane, at the end that receives: two ways, joined into the one stream they are.
+
+Pure. What a peer says comes in stretches: through the gateway, by the lane, through the gateway …
+Stretch 0 is the gateway's. Both ways name each change, so whoever is early waits for the other.
+A lane that is over is brought to its end through the gateway: what is left of it, and how many
+items there were in all.
+"""
+
+from collections import deque
+
+from weft.errors import ProtocolError
+
+# Frames that came one after the other and share flags and subject.
+Run = list[bytes]
+
+
+class Ended:
+    """The last item of a lane: there were so many."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+
+class In:
+    """What one peer sends, by both ways; each method returns what is to be dealt with now."""
+
+    def __init__(self) -> None:
+        # The stretch that is being taken: even ones come through the gateway.
+        self.current = 0
+        # Items of the lane that were taken.
+        self.taken = 0
+        self.is_over = False
+        # Items that will never come; and whether there may have been some that nobody counted.
+        self.missing = 0
+        self.is_cut_short = False
+        self._by_gateway: deque[Run | int] = deque()
+        self._by_lane: deque[Run | int | Ended] = deque()
+        # Between `tail` and `end`: how many of what comes are known already.
+        self._is_tail = False
+        self._known = 0
+
+    @property
+    def is_lane_early(self) -> bool:
+        """Say if the lane brought what must wait for the gateway: it need not be read on."""
+        return bool(self._by_lane)
+
+    @property
+    def is_holding(self) -> bool:
+        """Say if what comes through the gateway must wait for the lane."""
+        return bool(self._by_gateway)
+
+    @property
+    def is_tail(self) -> bool:
+        """Say if what the gateway brings of the lane is its tail."""
+        return self._is_tail
+
+    def by_gateway(self, run: Run) -> list[Run]:
+        """Messages of this peer came through the gateway."""
+        # What is said without a change of way before it stands for itself, such as an answer.
+        if not self._by_gateway:
+            return [run]
+        self._by_gateway.append(run)
+        return self._advance()
+
+    def by_lane(self, run: Run) -> list[Run]:
+        """Messages came by the lane."""
+        if self._is_tail or self.is_over:
+            return []
+        self._by_lane.append(run)
+        return self._advance()
+
+    def switched_by_gateway(self, number: int) -> list[Run]:
+        """A change of way came through the gateway; in a tail it is one of the lane."""
+        if self._is_tail:
+            return self._tail_item(number)
+        self._by_gateway.append(number)
+        return self._advance()
+
+    def switched_by_lane(self, number: int) -> list[Run]:
+        """A change of way came by the lane."""
+        if self._is_tail or self.is_over:
+            return []
+        self._by_lane.append(number)
+        return self._advance()
+
+    def tail(self, start: int) -> list[Run]:
+        """The lane ends; what it was sent from this item on comes through the gateway.
+
+        Raises:
+            ProtocolError: it does not fit what was taken.
+        """
+        if self._is_tail or start > self.taken:
+            raise ProtocolError(f"a tail from {start}, after {self.taken} items")
+        self._is_tail = True
+        self._by_lane.clear()
+        self._known = self.taken - start
+        return []
+
+    def by_tail(self, frame: bytes) -> list[Run]:
+        """A message of the tail came through the gateway."""
+        return self._tail_item([frame]) if self._is_tail else []
+
+    def end(self, count: int) -> list[Run]:
+        """There were so many items in all; what is not here by now will not come."""
+        if self.is_over:
+            return []
+        self._by_lane.append(Ended(count))
+        return self._advance()
+
+    def over(self) -> list[Run]:
+        """Nothing more comes by the lane, and no tail: take what there is, and let go the rest.
+
+        `is_cut_short` says if something may be missing.
+        """
+        if self.is_over:
+            return []
+        self.is_cut_short = self.current % 2 == 1
+        runs = [item for item in self._by_lane if isinstance(item, list)]
+        self._finish(self.taken, runs)
+        return runs
+
+    def _tail_item(self, item: Run | int) -> list[Run]:
+        if self._known > 0:
+            self._known -= 1
+            return []
+        self._by_lane.append(item)
+        return self._advance()
+
+    def _advance(self) -> list[Run]:
+        """Take whatever is next, as far as it has come."""
+        runs: list[Run] = []
+        while not self.is_over:
+            is_lane = self.current % 2 == 1
+            if self._by_lane and isinstance(self._by_lane[0], Ended):
+                self._finish(self._by_lane[0].count, runs)
+                break
+            queue = self._by_lane if is_lane else self._by_gateway
+            if not queue:
+                break
+            item = queue.popleft()
+            if isinstance(item, int):
+                self.taken += is_lane
+                self._switch(item)
+            elif isinstance(item, list):
+                self.taken += len(item) if is_lane else 0
+                runs.append(item)
+        return runs
+
+    def _switch(self, number: int) -> None:
+        """A change of way: it ends this stretch, or says again that it has begun."""
+        if number == self.current + 1:
+            self.current = number
+        elif number != self.current:
+            raise ProtocolError(f"change {number} of the way, in stretch {self.current}")
+
+    def _finish(self, count: int, runs: list[Run]) -> None:
+        """The lane is over: from now on everything comes through the gateway."""
+        self.missing = max(0, count - self.taken)
+        self.is_over = True
+        self._is_tail = False
+        self._by_lane.clear()
+        runs += [item for item in self._by_gateway if isinstance(item, list)]
+        self._by_gateway.clear()

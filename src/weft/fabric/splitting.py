@@ -1,0 +1,179 @@
+"""What a client publishes, split between the gateway and its lanes.
+
+Everything leaves a client in one order, and here each run of messages gets its way. A change of way
+is said on both, see lane_in.py. Whoever mixes messages that must go through the gateway with those
+that need not would change all the time: after a message through the gateway the others follow it
+there for a moment.
+"""
+
+from collections.abc import Callable
+
+from weft.core.frames import BODY_LIMIT_MAX_BYTES, HEADER_BYTES, Flag, Kind, Run, Stamp
+from weft.core.words import cut, u32_at
+from weft.fabric.lane_out import Out, switch_frame
+
+# How long messages follow one that went through the gateway.
+FOLLOW_S = 0.02
+# Lanes number what goes by them apart from what a gateway numbers.
+FIRST_SEQUENCE = (1 << 63) + 1
+INBOX_BYTES = 40
+
+_MESSAGE = int(Kind.MESSAGE)
+_REQUEST = int(Flag.REQUEST)
+# What only a gateway can do: confirm, or hide who asks.
+_OF_GATEWAYS = int(Flag.ANSWER | Flag.MASKED)
+_INBOX = b"_INBOX."
+_OF_THE_GATEWAY = b"_WEFT."
+
+Write = Callable[[memoryview], object]
+
+
+class Direct:
+    """A route that goes by lanes: whoever gets it, and what was sent since it was last told."""
+
+    def __init__(self, subject: bytes, outs: list[Out]) -> None:
+        self.subject = subject
+        self.outs = outs
+        self.messages = 0
+        self.bytes = 0
+        self._turn = 0
+
+    def next_out(self) -> list[Out]:
+        """Whoever is given the next request."""
+        self._turn += 1
+        return [self.outs[self._turn % len(self.outs)]]
+
+
+class Splitter:
+    """Where each message of one connection goes.
+
+    If lanes are required nothing that is published goes through the gateway: what would have to is
+    dropped, and counted.
+    """
+
+    def __init__(self, *, is_required: bool = False) -> None:
+        self.is_required = is_required
+        self.dropped = 0
+        # By subject; and by the inbox of whoever is at the other end.
+        self.routes: dict[bytes, Direct] = {}
+        self.inboxes: dict[bytes, Out] = {}
+        self.stamp = Stamp(0, 0, FIRST_SEQUENCE)
+        # Replies of requests that went by a lane: whose answer they await.
+        self.asked: dict[bytes, Out] = {}
+        self._outs: list[Out] = []
+        self._run = Run(BODY_LIMIT_MAX_BYTES)
+        self._follow_until = 0.0
+
+    @property
+    def is_needed(self) -> bool:
+        """Say if there is anything to split."""
+        return self.is_required or bool(self._outs)
+
+    @property
+    def is_full(self) -> bool:
+        """Say if as much is under way to someone as may be."""
+        return any(out.is_full for out in self._outs)
+
+    def add(self, out: Out) -> None:
+        """Know of a lane."""
+        self._outs.append(out)
+
+    def remove(self, out: Out) -> None:
+        """Send nothing more by a lane; its routes must be gone."""
+        if out in self._outs:
+            self._outs.remove(out)
+
+    def split(self, data: bytearray, size: int, write: Write, now: float) -> None:
+        """Send whole frames on their ways; `write` has bytes sent to the gateway."""
+        run = self._run
+        at = 0
+        kept = 0
+        with memoryview(data) as view:
+            while run.read(data, at, size):
+                at = run.end
+                if run.kind != _MESSAGE:
+                    continue
+                subject = run.subject(data)
+                outs = self._lanes_for(subject)
+                if outs and not self._must_follow(outs, now):
+                    _write(write, view, kept, run.start)
+                    kept = at
+                    self._count(subject)
+                    self._send(data, view, outs, write)
+                elif self.is_required and not subject.startswith(_OF_THE_GATEWAY):
+                    _write(write, view, kept, run.start)
+                    kept = at
+                    self.dropped += run.count
+                elif outs or _is_for_anyone(subject):
+                    if not outs:
+                        self._follow_until = now + FOLLOW_S
+                    _write(write, view, kept, run.start)
+                    kept = run.start
+                    self._return(write)
+            _write(write, view, kept, size)
+
+    def leave(self, out: Out, write: Callable[[bytes], object]) -> None:
+        """Send through the gateway again, from here on."""
+        if out.is_by_lane:
+            out.switch()
+            write(switch_frame([out]))
+
+    def _lanes_for(self, subject: bytes) -> list[Out]:
+        """The lanes that the run could go by; none if it is for the gateway."""
+        direct = self.routes.get(subject)
+        if direct is not None:
+            return direct.next_out() if self._run.flags & _REQUEST else direct.outs
+        out = self.inboxes.get(subject[:INBOX_BYTES]) if subject.startswith(_INBOX) else None
+        return [] if out is None else [out]
+
+    def _must_follow(self, outs: list[Out], now: float) -> bool:
+        """Say if the run must go through the gateway: it asks for that, or others just did."""
+        if self._run.flags & _OF_GATEWAYS:
+            return True
+        return now < self._follow_until and not all(out.is_by_lane for out in outs)
+
+    def _count(self, subject: bytes) -> None:
+        direct = self.routes.get(subject)
+        if direct is not None:
+            direct.messages += self._run.count
+            direct.bytes += self._run.end - self._run.start
+
+    def _send(self, data: bytearray, view: memoryview, outs: list[Out], write: Write) -> None:
+        run = self._run
+        changed = [out for out in outs if not out.is_by_lane]
+        if changed:
+            for out in changed:
+                out.switch()
+            write(memoryview(switch_frame(changed)))
+        run.stamp(data, self.stamp)
+        stretch = bytes(view[run.start : run.end])
+        for out in outs:
+            out.send(stretch, run.count)
+        if run.flags & _REQUEST:
+            self._note(stretch, outs[0])
+
+    def _return(self, write: Write) -> None:
+        """Go on through the gateway, to everyone."""
+        changed = [out for out in self._outs if out.is_by_lane]
+        if changed:
+            for out in changed:
+                out.switch()
+            write(memoryview(switch_frame(changed)))
+
+    def _note(self, stretch: bytes, out: Out) -> None:
+        """Remember who was asked."""
+        at = 0
+        while at < len(stretch):
+            reply = at + HEADER_BYTES + stretch[at + 6]
+            self.asked[cut(stretch, reply, reply + stretch[at + 7])] = out
+            at += u32_at(stretch, at)
+
+
+def _is_for_anyone(subject: bytes) -> bool:
+    """Say if a message through the gateway may reach those who are sent others by a lane."""
+    return not subject.startswith((_INBOX, _OF_THE_GATEWAY))
+
+
+def _write(write: Write, view: memoryview, start: int, end: int) -> None:
+    if end > start:
+        write(view[start:end])

@@ -175,7 +175,7 @@ class Calls:
                 await waiter.answer
             finally:
                 self._forget(waiter)
-            await self._engine.lanes.settled()
+            await self._engine.lanes.ends.settled()
 
     async def drain(self, timeout: float | None) -> None:
         """Ask for nothing more, and wait until everything was delivered and sent."""

@@ -23,9 +23,26 @@ _SUBJECT = HEADER_BYTES
 
 
 class Ends(Protocol):
+    """Whoever deals with the ends of lanes."""
+
+    def took_more(self, lane: "Lane") -> None:
+        """The other end has taken more."""
+
+    def part(self, lane: "Lane") -> None:
+        """The other end sends nothing more by the lane."""
+
+    def broke(self, lane: "Lane", reason: str) -> None:
+        """The wire is gone."""
+
+
+class Owner(Protocol):
     """Whoever has lanes, as each of them knows it."""
 
     own_inbox: bytes
+
+    @property
+    def ends(self) -> Ends:
+        """Who deals with the ends of lanes."""
 
     def deal(self, lane: "Lane", runs: list[Run]) -> None:
         """Messages are next in the stream of the other end."""
@@ -33,23 +50,14 @@ class Ends(Protocol):
     def greeted(self, lane: "Lane", word: str, facts: Message) -> None:
         """A word of the greeting for a further subject."""
 
-    def acked(self, lane: "Lane") -> None:
-        """The other end has taken more."""
-
     def not_served(self, lane: "Lane", subject: bytes) -> None:
         """The other end does not serve a subject any more."""
-
-    def parted(self, lane: "Lane") -> None:
-        """The other end sends nothing more by the lane."""
-
-    def broke(self, lane: "Lane", reason: str) -> None:
-        """The wire is gone."""
 
 
 class Lane:
     """A lane that is proven."""
 
-    def __init__(self, other: Other, origin: int, wire: Wire, ends: Ends) -> None:
+    def __init__(self, other: Other, origin: int, wire: Wire, lanes: Owner) -> None:
         self.other = other
         self.wire = wire
         self.out = Out(other.number, wire.write)
@@ -66,7 +74,7 @@ class Lane:
         self.identity = origin.to_bytes(4, "little") + (other.number & 0xFFFFFFFF).to_bytes(
             4, "little"
         )
-        self._ends = ends
+        self._lanes = lanes
         self._loop = asyncio.get_running_loop()
         self._told = 0
         self._told_bytes = 0
@@ -110,7 +118,7 @@ class Lane:
     def broke(self, reason: str) -> None:
         """The wire is gone."""
         self._stop_timer()
-        self._ends.broke(self, reason)
+        self._lanes.ends.broke(self, reason)
 
     def tell_taken(self) -> None:
         """Tell the other end what was taken."""
@@ -126,13 +134,13 @@ class Lane:
     def _messages(self, run: list[bytes]) -> None:
         first = run[0]
         subject = first[_SUBJECT : _SUBJECT + first[6]]
-        if subject not in self.serves and not subject.startswith(self._ends.own_inbox):
+        if subject not in self.serves and not subject.startswith(self._lanes.own_inbox):
             raise NotAllowed(f"{self.other.name} has no ticket for what it sent by its lane")
         identity = self.identity
         for frame in run:
             if frame[8:16] != identity:
                 raise NotAllowed(f"{self.other.name} sent in the name of another by its lane")
-        self._ends.deal(self, self.incoming.by_lane(run))
+        self._lanes.deal(self, self.incoming.by_lane(run))
 
     def _word(self, frame: bytes) -> None:
         word, facts = word_in(frame)
@@ -140,23 +148,23 @@ class Lane:
         if act is not None:
             act(facts)
         else:
-            self._ends.greeted(self, word, facts)
+            self._lanes.greeted(self, word, facts)
 
     def _switched(self, facts: Message) -> None:
-        self._ends.deal(self, self.incoming.switched_by_lane(facts.get_int64("number")))
+        self._lanes.deal(self, self.incoming.switched_by_lane(facts.get_int64("number")))
 
     def _acked(self, facts: Message) -> None:
         if not self.out.ack(facts.get_int64("count")):
             raise ProtocolError(f"{self.other.name} took what it was not sent")
-        self._ends.acked(self)
+        self._lanes.ends.took_more(self)
 
     def _ended(self, facts: Message) -> None:
-        self._ends.deal(self, self.incoming.end(facts.get_int64("count")))
+        self._lanes.deal(self, self.incoming.end(facts.get_int64("count")))
         self.tell_taken()
-        self._ends.parted(self)
+        self._lanes.ends.part(self)
 
     def _unserved(self, facts: Message) -> None:
-        self._ends.not_served(self, facts.subject.encode())
+        self._lanes.not_served(self, facts.subject.encode())
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -40,6 +40,11 @@ class Caller:
             raise
         return way
 
+    def keys(self) -> tuple[bytes, bytes] | None:
+        """What is said is sealed with: by this end, and by the other; None if it is not."""
+        proofs = self.calling.proofs
+        return proofs.keys() if proofs is not None and self.calling.invitation.is_sealed else None
+
     def took(self, run: list[bytes]) -> None:
         """The answer came.
 

@@ -1,6 +1,7 @@
 """The publisher's side of lanes: offers are taken up, routes go direct, and come back."""
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from weft.client.lane import Lane
@@ -83,14 +84,19 @@ class Offers:
         self.tell_counts()
         del self._lanes.splitter.routes[subject]
         self._report(f"{subject.decode()} goes through the gateway again: {reason}")
-        self._lanes.release_unused()
+        self._lanes.ends.release_unused()
+
+    def decline(self, subject: bytes, reason: str) -> None:
+        """Send a subject through the gateway again, if it does not go there, and say why."""
+        if subject in self._lanes.splitter.routes:
+            self.relay(subject, reason)
+            self._decline(subject, reason)
 
     def lane_lost(self, lane: Lane, reason: str) -> None:
         """A lane is over: what went by it goes through the gateway again, and it is told."""
         for subject, direct in list(self._lanes.splitter.routes.items()):
             if lane.out in direct.outs:
-                self.relay(subject, reason)
-                self._decline(subject, reason)
+                self.decline(subject, reason)
         for key in [key for key in self._proofs if key[0] is lane]:
             proof = self._proofs.pop(key)
             if not proof.answered.done():
@@ -170,7 +176,7 @@ class Offers:
         finally:
             for lane in claimed:
                 lane.claims -= 1
-            self._lanes.release_unused()
+            self._lanes.ends.release_unused()
 
     async def _claim(self, entry: Entry, claimed: list[Lane]) -> None:
         lane = await self._lane_to(entry)
@@ -180,7 +186,9 @@ class Offers:
     def _go(self, subject: bytes, lanes: list[Lane]) -> None:
         if not all(lane.is_open and not lane.out.is_over for lane in lanes):
             raise ConnectionLost("a lane broke at once")
-        self._lanes.use(lanes)
+        for lane in lanes:
+            # A lane that was about to be left takes answers again, too.
+            self._lanes.splitter.inboxes[lane.other.inbox] = lane.out
         self._lanes.splitter.routes[subject] = Direct(subject, [lane.out for lane in lanes])
         self._lanes.gate.tell_gateway(lane_frame("direct", subject))
         names = ", ".join(lane.other.name for lane in lanes)
@@ -194,19 +202,19 @@ class Offers:
 
     async def _lane_to(self, entry: Entry) -> Lane:
         """The lane to a receiver, on which the subject is proven."""
-        lane = self._lanes.lane_of(entry.invitation.other.number)
+        lane = self._lanes.table.of(entry.invitation.other.number)
         if lane is not None:
             return await self._proven(lane, entry.invitation)
         caller = Caller(entry.invitation)
         await caller.call(entry.address, entry.unix)
-        return self._lanes.begin_called(caller)
+        lane = self._lanes.begin(caller.wire, entry.invitation.other, caller.keys())
+        lane.is_caller = True
+        return lane
 
     async def _proven(self, lane: Lane, invitation: Invitation) -> Lane:
         if lane.out.is_over or not lane.is_open:
             raise NotAllowed(f"the last lane to {lane.other.name} is just ending")
-        proof = Proof(
-            Calling(invitation, self._lanes.chance(NONCE_BYTES)), self._loop.create_future()
-        )
+        proof = Proof(Calling(invitation, os.urandom(NONCE_BYTES)), self._loop.create_future())
         self._proofs[(lane, invitation.subject)] = proof
         lane.wire.write(proof.calling.hello())
         await proof.answered

@@ -1,0 +1,166 @@
+"""How lanes come to their end.
+
+With a gateway between both ends a lane is finished: what was not confirmed goes through the
+gateway. Without one it parts: it is used up first, as far as that can be.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from weft.client.lane import Lane
+from weft.client.lane_gate import Gate
+from weft.client.lane_table import LaneTable
+from weft.client.status import Gap, Status, What
+from weft.fabric.splitting import Splitter
+
+# How long the last words on a lane may take when the gateway is gone.
+PARTING_S = 2.0
+
+
+class LaneEnds:
+    """Ends the lanes of a table; `lost` is told of each that nothing new goes by."""
+
+    def __init__(
+        self,
+        table: LaneTable,
+        splitter: Splitter,
+        gate: Gate,
+        lost: Callable[[Lane, str], None],
+    ) -> None:
+        # Between a welcome and the loss of the line.
+        self.is_gateway_here = False
+        self._table = table
+        self._splitter = splitter
+        self._gate = gate
+        self._lost = lost
+        self._loop = asyncio.get_running_loop()
+        self._parting: set[Lane] = set()
+        self._is_waiting = False
+        self._settled: list[asyncio.Future[None]] = []
+
+    @property
+    def is_waiting(self) -> bool:
+        """Say if nothing may be sent yet: lanes of a gateway that was lost are being used up."""
+        self._is_waiting = self._is_waiting and bool(self._parting)
+        return self._is_waiting
+
+    def part_all(self) -> None:
+        """The gateway is gone."""
+        self.is_gateway_here = False
+        self._is_waiting = True
+        for lane in self._table:
+            self.part(lane)
+
+    async def settled(self) -> None:
+        """Wait until everything that went by lanes was taken."""
+        while any(not lane.out.is_settled for lane in self._table):
+            changed: asyncio.Future[None] = self._loop.create_future()
+            self._settled.append(changed)
+            await changed
+
+    def release_unused(self) -> None:
+        """Send nothing more by lanes that no route goes by; they end once all was taken."""
+        for lane in self._table:
+            if self._is_unused(lane):
+                self._splitter.leave(lane.out, self._gate.tell_gateway)
+                self._splitter.inboxes.pop(lane.other.inbox, None)
+                self.took_more(lane)
+
+    def took_more(self, lane: Lane) -> None:
+        """The other end has taken more: it may be all."""
+        lane.progress_at = self._loop.time()
+        if lane in self._parting:
+            self._end_if_parted(lane)
+        elif self._is_unused(lane) and lane.out.is_settled:
+            self.finish(lane, "no route goes by it any more")
+        self._changed()
+
+    def sent_all(self, lane: Lane) -> None:
+        """Nothing more comes from the other end."""
+        self._announce(lane)
+        if lane.out.is_over:
+            self._table.forget(lane)
+        self._end_if_parted(lane)
+
+    def broke(self, lane: Lane, reason: str) -> None:
+        """The wire of a lane is gone."""
+        if lane in self._parting:
+            self.drop(lane)
+        elif lane in self._table:
+            self.finish(lane, f"the lane to {lane.other.name} broke: {reason}")
+
+    def finish(self, lane: Lane, reason: str) -> None:
+        """End a lane; what the other end has not confirmed goes to it through the gateway."""
+        if not self.is_gateway_here:
+            self.drop(lane)
+            return
+        if not lane.out.is_over:
+            self._retire(lane, reason)
+            told = lane.out.finish(with_tail=not self._splitter.is_required)
+            self._gate.tell_gateway(b"".join(told))
+        if lane.is_open:
+            lane.wire.close(reason)
+        if lane.incoming.is_over:
+            self._table.forget(lane)
+        self._changed()
+
+    def part(self, lane: Lane) -> None:
+        """Bring a lane to its end without the gateway: the other end gets what is under way."""
+        if lane in self._parting or lane not in self._table:
+            return
+        self._retire(lane, "the gateway is gone")
+        self._parting.add(lane)
+        if not lane.is_open or lane.out.is_over:
+            self.drop(lane)
+            return
+        lane.say_end()
+        self._loop.call_later(PARTING_S, self.drop, lane)
+        self._end_if_parted(lane)
+
+    def drop(self, lane: Lane) -> None:
+        """Let go a lane for which nothing more can be done."""
+        self._parting.discard(lane)
+        if lane not in self._table:
+            return
+        self._retire(lane, "it is over")
+        if not (lane.out.is_settled or lane.out.is_over):
+            detail = f"what went by the lane to {lane.other.name} at last may be lost"
+            self._gate.reporter.report(Status(What.GAP, detail))
+        self._table.forget(lane)
+        self._gate.deal(lane.incoming.over())
+        self._announce(lane)
+        lane.wire.close("it is over")
+        self._changed()
+
+    def _is_unused(self, lane: Lane) -> bool:
+        """Say if this end has no use for a lane that it called for."""
+        if not lane.is_caller or lane.claims or lane.out.is_over or lane in self._parting:
+            return False
+        return not any(lane.out in direct.outs for direct in self._splitter.routes.values())
+
+    def _end_if_parted(self, lane: Lane) -> None:
+        if lane in self._parting and lane.out.is_settled and lane.incoming.is_over:
+            self.drop(lane)
+
+    def _retire(self, lane: Lane, reason: str) -> None:
+        """Send nothing new by a lane."""
+        self._lost(lane, reason)
+        self._splitter.inboxes.pop(lane.other.inbox, None)
+        self._splitter.remove(lane.out)
+
+    def _announce(self, lane: Lane) -> None:
+        """Tell of what will not come, if anything."""
+        incoming = lane.incoming
+        if incoming.missing or incoming.is_cut_short:
+            gap = Gap("lost", incoming.missing, self._gate.session.origin)
+            incoming.missing, incoming.is_cut_short = 0, False
+            detail = f"the lane from {lane.other.name} was cut short"
+            self._gate.subscriptions.announce(gap, detail)
+
+    def _changed(self) -> None:
+        """There may be room now, or nothing left to wait for."""
+        waiting, self._settled = self._settled, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
+        self._gate.flush()

@@ -1,0 +1,60 @@
+"""The lanes that a connection has, and how what comes by them is joined with what is relayed."""
+
+from collections.abc import Iterator
+
+from weft.client.lane import Lane
+from weft.client.reading import Reading
+from weft.client.session import Session
+from weft.fabric.lane_in import Run
+
+
+class LaneTable:
+    """Lanes, by the numbers of those at their other ends: one for each."""
+
+    def __init__(self, session: Session, reading: Reading) -> None:
+        self._session = session
+        self._reading = reading
+        self._lanes: dict[int, Lane] = {}
+        self._by_identity: dict[bytes, Lane] = {}
+
+    def __iter__(self) -> Iterator[Lane]:
+        return iter(list(self._lanes.values()))
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    def __contains__(self, lane: Lane) -> bool:
+        return self._lanes.get(lane.other.number) is lane
+
+    def of(self, number: int) -> Lane | None:
+        """The lane to a connection."""
+        return self._lanes.get(number)
+
+    def of_sender(self, frame: bytes) -> Lane | None:
+        """The lane to whoever sent a message."""
+        return self._by_identity.get(frame[8:16])
+
+    def add(self, lane: Lane) -> None:
+        """Know of a lane; its other end has no other."""
+        self._lanes[lane.other.number] = lane
+        self._by_identity[lane.identity] = lane
+        self._reading.wires.add(lane.wire)
+        self._session.has_lanes = True
+
+    def forget(self, lane: Lane) -> None:
+        """Know nothing of a lane any more."""
+        if lane in self:
+            del self._lanes[lane.other.number]
+            del self._by_identity[lane.identity]
+            self._reading.wires.discard(lane.wire)
+            self._session.has_lanes = bool(self._lanes)
+
+    def merge(self, run: Run) -> list[Run]:
+        """Messages came through the gateway: what of them is next, now."""
+        if not any(lane.incoming.is_holding for lane in self._lanes.values()):
+            return [run]
+        merged: list[Run] = []
+        for frame in run:
+            lane = self.of_sender(frame)
+            merged += [[frame]] if lane is None else lane.incoming.by_gateway([frame])
+        return merged

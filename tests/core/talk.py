@@ -83,6 +83,9 @@ class House:
         ended = withdraw_ended(service)
         if service.is_review_due:
             review(service)
+        if service.laning is not None and service.router.is_changed:
+            service.router.is_changed = False
+            service.laning.look_at_routes()
         if service.router.journal is not None:
             service.router.journal.keep()
         position = 0

@@ -191,11 +191,13 @@ def test_a_leading_underscore_is_reserved(name: bytes, is_reserved: bool) -> Non
         (b"_CHANNELS.x", True),
         (b"_CHANNEL.x", False),
         (b"_CHANNEL.>", False),
+        (b"_WEFT.PIPELINE", True),
+        (b"_WEFT.PIPELINE.x", False),
         (b"a._WEFT", False),
         (b">", False),
     ],
 )
-def test_of_what_is_reserved_only_channels_are_told_to_other_gateways(
+def test_of_what_is_reserved_only_channels_and_jobs_are_told_to_other_gateways(
     name: bytes, stays: bool
 ) -> None:
     assert subjects.stays_here(name) is stays

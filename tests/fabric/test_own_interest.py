@@ -135,7 +135,9 @@ def test_with_too_many_first_elements_everything_is_asked_for() -> None:
     many = [wanted(b"%d.a" % each) for each in range(9)]
     own.change([(each, True) for each in many])
     # No wildcard in the first place stands for channels.
-    everything = [wanted(pattern, is_listener=True) for pattern in (b">", b"_CHANNEL.>")]
+    everything = [
+        wanted(pattern, is_listener=True) for pattern in (b">", b"_CHANNEL.>", b"_WEFT.PIPELINE.>")
+    ]
     assert own.told.sorted() == everything
     own.change([(each, False) for each in many[2:]])
     assert own.told.sorted() == many[:2]

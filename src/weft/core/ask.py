@@ -184,7 +184,8 @@ def _subscribers(peer: Peer, request: Message) -> Facts:
 
 def _members(outboxes: list[Outbox], groups: list[Group]) -> list[tuple[Outbox, str]]:
     """Outboxes and those of groups, each with the name of its group."""
-    found = [(outbox, "") for outbox in outboxes]
+    # Nobody's are those by which this process itself listens.
+    found = [(outbox, "") for outbox in outboxes if outbox.owner is not None]
     for group in groups:
         name = group.name.decode()
         found += [(outbox, name) for outbox in group.members]

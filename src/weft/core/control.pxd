@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.core.answers cimport acknowledge, refuse
+from weft.core.answers cimport acknowledge, ok_frame, refuse
 from weft.core.credit cimport spend
 from weft.core.frames cimport Run
 from weft.core.greeting cimport greet
@@ -14,10 +14,21 @@ cdef int _UNSUBSCRIBE
 cdef int _PING
 cdef int _PONG
 cdef int _GOODBYE
+cdef int _LANE
+cdef int _TAIL
 
 
-@cython.locals(data=bytearray, at=Py_ssize_t, size=Py_ssize_t)
+@cython.locals(data=bytearray, at=Py_ssize_t, size=Py_ssize_t, whole=bytes)
 cpdef object control(Peer peer, Run run)
 
 @cython.locals(kind=int)
 cdef object _deal(Peer peer, frame)
+
+cdef object _deal_with_lanes(Peer peer, frame, bytes whole)
+
+@cython.locals(data=bytearray, at=Py_ssize_t)
+cdef object _pass_tails(Peer peer, Run run, laning)
+
+cdef object _acknowledge(Peer peer, Py_ssize_t at)
+
+cdef object _owe_in_time(Peer peer, bytes frames)

@@ -25,6 +25,8 @@ def withdraw(peer: Peer) -> None:
     if peer.carrier is not None:
         peer.carrier.part()
     service.router.leave(peer.outbox)
+    if service.laning is not None:
+        service.laning.part(peer)
     if peer.channels and service.on_member_over is not None:
         service.on_member_over(peer)
     disable_all(peer)

@@ -7,6 +7,7 @@ from weft.core.answers import told
 from weft.core.events import announce_peer
 from weft.core.frames import Frame, Kind
 from weft.core.keys import Key
+from weft.core.lane_words import VERSION as LANES_VERSION
 from weft.core.messages import Message
 from weft.core.rights import Rights
 from weft.core.service import INBOX_BYTES, Peer, Service
@@ -28,6 +29,7 @@ class Introduction(NamedTuple):
     """What a CONNECT says of the client: where and what it is, and what lets it in."""
 
     version: int = VERSION
+    lanes: int = 0
     address: str = ""
     client: str = ""
     key: str = ""
@@ -64,6 +66,8 @@ def greet(peer: Peer, frame: Frame) -> None:
         admit(peer, key)
     peer.address = said.address[:ABOUT_MAX]
     peer.client = said.client[:ABOUT_MAX]
+    # A later version of lanes has this one in it.
+    peer.lanes = min(max(said.lanes, 0), LANES_VERSION)
     peer.name = frame.reply.decode() or f"c.{peer.number}"
     peer.is_greeted = True
     peer.run = service.run
@@ -121,6 +125,7 @@ def _introduction(body: bytes) -> Introduction:
     try:
         said = Introduction(
             options.get_int64("version") if "version" in options else VERSION,
+            options.get_int64("lanes") if "lanes" in options else 0,
             *(options.get_string(name) if name in options else "" for name in _TEXTS),
         )
     except UsageError as error:

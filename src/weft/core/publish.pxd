@@ -73,4 +73,4 @@ cdef object _publish_to_all(Peer peer, Py_ssize_t at, int flags)
 @cython.locals(service=Service, stand_in=bytes, copy=Py_ssize_t, awaited=Awaited)
 cdef object _publish_masked(Peer peer, Py_ssize_t at, int flags, bytes reply)
 
-cdef object _wrong_reply(Peer peer, bytes reply)
+cpdef object wrong_reply(Peer peer, bytes reply)

@@ -163,7 +163,7 @@ def _publish_each(peer: Peer, run: Run) -> None:
     while at < run.end:
         names = at + _HEADER + run.subject_length
         reply = cut(data, names, names + data[at + 7])
-        problem = _wrong_reply(peer, reply) if reply else None
+        problem = wrong_reply(peer, reply) if reply else None
         if problem is None:
             if reply and run.flags & _MASKED:
                 problem = _publish_masked(peer, at, run.flags, reply)
@@ -246,7 +246,7 @@ def _publish_masked(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError 
     return None
 
 
-def _wrong_reply(peer: Peer, reply: bytes) -> WeftError | None:
+def wrong_reply(peer: Peer, reply: bytes) -> WeftError | None:
     """What is wrong with a reply subject: it must be one that its sender could use itself."""
     if not is_subject(reply):
         return BadSubject(f"a reply subject of {len(reply)} bytes is not legal")

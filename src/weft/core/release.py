@@ -8,16 +8,13 @@ that number says how far it came if it was cut short.
 from weft.core.frames import HEADER_BYTES, Flag, Kind, Run
 from weft.core.rights import PUBLISH, Rights, may_not
 from weft.core.service import Service
-from weft.core.subjects import is_reserved, is_subject
+from weft.core.subjects import PIPELINE, is_reserved, is_subject
 from weft.core.words import cut, u32_at
 from weft.errors import BadFrame, BadSubject, Reserved
 
-# What jobs say about the mesh; nobody else may publish to it.
-OPEN_TO_JOBS = b"_WEFT.PIPELINE."
-
 _MESSAGE = int(Kind.MESSAGE)
 _BARE = int(Flag.BARE)
-_OPEN = (b"_LOCAL.", OPEN_TO_JOBS)
+_OPEN = (b"_LOCAL.", PIPELINE)
 _HEADER = HEADER_BYTES
 _MAY_PUBLISH = PUBLISH
 

@@ -38,6 +38,8 @@ def review(service: Service) -> None:
         peer.route = NOWHERE
         if is_right_lost:
             _review_subscriptions(peer)
+    if service.laning is not None:
+        service.laning.look_at_rights()
 
 
 def review_key(peer: Peer) -> bool:

@@ -8,6 +8,7 @@ from weft.core.routes cimport Route
 from weft.core.subjects cimport is_pattern, is_subject
 
 cdef int _CUT
+cdef int _DROP_OLD
 cdef int _POLICIES
 
 
@@ -29,6 +30,7 @@ cdef class Router:
     cdef Py_ssize_t _count
     cdef public Journal journal
     cdef public dict changes
+    cdef public bint is_changed
 
     @cython.locals(registered=Registered, subscriber=Subscriber, present=Subscriber)
     cpdef bint subscribe(
@@ -58,6 +60,8 @@ cdef class Router:
 
     @cython.locals(route=Route)
     cpdef Route route(self, bytes subject)
+
+    cpdef object tap(self, Outbox outbox, bytes pattern)
 
     cdef object _changed(self, Outbox outbox, bytes pattern, bytes group)
 

@@ -22,6 +22,7 @@ CACHED_ROUTES_MAX = 4096
 SUBSCRIPTIONS_MAX = 1 << 40
 
 _CUT = int(Policy.CUT)
+_DROP_OLD = int(Policy.DROP_OLD)
 _POLICIES = len(Policy)
 
 
@@ -79,6 +80,8 @@ class Router:
         self.journal: Journal | None = None
         # What connections here have asked for or taken back since somebody looked, if anybody does.
         self.changes: dict[tuple[bytes, bytes], None] | None = None
+        # Whether there were any at all, here or elsewhere, since somebody looked.
+        self.is_changed = False
 
     def __len__(self) -> int:
         return self._count
@@ -207,8 +210,14 @@ class Router:
             self._cache.add(route)
         return route
 
+    def tap(self, outbox: Outbox, pattern: bytes) -> None:
+        """Let this process itself hear a legal pattern: that is nobody's subscription."""
+        self._interest.add(pattern, b"", Subscriber(outbox, _DROP_OLD, True))
+        self._changed(outbox, pattern, b"")
+
     def _changed(self, outbox: Outbox, pattern: bytes, group: bytes) -> None:
         self._cache.forget(pattern)
+        self.is_changed = True
         if self.changes is not None and not outbox.is_distant:
             self.changes[(pattern, group)] = None
 

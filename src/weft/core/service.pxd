@@ -41,6 +41,7 @@ cdef class Peer:
     cdef public str name
     cdef public str address
     cdef public str client
+    cdef public int lanes
     cdef public object key
     cdef public Rights rights
     cdef public object enabling
@@ -108,6 +109,7 @@ cdef class Service:
     cdef readonly dict desks
     cdef public Beyond beyond
     cdef public object on_link
+    cdef public object laning
     cdef public object on_member_over
     cdef readonly object keyring
     cdef readonly object tickets

@@ -6,7 +6,7 @@ runs the service sets both before it hands anything in.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -25,6 +25,9 @@ from weft.core.routes import Route
 from weft.core.tickets import Tickets
 from weft.core.writer import Writer
 from weft.errors import WeftError
+
+if TYPE_CHECKING:
+    from weft.core.laning import Laning
 
 # `_INBOX.`, eight digits for the gateway, a dot, and 24 for the connection.
 INBOX_BYTES = 40
@@ -110,6 +113,8 @@ class Peer:
         self.name = ""
         self.address = ""
         self.client = ""
+        # The version of lanes that it knows; 0: none.
+        self.lanes = 0
         # Who it has shown to be, and what that allows; None: it is trusted.
         self.key: Key | None = None
         self.rights: Rights | None = None
@@ -126,8 +131,7 @@ class Peer:
         # Of the clock that only goes forward: the beginning, the last word, the last ping, the end.
         self.since_ns = service.now_ns
         self.heard_ns = service.now_ns
-        self.pinged_ns = 0
-        self.over_ns = 0
+        self.pinged_ns = self.over_ns = 0
         # The beginning of a frame whose rest has yet to come, and since when.
         self.rest = b""
         self.rest_ns = 0
@@ -208,6 +212,8 @@ class Service:
         # Other gateways, and who is told that one of them asks to be linked with.
         self.beyond: Beyond | None = None
         self.on_link: Callable[[Peer, Frame], None] | None = None
+        # Who looks after lanes. None: nobody does, and they are not spoken of.
+        self.laning: Laning | None = None
         # Who is told that a member of channels is over.
         self.on_member_over: Callable[[Peer], None] | None = None
         # Who may come in, and what services enabled for clients. None: everyone is trusted.

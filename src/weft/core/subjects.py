@@ -23,6 +23,9 @@ _DELETE = 127
 
 # What every subject in a channel begins with.
 CHANNEL = b"_CHANNEL."
+# What jobs say about the mesh: nobody else may publish to it, and gateways listen.
+PIPELINE = b"_WEFT.PIPELINE."
+_BEYOND = (CHANNEL, PIPELINE)
 
 _SUBJECT_MAX_BYTES = SUBJECT_MAX_BYTES
 _ELEMENT_MAX_BYTES = ELEMENT_MAX_BYTES
@@ -66,7 +69,7 @@ def is_reserved(name: bytes) -> bool:
 
 def stays_here(name: bytes) -> bool:
     """Say if other gateways never hear of a subject or pattern: it is the system's own."""
-    return is_reserved(name) and not name.startswith(CHANNEL)
+    return is_reserved(name) and not name.startswith(_BEYOND)
 
 
 def matches(pattern: bytes, subject: bytes) -> bool:

@@ -48,6 +48,9 @@ cdef class Turn:
     )
     cpdef object flush(self)
 
+    @cython.locals(service=Service)
+    cdef object _review(self)
+
     @cython.locals(start=Py_ssize_t)
     cdef object _took_large(self, Peer peer, Py_ssize_t count)
 

@@ -93,8 +93,7 @@ class Turn:
         arena = service.arena
         self.is_scheduled = False
         ended = withdraw_ended(service) if service.ending else []
-        if service.is_review_due:
-            review(service)
+        self._review()
         # A door that is told may give rise to more: the list can grow while it is gone through.
         if service.router.journal is not None:
             service.router.journal.keep()
@@ -118,6 +117,15 @@ class Turn:
                 over.door.finish()
         if service.ending:
             self.wake()
+
+    def _review(self) -> None:
+        """Look at what changes of this turn mean for others."""
+        service = self.service
+        if service.is_review_due:
+            review(service)
+        if service.router.is_changed and service.laning is not None:
+            service.router.is_changed = False
+            service.laning.look_at_routes()
 
     def _took_large(self, peer: Peer, count: int) -> None:
         self._tell_time()

@@ -10,7 +10,7 @@ one of them, nothing may come where nobody is. Those beyond what others take wai
 from collections import Counter
 from collections.abc import Iterable
 
-from weft.core.subjects import CHANNEL
+from weft.core.subjects import CHANNEL, PIPELINE
 from weft.fabric.wanted import NO_CHANGE, Change, WantedSet
 from weft.fabric.words import Wanted, wanted_bytes
 
@@ -23,8 +23,9 @@ GROUPED_MAX_BYTES = 3 << 20
 # How patterns are told: as they are, by their first elements, or all by one.
 _EXACT, _FIRST, _ALL = range(3)
 _EVERYTHING = b">"
-# No wildcard in the first place stands for channels.
-_CHANNELS = CHANNEL + b">"
+# No wildcard in the first place stands for channels, or for what jobs say.
+_CHANNELS = Wanted(CHANNEL + b">", b"", True)
+_PIPELINES = Wanted(PIPELINE + b">", b"", True)
 
 
 class OwnInterest:
@@ -147,11 +148,13 @@ class OwnInterest:
             return told | self._plain
         if self._detail == _FIRST:
             return told | set(self._coarse)
-        return told | {Wanted(_EVERYTHING, b"", True), Wanted(_CHANNELS, b"", True)}
+        return told | {Wanted(_EVERYTHING, b"", True), _CHANNELS, _PIPELINES}
 
 
 def coarsened(wanted: Wanted) -> Wanted:
     """Something that asks for all that is wanted, and for more, in fewer words."""
+    if wanted.pattern.startswith(PIPELINE):
+        return _PIPELINES
     first, dot, _ = wanted.pattern.partition(b".")
     if first in (b"*", _EVERYTHING):
         return Wanted(_EVERYTHING, b"", True)

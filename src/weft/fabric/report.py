@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.core.service import Service
 from weft.fabric.counts import TrafficCounts
+from weft.fabric.lane_findings import FOR_ITSELF
 from weft.fabric.link import Link, mesh_links
 from weft.fabric.listening import heard_by, route_to
 from weft.fabric.own_load import step_of, weight_of
@@ -61,7 +62,7 @@ def mesh_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
 
 
 def interest_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
-    """What every gateway wants, as far as it is known here; this one included."""
+    """What every gateway wants for others, as far as it is known here; this one included."""
     if fabric is None:
         wanted, more = _local_interest(service, limit)
         return {"interest": wanted, "more_interest": more}
@@ -69,7 +70,8 @@ def interest_facts(service: Service, fabric: "Fabric | None", limit: int) -> Fac
     wanted = []
     more = 0
     for member in fabric.members:
-        found = member.wanted.sorted()[: max(0, limit - len(wanted))]
+        all_of_it = [each for each in member.wanted.sorted() if each != FOR_ITSELF]
+        found = all_of_it[: max(0, limit - len(wanted))]
         wanted += [
             {
                 "gateway": name(member.number),
@@ -79,7 +81,7 @@ def interest_facts(service: Service, fabric: "Fabric | None", limit: int) -> Fac
             }
             for each in found
         ]
-        more += len(member.wanted) - len(found)
+        more += len(all_of_it) - len(found)
     return {"interest": wanted, "more_interest": more}
 
 
@@ -162,7 +164,7 @@ def _node(fabric: "Fabric", member: "Member", name: Name, now_ns: int) -> Facts:
         "through": name(way[0]) if way else "",
         "by": name(parents[member.number]) if way else "",
         "lost_s": (now_ns - member.lost_ns) / _S if member.lost_ns else 0.0,
-        "patterns": len(member.wanted),
+        "patterns": len(member.wanted) - (FOR_ITSELF in member.wanted),
         "is_current": member.is_current,
         "is_coarse": advert.is_coarse,
         "incarnation": advert.incarnation,

@@ -1,0 +1,53 @@
+"""Who would have to get a subject by lanes, or why that cannot be."""
+
+from weft.core.rights import PUBLISH
+from weft.core.routes import Route
+from weft.core.service import Peer
+from weft.core.subjects import CHANNEL, is_reserved
+
+_LOCAL = b"_LOCAL."
+
+
+def may_publish(peer: Peer, subject: bytes) -> bool:
+    """Say if a peer may publish to a legal subject that is in no channel."""
+    if is_reserved(subject) and not subject.startswith(_LOCAL):
+        return False
+    return peer.rights is None or peer.rights.allows(PUBLISH, subject)
+
+
+def audience(publisher: Peer, route: Route, limit: int) -> list[Peer] | str:
+    """Everybody who is to get what one peer publishes; or why no lanes lead there."""
+    problem = _not_plain(publisher, route)
+    if problem:
+        return problem
+    count = len(route.outboxes)
+    if count > limit:
+        return f"{count} receivers, at most {limit}"
+    if not count:
+        return "nobody subscribes to it"
+    if not publisher.lanes:
+        return "the publisher knows no lanes"
+    found: list[Peer] = []
+    for outbox in route.outboxes:
+        peer: Peer | None = outbox.owner
+        if peer is None or not peer.lanes:
+            return f"receiver {'of this gateway' if peer is None else peer.name} knows no lanes"
+        found.append(peer)
+    return found
+
+
+def _not_plain(publisher: Peer, route: Route) -> str:
+    """What keeps a route at the gateway, whoever its receivers are; or empty."""
+    if route.subject.startswith(CHANNEL):
+        return "in a channel"
+    if route.is_journaled:
+        return "journaled"
+    if route.groups or route.far_groups:
+        return "a queue group wants it"
+    if route.is_far:
+        return "wanted at other gateways"
+    if publisher.outbox in route.outboxes:
+        return "the publisher subscribes to it itself"
+    if not may_publish(publisher, route.subject):
+        return "the publisher may not publish to it"
+    return ""

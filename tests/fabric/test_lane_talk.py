@@ -1,0 +1,413 @@
+"""From direct back to the gateway: who has to wait, who is told, and who loses its lanes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.core.locksmith import key_of, record
+from tests.core.talk import ANSWER, Guest, bodies, connect, errors, kinds, message, subscribe
+from tests.core.talk import unsubscribe as unsubscribe_frame
+from tests.fabric.lane_house import HOT, LaneHouse, accept, go_direct, names, words
+
+from weft.core.departure import leave
+from weft.core.frames import Kind, encode
+from weft.core.keys import KeyRecord, Keyring
+from weft.core.lane_words import lane_frame
+from weft.core.outbox import Outbox
+from weft.fabric.lane_policy import LaneSettings
+from weft.fabric.lane_report import lane_counts
+from weft.fabric.lane_routes import State
+
+
+def begun(**settings: Any) -> tuple[LaneHouse, Guest, Guest]:
+    """A house with a route from ann to bob that is direct."""
+    house = LaneHouse(**settings)
+    bob = house.knowing("bob", HOT)
+    ann = house.knowing("ann")
+    go_direct(house, ann, bob)
+    return house, ann, bob
+
+
+@pytest.mark.req("HUB-22")
+def test_who_subscribes_to_a_direct_route_has_its_ok_only_once_that_is_back() -> None:
+    house, ann, _ = begun()
+    eve = house.knowing("eve")
+    assert eve.say(subscribe(HOT), encode(Kind.PING)) == []
+    [told] = words(ann.heard())
+    assert (told.word, told.subject, told.facts) == ("withdraw", HOT, {"reason": "eve subscribed"})
+    assert house.reason(ann) == "withdrawing: eve subscribed"
+    ann.say(lane_frame("withdrawn", HOT), message(HOT, b"first"))
+    heard = eve.heard()
+    assert kinds(heard) == [Kind.OK, Kind.PONG, Kind.MESSAGE]
+    assert bodies(heard)[-1] == b"first"
+    assert house.reason(ann) == "relayed: eve subscribed"
+
+
+@pytest.mark.req("HUB-22")
+def test_who_comes_while_a_route_is_on_its_way_back_waits_too() -> None:
+    house, ann, bob = begun()
+    eve, dan, cat = house.knowing("eve"), house.knowing("dan"), house.knowing("cat")
+    eve.say(subscribe(HOT))
+    assert dan.say(subscribe(b"prices.>")) == []
+    assert kinds(bob.say(subscribe(HOT))) == [Kind.OK]
+    assert kinds(cat.say(subscribe(b"other"))) == [Kind.OK]
+    ann.say(lane_frame("withdrawn", HOT))
+    assert kinds(eve.heard()) == kinds(dan.heard()) == [Kind.OK]
+
+
+def test_a_member_of_a_group_waits_too() -> None:
+    house, ann, _ = begun()
+    eve = house.knowing("eve")
+    assert eve.say(subscribe(HOT, b"workers")) == []
+    assert house.reason(ann) == "withdrawing: a queue group wants it"
+    ann.say(lane_frame("withdrawn", HOT))
+    assert kinds(eve.heard()) == [Kind.OK]
+
+
+def test_who_wants_no_answer_gets_none_afterwards() -> None:
+    house, ann, _ = begun()
+    eve = house.knowing("eve")
+    eve.say(subscribe(HOT, flags=0))
+    ann.say(lane_frame("withdrawn", HOT))
+    assert eve.heard() == []
+    assert kinds(eve.say(encode(Kind.PING))) == [Kind.PONG]
+
+
+def test_who_waits_for_two_routes_waits_for_both() -> None:
+    house, ann, bob = begun()
+    cat = house.knowing("cat")
+    go_direct(house, cat, bob)
+    eve = house.knowing("eve")
+    eve.say(subscribe(HOT))
+    ann.say(lane_frame("withdrawn", HOT))
+    assert eve.heard() == []
+    cat.say(lane_frame("withdrawn", HOT))
+    assert kinds(eve.heard()) == [Kind.OK]
+
+
+def test_who_leaves_while_it_waits_is_forgotten() -> None:
+    house, ann, _ = begun()
+    eve = house.knowing("eve")
+    eve.say(subscribe(HOT))
+    leave(eve.peer)
+    assert errors(ann.say(lane_frame("withdrawn", HOT))) == []
+    assert house.route(ann).waiters == set()
+
+
+def test_a_publisher_that_does_not_come_back_is_ended_and_the_ok_goes_out() -> None:
+    house, ann, bob = begun()
+    eve = house.knowing("eve")
+    eve.say(subscribe(HOT))
+    house.tick(3)
+    house.tick()
+    heard = ann.heard()
+    assert errors(heard) == ["TooSlow"]
+    assert ann.peer.is_over
+    assert kinds(eve.heard()) == [Kind.OK]
+    assert [(each.word, each.facts) for each in words(bob.heard())] == [
+        ("over", {"peer": ann.peer.number, "reason": "ann is over"})
+    ]
+
+
+def test_a_subscriber_that_comes_during_an_offer_ends_it_and_waits() -> None:
+    house = LaneHouse()
+    bob, ann, eve = house.knowing("bob", HOT), house.knowing("ann"), house.knowing("eve")
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(bob)
+    assert eve.say(subscribe(HOT)) == []
+    assert names(ann.heard()) == ["offer", "withdraw"]
+    ann.say(lane_frame("declined", HOT, reason="withdrawn"))
+    assert kinds(eve.heard()) == [Kind.OK]
+
+
+@pytest.mark.req("HUB-13")
+def test_who_ignores_an_offer_that_is_withdrawn_is_not_ended() -> None:
+    house = LaneHouse()
+    bob, ann, eve = house.knowing("bob", HOT), house.knowing("ann"), house.knowing("eve")
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(bob)
+    eve.say(subscribe(HOT))
+    house.tick(3)
+    assert kinds(eve.heard()) == [Kind.OK]
+    assert not ann.peer.is_over
+    # It may not go direct after all: somebody would miss what it sends.
+    ann.heard()
+    assert errors(ann.say(lane_frame("direct", HOT))) == ["TooSlow"]
+
+
+def test_who_goes_direct_while_it_is_told_to_come_back_has_to_come_back() -> None:
+    house = LaneHouse()
+    bob, ann, eve = house.knowing("bob", HOT), house.knowing("ann"), house.knowing("eve")
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(bob)
+    eve.say(subscribe(HOT))
+    ann.say(lane_frame("direct", HOT))
+    assert eve.heard() == []
+    ann.say(lane_frame("withdrawn", HOT))
+    assert kinds(eve.heard()) == [Kind.OK]
+    assert house.lanes.talk.promotions == 0
+
+
+def test_a_subscriber_that_comes_while_receivers_are_asked_waits_for_nothing() -> None:
+    house = LaneHouse()
+    bob, ann, eve = house.knowing("bob", HOT), house.knowing("ann"), house.knowing("eve")
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    assert kinds(eve.say(subscribe(HOT)))[-1] == Kind.OK
+    assert house.reason(ann) == "relayed: eve subscribed"
+    house.tick()
+    bob.heard()
+    assert names(eve.heard()) == ["invite"]
+
+
+def test_a_receiver_that_goes_in_the_moment_of_its_answer_ends_the_offer() -> None:
+    house = LaneHouse()
+    bob, eve = house.knowing("bob", HOT), house.knowing("eve", HOT)
+    ann = house.knowing("ann")
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(eve, 4001)
+    [invite] = words(bob.heard())
+    ready = lane_frame("ready", ticket=invite.facts["ticket"], port=4000, unix="")
+    bob.say(unsubscribe_frame(HOT), ready)
+    assert house.reason(ann) == "relayed: a receiver unsubscribed"
+    assert names(ann.heard()) == []
+
+
+def test_a_receiver_that_unsubscribes_ends_the_lanes() -> None:
+    _house, ann, bob = begun()
+    bob.say(unsubscribe_frame(HOT))
+    assert [each.facts["reason"] for each in words(ann.heard())] == ["nobody subscribes to it"]
+
+
+def test_a_change_that_leaves_the_audience_as_it_is_changes_nothing() -> None:
+    house, ann, bob = begun()
+    assert kinds(bob.say(subscribe(HOT, policy="latest"))) == [Kind.OK]
+    assert house.route(ann).state is State.DIRECT
+
+
+def test_interest_of_another_gateway_ends_the_lanes() -> None:
+    house, ann, _ = begun()
+    outbox = Outbox(house.arena, house.service.bounds)
+    outbox.is_distant = True
+    house.service.router.subscribe(outbox, HOT)
+    house.flush()
+    assert house.reason(ann) == "withdrawing: wanted at other gateways"
+
+
+@pytest.mark.req("HUB-20")
+def test_the_lanes_that_led_to_a_client_that_leaves_are_withdrawn() -> None:
+    house = LaneHouse()
+    bob, eve = house.knowing("bob", HOT), house.knowing("eve", HOT)
+    ann = house.knowing("ann")
+    go_direct(house, ann, bob, eve)
+    bob.say(encode(Kind.GOODBYE))
+    told = words(ann.heard())
+    assert [(each.word, each.facts.get("peer")) for each in told] == [
+        ("withdraw", None),
+        ("over", bob.peer.number),
+    ]
+    assert house.reason(ann) == "withdrawing: receiver bob is over"
+    ann.say(lane_frame("withdrawn", HOT))
+    # The audience is another one: it need not wait for long.
+    house.tick()
+    accept(eve, 4001)
+    assert names(ann.heard()) == ["offer"]
+
+
+@pytest.mark.req("HUB-2", "HUB-20")
+def test_an_address_is_free_again_when_its_owner_is_over() -> None:
+    house, _, bob = begun()
+    claims = house.lanes.talk.claims
+    eve = house.knowing("eve")
+    leave(bob.peer)
+    assert claims.claim(eve.peer, 4000) == "127.0.0.1:4000"
+    assert claims.claim(eve.peer, 4001) == "127.0.0.1:4001"
+    assert claims.claim(house.knowing("dan").peer, 4000) == "127.0.0.1:4000"
+
+
+def test_a_rate_that_falls_brings_a_route_back_after_a_while() -> None:
+    house, ann, _ = begun(idle_s=10)
+    route = house.route(ann)
+    route.is_pinned = False
+    for _ in range(10):
+        house.tick()
+        assert route.state is State.DIRECT
+    house.tick()
+    assert words(ann.heard())[0].facts == {"reason": "rate fell"}
+    ann.say(lane_frame("withdrawn", HOT))
+    assert lane_counts(house.lanes)["demotions"] == {"rate": 1}
+
+
+def test_what_was_counted_keeps_a_route_direct_and_its_failures_are_forgotten() -> None:
+    house, ann, _ = begun(idle_s=2)
+    route = house.route(ann)
+    route.is_pinned = False
+    route.failures = 3
+    for _ in range(40):
+        ann.say(lane_frame("counts", flows=[[HOT.decode(), 2000, 100_000]]))
+        house.tick()
+    assert route.state is State.DIRECT
+    assert route.failures == 0
+
+
+def test_settings_that_forbid_lanes_bring_routes_back() -> None:
+    house, ann, _ = begun()
+    house.lanes.settings = LaneSettings(enabled=False)
+    house.tick()
+    assert house.reason(ann) == "withdrawing: lanes are off for this subject"
+
+
+def test_a_lane_that_broke_is_tried_again_later() -> None:
+    house, ann, bob = begun(retry_s=5)
+    ann.say(lane_frame("declined", HOT, reason="bob hung up"))
+    assert house.reason(ann) == "relayed: lane broke: bob hung up"
+    house.tick(4)
+    assert names(bob.heard()) == []
+    house.tick()
+    assert names(bob.heard()) == ["invite"]
+
+
+@pytest.mark.parametrize("state", ["offered", "direct"])
+def test_a_publisher_may_come_back_by_itself(state: str) -> None:
+    house = LaneHouse()
+    bob, ann = house.knowing("bob", HOT), house.knowing("ann")
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(bob)
+    if state == "direct":
+        ann.say(lane_frame("direct", HOT))
+    ann.say(lane_frame("withdrawn", HOT))
+    assert house.route(ann).state is State.RELAYED
+
+
+def test_who_goes_direct_twice_or_without_an_offer() -> None:
+    _house, ann, bob = begun()
+    assert ann.say(lane_frame("direct", HOT)) == []
+    heard = bob.say(lane_frame("direct", HOT))
+    assert names(heard) == ["withdraw"]
+    assert errors(heard) == ["UsageError"]
+
+
+def locked(*records: KeyRecord) -> LaneHouse:
+    house = LaneHouse()
+    house.service.set_keys(Keyring(records))
+    house.flush()
+    return house
+
+
+def enter(house: LaneHouse, name: str, *patterns: bytes) -> Guest:
+    guest = house.arrive()
+    guest.say(connect(name=name.encode(), lanes=1, key=key_of(name)), *map(subscribe, patterns))
+    return guest
+
+
+ALL = {"publish": ["prices.>"], "subscribe": ["prices.>"]}
+
+
+@pytest.mark.req("HUB-21")
+@pytest.mark.parametrize(
+    ("loser", "reason"),
+    [
+        ("ann", "ann may not publish to it any more"),
+        ("bob", "bob may not subscribe to it any more"),
+    ],
+)
+def test_a_revoked_right_closes_the_lane_at_once(loser: str, reason: str) -> None:
+    house = locked(record("ann", **ALL), record("bob", **ALL))
+    bob, ann = enter(house, "bob", HOT), enter(house, "ann")
+    bob.heard()
+    ann.heard()
+    go_direct(house, ann, bob)
+    records = {name: record(name, **ALL) for name in ("ann", "bob")}
+    records[loser] = record(loser, publish=["other"], subscribe=["other"])
+    house.service.set_keys(Keyring(list(records.values())))
+    house.flush()
+    assert names(ann.heard()) == ["withdraw", "over"]
+    [over] = words(bob.heard())
+    assert (over.word, over.facts) == ("over", {"peer": ann.peer.number, "reason": reason})
+    assert ann.say(lane_frame("switch", peers=[bob.peer.number], numbers=[2])) == []
+    assert words(bob.heard()) == []
+
+
+@pytest.mark.req("HUB-21")
+def test_a_right_that_is_lost_for_one_route_closes_the_lane_of_the_others_too() -> None:
+    house = locked(record("ann", **ALL), record("bob", **ALL))
+    bob, ann = enter(house, "bob", b"prices.>"), enter(house, "ann")
+    for subject in (HOT, b"prices.slow"):
+        house.lanes.ask(ann.peer, subject)
+        house.flush()
+        accept(bob)
+        ann.say(lane_frame("direct", subject))
+    house.lanes.ask(bob.peer, HOT)
+    changed = record("ann", publish=["prices.slow"], subscribe=["prices.>"])
+    house.service.set_keys(Keyring([changed, record("bob", **ALL)]))
+    house.flush()
+    states = {route.subject: route.state for route in house.lanes.talk.routes.of(ann.peer.number)}
+    assert states == {HOT: State.WITHDRAWING, b"prices.slow": State.WITHDRAWING}
+    assert len(house.lanes.talk.pairs) == 0
+
+
+@pytest.mark.req("HUB-21")
+def test_rights_that_change_for_others_leave_lanes_alone() -> None:
+    house = locked(record("ann", **ALL), record("bob", **ALL))
+    bob, ann = enter(house, "bob", HOT), enter(house, "ann")
+    bob.heard()
+    ann.heard()
+    go_direct(house, ann, bob)
+    house.service.set_keys(Keyring([record("ann", **ALL), record("bob", **ALL), record("eve")]))
+    house.flush()
+    assert house.route(ann).state is State.DIRECT
+
+
+def test_who_may_not_publish_to_a_subject_is_told_so() -> None:
+    house = locked(record("ann", publish=["other"]), record("bob", **ALL))
+    enter(house, "bob", HOT)
+    ann = enter(house, "ann")
+    route = house.lanes.talk.routes.begin(ann.peer, HOT)
+    assert route is not None
+    house.lanes.talk.promote(route, "hot")
+    assert route.reason == "the publisher may not publish to it"
+
+
+def two_words(number: int) -> Callable[[int], bytes]:
+    return lambda other: lane_frame("end", peer=other, count=number)
+
+
+def test_both_ends_of_a_lane_that_is_over_are_forgotten_after_a_while() -> None:
+    house, ann, bob = begun()
+    pairs = house.lanes.talk.pairs
+    ann.say(two_words(5)(bob.peer.number))
+    assert len(pairs) == 1
+    bob.say(two_words(0)(ann.peer.number))
+    assert len(pairs) == 0
+    bob.heard()
+    # What comes late is still passed on.
+    ann.say(lane_frame("switch", peers=[bob.peer.number], numbers=[3]))
+    assert names(bob.heard()) == ["switch"]
+    house.tick(61)
+    ann.say(lane_frame("switch", peers=[bob.peer.number], numbers=[3]))
+    assert "switch" not in names(bob.heard())
+
+
+def test_an_offer_that_came_to_nothing_is_forgotten_after_a_while() -> None:
+    house = LaneHouse()
+    bob, ann = house.knowing("bob", HOT), house.knowing("ann")
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(bob)
+    assert len(house.lanes.talk.pairs) == 1
+    ann.say(lane_frame("declined", HOT, reason=""))
+    assert len(house.lanes.talk.pairs) == 0
+
+
+def test_an_ok_that_is_wanted_by_a_word_about_lanes_is_given() -> None:
+    house, ann, bob = begun()
+    word = bytearray(lane_frame("switch", peers=[bob.peer.number], numbers=[1]))
+    word[5] |= ANSWER
+    assert kinds(ann.say(bytes(word))) == [Kind.OK]
+    assert names(bob.heard()) == ["switch"]
+    assert house.service.refused == {}

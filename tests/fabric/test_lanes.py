@@ -1,0 +1,488 @@
+"""From hot to direct: who is invited, what is offered, and why a route stays where it is."""
+
+import pytest
+from tests.core.talk import Guest, bodies, message, subscribe
+from tests.fabric.lane_house import (
+    HOT,
+    LaneHouse,
+    accept,
+    go_direct,
+    heat,
+    make_hot,
+    names,
+    words,
+)
+
+from weft.core.frames import Kind, encode
+from weft.core.lane_tickets import KEY_BYTES, sign
+from weft.core.lane_words import lane_frame
+from weft.core.messages import Message
+from weft.core.outbox import Outbox
+from weft.core.service import INBOX_BYTES
+from weft.errors import BadOption, NotAllowed, TooMany
+from weft.fabric.lane_policy import LaneRule
+from weft.fabric.lane_routes import KNOWN_MAX, LIVE_MAX, LIVE_PER_PEER_MAX, LaneRoutes, State
+
+
+def two(house: LaneHouse) -> tuple[Guest, Guest]:
+    """A publisher and a receiver."""
+    receiver = house.knowing("bob", HOT)
+    return house.knowing("ann"), receiver
+
+
+@pytest.mark.req("HUB-10")
+def test_a_route_that_is_hot_for_long_enough_is_offered_with_its_whole_audience() -> None:
+    house = LaneHouse()
+    bob, eve = house.knowing("bob", HOT), house.knowing("eve", b"prices.>")
+    ann = house.knowing("ann")
+    heat(ann)
+    house.tick()
+    assert names(bob.heard()) == []
+    assert house.reason(ann).endswith("over 1,000, not for long")
+    make_hot(house, ann)
+    invites = [accept(bob, 4001), accept(eve, 4002)]
+    [offer] = words(ann.heard())
+    assert (offer.word, offer.subject) == ("offer", HOT)
+    assert "messages/s, over 1,000" in offer.facts["reason"]
+    assert [each["receiver"] for each in offer.facts["lanes"]] == [
+        bob.peer.number,
+        eve.peer.number,
+    ]
+    for lane, invite, guest, port in zip(
+        offer.facts["lanes"], invites, (bob, eve), (4001, 4002), strict=True
+    ):
+        assert lane["name"] == guest.peer.name
+        assert lane["inbox"] == guest.inbox[:INBOX_BYTES].decode()
+        assert (lane["address"], lane["unix"]) == (f"127.0.0.1:{port}", "")
+        assert (lane["ticket"], lane["key"]) == (invite.facts["ticket"], invite.facts["key"])
+        assert not lane["encrypt"]
+
+
+def test_an_invitation_says_who_sends_and_has_the_key_of_its_ticket() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    [invite] = words(bob.heard())
+    assert (invite.word, invite.subject) == ("invite", HOT)
+    assert invite.facts["sender"] == ann.peer.number
+    assert invite.facts["name"] == "ann"
+    assert invite.facts["inbox"] == ann.inbox[:INBOX_BYTES].decode()
+    assert invite.facts["ttl_s"] == 10.0
+    assert invite.facts["key"] == sign(house.service.secret, invite.facts["ticket"])
+    assert len(invite.facts["key"]) == KEY_BYTES
+
+
+@pytest.mark.req("HUB-11")
+def test_what_crosses_the_threshold_is_delivered_through_the_gateway_once() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    make_hot(house, ann)
+    assert house.route(ann).state is State.ASKED
+    bob.heard()
+    ann.say(message(HOT, b"crosses"))
+    assert bodies(bob.heard()) == [b"crosses"]
+
+
+@pytest.mark.req("HUB-12")
+def test_another_sender_to_the_same_subject_stays_relayed() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    dan = house.knowing("dan")
+    dan.say(message(HOT))
+    go_direct(house, ann, bob)
+    house.tick()
+    assert names(dan.heard()) == []
+    assert house.reason(dan).startswith("relayed: below threshold: ")
+    dan.say(message(HOT, b"relayed"))
+    assert bodies(bob.heard()) == [b"relayed"]
+
+
+@pytest.mark.req("HUB-13")
+def test_who_ignores_offers_is_relayed_for_ever() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    house.lanes.ask(ann.peer, HOT)
+    told: list[str] = []
+    for _ in range(130):
+        house.tick()
+        for word in words(bob.heard()):
+            bob.say(lane_frame("ready", ticket=word.facts["ticket"], port=4000, unix=""))
+        told += names(ann.say(message(HOT, b"still")))
+        assert bodies(bob.heard())[-1:] == [b"still"]
+    assert not ann.peer.is_over
+    # 30 s after the first, 60 s after the second.
+    assert told == ["offer", "withdraw"] * 3
+    assert house.reason(ann) == "relayed: the publisher did not answer"
+
+
+@pytest.mark.req("HUB-13")
+def test_who_declines_is_relayed_and_asked_again_later_and_later() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    house.lanes.ask(ann.peer, HOT)
+    asked = []
+    for second in range(200):
+        house.flush()
+        for word in words(bob.heard()):
+            asked.append(second)
+            bob.say(lane_frame("ready", ticket=word.facts["ticket"], port=4000, unix=""))
+        if "offer" in names(ann.heard()):
+            ann.say(lane_frame("declined", HOT, reason="no wish"))
+        house.tick()
+    assert asked == [0, 30, 90]
+    assert house.reason(ann) == "relayed: the publisher declined: no wish"
+
+
+def test_a_receiver_that_says_no_keeps_the_route_at_the_gateway() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    [invite] = words(bob.heard())
+    bob.say(lane_frame("no", ticket=invite.facts["ticket"], reason="behind a wall"))
+    assert house.reason(ann) == "relayed: receiver bob declined: behind a wall"
+    assert names(ann.heard()) == []
+
+
+def test_a_receiver_that_says_nothing_keeps_the_route_at_the_gateway() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    house.lanes.ask(ann.peer, HOT)
+    house.tick(5)
+    assert house.reason(ann) == "relayed: receiver bob did not answer"
+    accept(bob)
+    assert names(ann.heard()) == []
+
+
+def test_only_who_was_invited_can_accept() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    eve = house.knowing("eve")
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    [invite] = words(bob.heard())
+    eve.say(lane_frame("ready", ticket=invite.facts["ticket"], port=1, unix=""))
+    eve.say(lane_frame("no", ticket=invite.facts["ticket"], reason="mine"))
+    assert house.route(ann).state is State.ASKED
+
+
+def test_bytes_make_a_route_hot_too() -> None:
+    house = LaneHouse(hold_s=0.5, bytes_s=100_000.0)
+    ann, bob = two(house)
+    for _ in range(2):
+        ann.say(*[message(HOT, bytes(50_000)) for _ in range(10)])
+        house.tick()
+    assert "invite" in names(bob.heard())
+    assert "bytes/s, over 100,000" in house.route(ann).reason
+
+
+def test_the_first_rule_that_matches_says_when_a_route_is_hot() -> None:
+    rules = (LaneRule(pattern="prices.*", messages_s=1, hold_s=0.1), LaneRule(pattern="prices.>"))
+    house = LaneHouse(rules=rules)
+    ann, bob = two(house)
+    for _ in range(2):
+        heat(ann, count=10)
+        house.tick()
+    assert "invite" in names(bob.heard())
+
+
+def test_a_rule_keeps_subjects_at_the_gateway() -> None:
+    house = LaneHouse(rules=(LaneRule(pattern="prices.>", enabled=False),))
+    ann, bob = two(house)
+    make_hot(house, ann)
+    assert names(bob.heard()) == []
+    assert house.reason(ann) == "relayed: lanes are off for this subject"
+    assert house.lanes.ask(ann.peer, HOT).reason == "lanes are off for this subject"
+
+
+def test_of_a_connection_with_many_flows_the_one_in_use_is_looked_at() -> None:
+    house = LaneHouse(messages_s=1.0, hold_s=0.5)
+    ann, bob = two(house)
+    ann.say(*[message(b"x.%d" % number) for number in range(100)])
+    ann.say(*[message(HOT) for _ in range(100)])
+    house.tick()
+    assert [route.subject for route in house.lanes.talk.routes] == [HOT]
+    house.tick()
+    assert "invite" in names(bob.heard())
+
+
+def test_an_idle_connection_is_not_looked_at() -> None:
+    house = LaneHouse(messages_s=0.001)
+    ann, _ = two(house)
+    ann.say(message(HOT))
+    house.tick(3)
+    assert len(house.lanes.talk.routes) == 0
+
+
+def test_a_route_that_was_hot_is_forgotten_after_a_minute() -> None:
+    house = LaneHouse()
+    ann, _ = two(house)
+    heat(ann)
+    house.tick()
+    assert len(house.lanes.talk.routes) == 1
+    house.tick(10)
+    assert house.reason(ann).startswith("relayed: below threshold")
+    house.tick(60)
+    assert len(house.lanes.talk.routes) == 0
+
+
+def test_lanes_that_are_off_look_for_nothing() -> None:
+    house = LaneHouse(enabled=False)
+    ann, bob = two(house)
+    make_hot(house, ann)
+    assert names(bob.heard()) == []
+
+
+def far(house: LaneHouse) -> None:
+    outbox = Outbox(house.arena, house.service.bounds)
+    outbox.is_distant = True
+    house.service.router.subscribe(outbox, HOT)
+
+
+def group(house: LaneHouse) -> None:
+    house.knowing("worker").say(subscribe(HOT, b"workers"))
+
+
+def many(house: LaneHouse) -> None:
+    for number in range(8):
+        house.knowing(f"r{number}", HOT)
+
+
+def itself(house: LaneHouse) -> None:
+    house.guests[2].say(subscribe(HOT))
+
+
+def old(house: LaneHouse) -> None:
+    house.guest(b"old", HOT)
+
+
+def tapped(house: LaneHouse) -> None:
+    house.service.router.tap(Outbox(house.arena, house.service.bounds), HOT)
+
+
+def kept(house: LaneHouse) -> None:
+    route = house.service.router.route(HOT)
+    assert route is not None
+    route.is_journaled = True
+
+
+def apart(house: LaneHouse) -> None:
+    house.knowing("eve", HOT, host="")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (far, "wanted at other gateways"),
+        (group, "a queue group wants it"),
+        (many, "9 receivers, at most 8"),
+        (itself, "the publisher subscribes to it itself"),
+        (old, "receiver old knows no lanes"),
+        (kept, "journaled"),
+        (tapped, "receiver of this gateway knows no lanes"),
+        (apart, "no address of eve that the publisher may be told"),
+    ],
+)
+@pytest.mark.req("HUB-22")
+def test_a_hot_route_that_cannot_be_direct_says_why(change: object, reason: str) -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    assert callable(change)
+    change(house)
+    make_hot(house, ann)
+    assert house.reason(ann) == f"relayed: {reason}"
+    assert "invite" not in names(bob.heard())
+
+
+@pytest.mark.req("HUB-22")
+def test_a_route_says_that_nobody_listens_or_that_its_publisher_knows_no_lanes() -> None:
+    house = LaneHouse()
+    ann = house.knowing("ann")
+    make_hot(house, ann)
+    assert house.reason(ann) == "relayed: nobody subscribes to it"
+    house.knowing("bob", HOT)
+    old_one = house.guest(b"old")
+    make_hot(house, old_one)
+    assert house.reason(old_one) == "relayed: the publisher knows no lanes"
+
+
+def test_channels_and_the_systems_own_subjects_have_no_lanes() -> None:
+    house = LaneHouse(messages_s=0.001, hold_s=0.5)
+    ann, bob = two(house)
+    ann.peer.channels = {b"0" * 32: b"room"}
+    inside = b"_CHANNEL." + b"0" * 32 + b".x"
+    ann.say(message(inside), message(bob.inbox + b"1"))
+    house.tick()
+    assert len(house.lanes.talk.routes) == 0
+    assert house.reason(ann, inside) == "relayed: in a channel"
+    with pytest.raises(NotAllowed):
+        house.lanes.ask(ann.peer, inside)
+
+
+def test_what_stays_at_a_gateway_may_have_lanes() -> None:
+    house = LaneHouse(messages_s=0.001, hold_s=0.5)
+    bob, ann = house.knowing("bob", b"_LOCAL.x"), house.knowing("ann")
+    for _ in range(2):
+        ann.say(message(b"_LOCAL.x"))
+        house.tick()
+    assert "invite" in names(bob.heard())
+
+
+def test_a_publisher_may_ask_and_then_its_rate_does_not_matter() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    route = house.lanes.ask(ann.peer, HOT)
+    assert (route.state, route.reason) == (State.ASKED, "its publisher asked for it")
+    house.flush()
+    accept(bob)
+    ann.say(lane_frame("direct", HOT))
+    for _ in range(30):
+        house.tick()
+    assert route.state is State.DIRECT
+
+
+def test_what_cannot_be_asked_for_is_refused() -> None:
+    house = LaneHouse()
+    ann, _ = two(house)
+    with pytest.raises(BadOption):
+        house.lanes.ask(ann.peer, b"a..b")
+    for number in range(LIVE_PER_PEER_MAX):
+        house.lanes.ask(ann.peer, b"x.%d" % number)
+    with pytest.raises(TooMany):
+        house.lanes.ask(ann.peer, HOT)
+    house.lanes.settings = LaneHouse(ask=False).lanes.settings
+    with pytest.raises(NotAllowed):
+        house.lanes.ask(ann.peer, HOT)
+
+
+def test_a_connection_has_so_many_direct_routes_and_no_more() -> None:
+    house = LaneHouse(messages_s=0.001, hold_s=0.1)
+    house.knowing("bob", b"x.>")
+    ann = house.knowing("ann")
+    for number in range(LIVE_PER_PEER_MAX):
+        house.lanes.ask(ann.peer, b"x.%d" % number)
+    for _ in range(2):
+        ann.say(message(b"x.more"))
+        house.tick()
+    assert house.reason(ann, b"x.more") == (
+        "relayed: 64 routes of this connection are on lanes, which is the limit"
+    )
+
+
+def test_a_service_has_so_many_live_routes_and_knows_so_many_others() -> None:
+    house = LaneHouse()
+    ann = house.knowing("ann").peer
+    routes = LaneRoutes()
+    for number in range(KNOWN_MAX):
+        assert routes.begin(ann, b"%d" % number) is not None
+    first = routes.get(ann.number, b"0")
+    assert first is not None
+    assert routes.begin(ann, b"another") is not None
+    assert (len(routes), routes.get(ann.number, b"0")) == (KNOWN_MAX, None)
+    for route in routes:
+        routes.become(route, State.ASKED, "")
+    assert routes.begin(ann, b"one more") is None
+    assert routes.no_room(ann).startswith(f"{KNOWN_MAX} routes are on lanes")
+    assert LIVE_MAX < KNOWN_MAX
+
+
+@pytest.mark.req("HUB-2")
+def test_no_two_connections_share_an_address() -> None:
+    house = LaneHouse()
+    bob, eve = house.knowing("bob", HOT), house.knowing("eve", HOT)
+    ann = house.knowing("ann")
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(bob, 4000)
+    [invite] = words(eve.heard())
+    heard = eve.say(lane_frame("ready", ticket=invite.facts["ticket"], port=4000, unix=""))
+    assert [frame.kind for frame in heard] == [Kind.ERROR]
+    assert house.service.refused == {"NotYours": 1}
+    text = "127.0.0.1:4000 is the address of another connection"
+    assert house.reason(ann) == f"relayed: no address of eve: {text}"
+
+
+@pytest.mark.parametrize("port", [-1, 65_536])
+def test_a_port_that_cannot_be_is_refused(port: int) -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(bob, port)
+    assert house.service.refused == {"BadOption": 1}
+    assert house.route(ann).state is State.RELAYED
+
+
+def test_a_path_is_told_only_to_the_same_host_and_must_not_be_too_long() -> None:
+    house = LaneHouse()
+    bob = house.knowing("bob", HOT, host="8.8.8.8")
+    ann, cat = house.knowing("ann", host="9.9.9.9"), house.knowing("cat", host="8.8.8.8")
+    for publisher in (ann, cat):
+        house.lanes.ask(publisher.peer, HOT)
+        house.flush()
+        accept(bob, 4000, "/run/bob")
+    lanes = [words(publisher.heard())[0].facts["lanes"][0] for publisher in (ann, cat)]
+    assert [(lane["address"], lane["unix"]) for lane in lanes] == [
+        ("8.8.8.8:4000", ""),
+        ("8.8.8.8:4000", "/run/bob"),
+    ]
+    assert [lane["encrypt"] for lane in lanes] == [True, True]
+    house.lanes.ask(house.knowing("dan").peer, HOT)
+    house.flush()
+    [invite] = words(bob.heard())
+    bob.say(lane_frame("ready", ticket=invite.facts["ticket"], port=0, unix="x" * 108))
+    assert house.service.refused == {"BadOption": 1}
+
+
+def test_a_receiver_that_listens_nowhere_has_no_lane() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(bob, 0)
+    assert house.reason(ann) == "relayed: no address of bob that the publisher may be told"
+
+
+def test_a_path_alone_is_enough() -> None:
+    house = LaneHouse()
+    ann, bob = two(house)
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    accept(bob, 0, "@weft")
+    [lane] = words(ann.heard())[0].facts["lanes"]
+    assert (lane["address"], lane["unix"]) == ("", "@weft")
+
+
+def test_everything_is_encrypted_if_the_settings_say_so() -> None:
+    house = LaneHouse(encrypt="always")
+    ann, bob = two(house)
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    assert accept(bob).facts["encrypt"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Message(word="invite").encode(),
+        Message(word="direct").encode(),
+        Message(word="ready").encode(),
+        Message(word="ready", ticket=b"", port=1, unix=5).encode(),
+    ],
+)
+def test_words_that_a_client_cannot_say_are_refused(body: bytes) -> None:
+    house = LaneHouse()
+    ann, _ = two(house)
+    heard = ann.say(encode(Kind.LANE, HOT, body))
+    assert Kind.ERROR in [frame.kind for frame in heard]
+    assert sum(house.service.refused.values()) == 1
+    assert not ann.peer.is_over
+
+
+@pytest.mark.parametrize("word", ["declined", "withdrawn"])
+def test_what_is_said_of_a_route_that_nobody_knows_changes_nothing(word: str) -> None:
+    house = LaneHouse()
+    ann, _ = two(house)
+    assert ann.say(lane_frame(word, b"unknown", reason="x")) == []
+    assert len(house.lanes.talk.routes) == 0

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import socket
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -43,6 +42,7 @@ from weft.fabric.channel_table import Channel
 from weft.fabric.channels import Channels, hexadecimal
 from weft.fabric.promises import Promises
 from weft.fabric.voters import Voters
+from weft.gateway.far_ends import host_of
 from weft.gateway.later import Asked, too_long
 from weft.gateway.promise_file import PromiseFile
 from weft.gateway.tries import Tries
@@ -284,24 +284,9 @@ def _place_of(peer: Peer) -> str:
     """Where guesses come from; what a client says of its address counts for nothing."""
     if peer.key is not None:
         return f"key {peer.key.id}"
-    host = _host_of(peer.outbox.fd)
+    host = host_of(peer.outbox.fd)
     # By other doors nobody knows it here: one that guesses must not keep out all who use them.
     return f"host {host}" if host else f"connection {peer.number}"
-
-
-def _host_of(fd: int) -> str:
-    """The address that a socket is connected with; empty if it is none of TCP."""
-    if fd < 0:
-        return ""
-    borrowed = socket.socket(fileno=fd)
-    try:
-        is_tcp = borrowed.family in (socket.AF_INET, socket.AF_INET6)
-        return str(borrowed.getpeername()[0]) if is_tcp else ""
-    except OSError:
-        # It is gone by now, and tries no more.
-        return ""
-    finally:
-        borrowed.detach()
 
 
 def _facts(channel: Channel) -> dict[str, object]:

@@ -12,6 +12,7 @@ from weft.core.limits import Limits
 from weft.doors.origins import WebRules
 from weft.errors import FrameTooBig, Overloaded
 from weft.fabric.candidates import Candidate
+from weft.fabric.lane_policy import LaneSettings
 from weft.gateway.membership import Membership
 from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import JournalSettings, Log, Settings, web_of
@@ -32,13 +33,15 @@ class Rules(msgspec.Struct, frozen=True):
     looks: bool = True
     web: WebRules = msgspec.field(default_factory=WebRules)
     mesh: MeshSettings = msgspec.field(default_factory=MeshSettings)
+    lanes: LaneSettings = msgspec.field(default_factory=LaneSettings)
 
     @classmethod
     def of(cls, settings: Settings) -> "Rules":
         """What of a gateway's settings is for its workers."""
         looks = settings.look == "auto"
         web = web_of(settings)
-        return cls(settings.limits, settings.log, settings.drain_s, looks, web, settings.mesh)
+        timing = settings.drain_s, looks
+        return cls(settings.limits, settings.log, *timing, web, settings.mesh, settings.lanes)
 
 
 class Start(msgspec.Struct, frozen=True, tag=True):

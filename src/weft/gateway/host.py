@@ -28,9 +28,11 @@ from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
 from weft.errors import BadOption, Draining
 from weft.fabric.candidates import Candidate, candidates, elsewhere
+from weft.fabric.lane_policy import LaneSettings
 from weft.gateway.channel_desk import ChannelDesk
 from weft.gateway.entrances import furnish
 from weft.gateway.handover import AS_HTTP, AS_LINK, Passed
+from weft.gateway.lane_desk import LaneDesk
 from weft.gateway.membership import Membership
 from weft.gateway.mesh_desk import MeshDesk
 from weft.gateway.mesh_settings import MeshSettings
@@ -74,6 +76,7 @@ class Host:
         furnish(self._house)
         self._mesh_desk = MeshDesk(self._turn)
         self._channel_desk = ChannelDesk(self._turn)
+        self._lane_desk = LaneDesk(self._turn)
         self._command_desk: CommandDesk | None = None
         self._is_closed = False
         self._journaling: Journaling | None = None
@@ -184,6 +187,7 @@ class Host:
             uptime_s=uptime_s,
             channels_here=len(channels.admissions),
             channels=len(channels.table.all()),
+            **self._lane_desk.counts(),
             journal=journal,
             mesh=mesh,
         )
@@ -206,6 +210,10 @@ class Host:
     def set_web(self, web: WebRules) -> None:
         """Go by other settings for pages and scripts from now on."""
         self._house.rules = web
+
+    def set_lanes(self, lanes: LaneSettings) -> None:
+        """Go by other settings for lanes from now on."""
+        self._lane_desk.set(lanes)
 
     def set_mesh(self, mesh: MeshSettings) -> None:
         """Go by other settings for the mesh from now on, as far as they can change."""
@@ -316,6 +324,7 @@ class Host:
             self._abort(peer)
         self._house.sweep()
         self._channel_desk.tick()
+        self._lane_desk.tick()
         if self._command_desk is not None:
             self._command_desk.tick()
         self._turn.wake()

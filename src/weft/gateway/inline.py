@@ -66,6 +66,7 @@ class Inline:
             host.set_limits(settings.limits)
             host.set_web(web_of(settings))
             host.set_mesh(settings.mesh)
+            host.set_lanes(settings.lanes)
         for service in settings.services:
             self._host(service)
 
@@ -116,6 +117,7 @@ class Inline:
         if service not in self._hosts:
             settings = self._settings
             host = Host(service, settings.name, settings.limits, web_of(settings))
+            host.set_lanes(settings.lanes)
             data = Path(settings.data) if settings.data else None
             host.command(data, self._wish, settings.mesh)
             if data is not None:

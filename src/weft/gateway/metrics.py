@@ -20,6 +20,9 @@ _OF_SERVICE = (
     ("weft_arena_bytes", False, "Bytes set aside for reading", "arena_bytes"),
     ("weft_channels_here", False, "Channels with members at this gateway", "channels_here"),
     ("weft_channels", False, "Channels with members anywhere in the mesh", "channels"),
+    ("weft_lanes", False, "Lanes between clients", "lanes"),
+    ("weft_routes_direct", False, "Routes that go by lanes", "routes_direct"),
+    ("weft_promotions", True, "Times that a route came to lanes", "promotions"),
     ("weft_service_uptime_seconds", False, "Since the worker started", "uptime_s"),
     ("weft_messages_in", True, "Messages published", "messages_in"),
     ("weft_bytes_in", True, "Bytes of the messages published", "bytes_in"),
@@ -30,6 +33,7 @@ _BY_REASON = (
     ("weft_dropped", "Messages dropped", "dropped"),
     ("weft_refused", "Frames refused", "refused"),
     ("weft_ended", "Connections ended", "ended"),
+    ("weft_demotions", "Times that a route came back from lanes", "demotions"),
 )
 _OF_JOURNAL = (
     ("weft_journal_position", True, "Messages in the journal", "position"),

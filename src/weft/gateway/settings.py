@@ -20,6 +20,7 @@ from weft.core.subjects import CHANNEL, checked_pattern
 from weft.dialects.formats import FormatSettings, formats_of
 from weft.doors.origins import WebRules, WebSettings
 from weft.errors import BadOption, BadSubject, shortened
+from weft.fabric.lane_policy import LaneSettings, check_lanes
 from weft.gateway.key_file import path_of, read_keys
 from weft.gateway.mesh_settings import (
     GREETING_LEAST_BYTES,
@@ -126,6 +127,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     limits: Limits = msgspec.field(default_factory=Limits)
     journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
     mesh: MeshSettings = msgspec.field(default_factory=MeshSettings)
+    lanes: LaneSettings = msgspec.field(default_factory=LaneSettings)
     web: WebSettings = msgspec.field(default_factory=WebSettings)
     # Of tunnels, by the names that clients choose them by, beside those that are built in.
     formats: dict[str, FormatSettings] = msgspec.field(default_factory=dict)
@@ -150,6 +152,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_ranges(self.journal, "journal.")
         _check_ranges(self.mesh, "mesh.")
         _check_ranges(self.web, "web.")
+        _check_ranges(self.lanes, "lanes.")
+        check_lanes(self.lanes)
         formats_of(self.formats)
         _check_journal(self.journal, self.data)
         _check_limits(self.limits)

@@ -40,5 +40,10 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     # Channels that have members here, and all that are known of the mesh.
     channels_here: int = 0
     channels: int = 0
+    # Lanes between clients, routes that go by them, and how often routes came to them and back.
+    lanes: int = 0
+    routes_direct: int = 0
+    promotions: int = 0
+    demotions: dict[str, int] = {}
     journal: JournalStatus | None = None
     mesh: MeshStatus | None = None

@@ -62,6 +62,7 @@ class Worker:
         self._sockets = sockets
         self._loop = asyncio.get_running_loop()
         self._host = Host(start.service, start.gateway, start.rules.limits, start.rules.web)
+        self._host.set_lanes(start.rules.lanes)
         self._received = 0
         self._told = Count(received=0, connections=0)
         self._held: list[tuple[float, Announce]] = []
@@ -128,6 +129,7 @@ class Worker:
                     self._host.set_limits(rules.limits)
                     self._host.set_web(rules.web)
                     self._host.set_mesh(rules.mesh)
+                    self._host.set_lanes(rules.lanes)
                     self._host.look(looks=rules.looks)
                     self._drain_s = rules.drain_s
                     self._log_by(rules.log)

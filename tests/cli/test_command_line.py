@@ -19,7 +19,8 @@ NAMES = sorted(weft.commands)
 
 def test_there_is_a_command_for_everything() -> None:
     assert list(weft.commands) == [
-        *("serve", "keys", "pub", "sub", "req", "reply", "channel", "status", "top", "mesh"),
+        *("serve", "keys", "pub", "sub", "req", "reply", "channel", "status", "top", "routes"),
+        *("mesh",),
         *("closest", "trace", "admin", "journal", "pipeline", "sql", "bench", "simulate"),
         *("version", "completion"),
     ]

@@ -21,6 +21,7 @@ from weft.cli.pipeline import pipeline
 from weft.cli.pub import pub
 from weft.cli.reply import reply
 from weft.cli.req import req
+from weft.cli.routes import routes
 from weft.cli.serve import serve
 from weft.cli.simulate import simulate
 from weft.cli.sql import sql
@@ -72,8 +73,8 @@ def weft() -> None:
 
 
 for _command in (
-    *(serve, keys, pub, sub, req, reply, channel, status, top, mesh, closest, trace, admin),
-    *(journal, pipeline, sql, bench, simulate, version, completion),
+    *(serve, keys, pub, sub, req, reply, channel, status, top, routes, mesh, closest, trace),
+    *(admin, journal, pipeline, sql, bench, simulate, version, completion),
 ):
     weft.add_command(_command)
 

@@ -1,14 +1,10 @@
 """`weft mesh`: the gateways of a mesh, the links of one of them, and who listens to what."""
 
-import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import click
 from rich.console import Group, RenderableType
-from rich.live import Live
 
 from weft import Connection
 from weft.cli import mesh_tables, output
@@ -17,9 +13,7 @@ from weft.cli.help_text import examples
 from weft.cli.mesh_rows import ListenersPage, MeshPage
 from weft.cli.shown import printable, to_json
 from weft.cli.target import Target, target_options
-from weft.errors import ConnectionLost
-
-WATCH_S = 1.0
+from weft.cli.watching import watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +50,12 @@ def mesh(target: Target, **options: Any) -> None:
     with target.open(on_status=on_status) as connection:
         if not manner.watch:
             _print(target, manner, connection)
-        elif target.is_json or not output.is_terminal(sys.stdout):
-            while True:
-                _print(target, manner, connection)
-                time.sleep(WATCH_S)
         else:
-            _draw(target, lambda: Group(*_drawn(manner, _asked(connection, manner))))
+            watch(
+                target,
+                lambda: _print(target, manner, connection),
+                lambda: Group(*_drawn(manner, _asked(connection, manner))),
+            )
 
 
 def _asked(connection: Connection, manner: Manner) -> Answer:
@@ -77,18 +71,6 @@ def _print(target: Target, manner: Manner, connection: Connection) -> None:
     else:
         output.show(*_drawn(manner, answer))
         _tell_more(answer)
-
-
-def _draw(target: Target, picture: Callable[[], RenderableType]) -> None:
-    """Draw on the whole terminal; a lost connection is shown, and looked for again."""
-    with Live(console=output.console(), screen=True, auto_refresh=False) as live:
-        while True:
-            try:
-                shown = picture()
-            except ConnectionLost as error:
-                shown = f"{target.gateway}: {error}; trying again"
-            live.update(shown, refresh=True)
-            time.sleep(WATCH_S)
 
 
 def _drawn(manner: Manner, answer: Answer) -> list[RenderableType]:

@@ -1,7 +1,7 @@
 """From hot to direct: who is invited, what is offered, and why a route stays where it is."""
 
 import pytest
-from tests.core.talk import Guest, bodies, message, subscribe
+from tests.core.talk import Guest, bodies, message
 from tests.fabric.lane_house import (
     HOT,
     LaneHouse,
@@ -17,7 +17,6 @@ from weft.core.frames import Kind, encode
 from weft.core.lane_tickets import KEY_BYTES, sign
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
-from weft.core.outbox import Outbox
 from weft.core.service import INBOX_BYTES
 from weft.errors import BadOption, NotAllowed, TooMany
 from weft.fabric.lane_policy import LaneRule
@@ -234,101 +233,6 @@ def test_lanes_that_are_off_look_for_nothing() -> None:
     assert names(bob.heard()) == []
 
 
-def far(house: LaneHouse) -> None:
-    outbox = Outbox(house.arena, house.service.bounds)
-    outbox.is_distant = True
-    house.service.router.subscribe(outbox, HOT)
-
-
-def group(house: LaneHouse) -> None:
-    house.knowing("worker").say(subscribe(HOT, b"workers"))
-
-
-def many(house: LaneHouse) -> None:
-    for number in range(8):
-        house.knowing(f"r{number}", HOT)
-
-
-def itself(house: LaneHouse) -> None:
-    house.guests[2].say(subscribe(HOT))
-
-
-def old(house: LaneHouse) -> None:
-    house.guest(b"old", HOT)
-
-
-def tapped(house: LaneHouse) -> None:
-    house.service.router.tap(Outbox(house.arena, house.service.bounds), HOT)
-
-
-def kept(house: LaneHouse) -> None:
-    route = house.service.router.route(HOT)
-    assert route is not None
-    route.is_journaled = True
-
-
-def apart(house: LaneHouse) -> None:
-    house.knowing("eve", HOT, host="")
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (far, "wanted at other gateways"),
-        (group, "a queue group wants it"),
-        (many, "9 receivers, at most 8"),
-        (itself, "the publisher subscribes to it itself"),
-        (old, "receiver old knows no lanes"),
-        (kept, "journaled"),
-        (tapped, "receiver of this gateway knows no lanes"),
-        (apart, "no address of eve that the publisher may be told"),
-    ],
-)
-@pytest.mark.req("HUB-22")
-def test_a_hot_route_that_cannot_be_direct_says_why(change: object, reason: str) -> None:
-    house = LaneHouse()
-    ann, bob = two(house)
-    assert callable(change)
-    change(house)
-    make_hot(house, ann)
-    assert house.reason(ann) == f"relayed: {reason}"
-    assert "invite" not in names(bob.heard())
-
-
-@pytest.mark.req("HUB-22")
-def test_a_route_says_that_nobody_listens_or_that_its_publisher_knows_no_lanes() -> None:
-    house = LaneHouse()
-    ann = house.knowing("ann")
-    make_hot(house, ann)
-    assert house.reason(ann) == "relayed: nobody subscribes to it"
-    house.knowing("bob", HOT)
-    old_one = house.guest(b"old")
-    make_hot(house, old_one)
-    assert house.reason(old_one) == "relayed: the publisher knows no lanes"
-
-
-def test_channels_and_the_systems_own_subjects_have_no_lanes() -> None:
-    house = LaneHouse(messages_s=0.001, hold_s=0.5)
-    ann, bob = two(house)
-    ann.peer.channels = {b"0" * 32: b"room"}
-    inside = b"_CHANNEL." + b"0" * 32 + b".x"
-    ann.say(message(inside), message(bob.inbox + b"1"))
-    house.tick()
-    assert len(house.lanes.talk.routes) == 0
-    assert house.reason(ann, inside) == "relayed: in a channel"
-    with pytest.raises(NotAllowed):
-        house.lanes.ask(ann.peer, inside)
-
-
-def test_what_stays_at_a_gateway_may_have_lanes() -> None:
-    house = LaneHouse(messages_s=0.001, hold_s=0.5)
-    bob, ann = house.knowing("bob", b"_LOCAL.x"), house.knowing("ann")
-    for _ in range(2):
-        ann.say(message(b"_LOCAL.x"))
-        house.tick()
-    assert "invite" in names(bob.heard())
-
-
 def test_a_publisher_may_ask_and_then_its_rate_does_not_matter() -> None:
     house = LaneHouse()
     ann, bob = two(house)
@@ -385,81 +289,6 @@ def test_a_service_has_so_many_live_routes_and_knows_so_many_others() -> None:
     assert routes.begin(ann, b"one more") is None
     assert routes.no_room(ann).startswith(f"{KNOWN_MAX} routes are on lanes")
     assert LIVE_MAX < KNOWN_MAX
-
-
-@pytest.mark.req("HUB-2")
-def test_no_two_connections_share_an_address() -> None:
-    house = LaneHouse()
-    bob, eve = house.knowing("bob", HOT), house.knowing("eve", HOT)
-    ann = house.knowing("ann")
-    house.lanes.ask(ann.peer, HOT)
-    house.flush()
-    accept(bob, 4000)
-    [invite] = words(eve.heard())
-    heard = eve.say(lane_frame("ready", ticket=invite.facts["ticket"], port=4000, unix=""))
-    assert [frame.kind for frame in heard] == [Kind.ERROR]
-    assert house.service.refused == {"NotYours": 1}
-    text = "127.0.0.1:4000 is the address of another connection"
-    assert house.reason(ann) == f"relayed: no address of eve: {text}"
-
-
-@pytest.mark.parametrize("port", [-1, 65_536])
-def test_a_port_that_cannot_be_is_refused(port: int) -> None:
-    house = LaneHouse()
-    ann, bob = two(house)
-    house.lanes.ask(ann.peer, HOT)
-    house.flush()
-    accept(bob, port)
-    assert house.service.refused == {"BadOption": 1}
-    assert house.route(ann).state is State.RELAYED
-
-
-def test_a_path_is_told_only_to_the_same_host_and_must_not_be_too_long() -> None:
-    house = LaneHouse()
-    bob = house.knowing("bob", HOT, host="8.8.8.8")
-    ann, cat = house.knowing("ann", host="9.9.9.9"), house.knowing("cat", host="8.8.8.8")
-    for publisher in (ann, cat):
-        house.lanes.ask(publisher.peer, HOT)
-        house.flush()
-        accept(bob, 4000, "/run/bob")
-    lanes = [words(publisher.heard())[0].facts["lanes"][0] for publisher in (ann, cat)]
-    assert [(lane["address"], lane["unix"]) for lane in lanes] == [
-        ("8.8.8.8:4000", ""),
-        ("8.8.8.8:4000", "/run/bob"),
-    ]
-    assert [lane["encrypt"] for lane in lanes] == [True, True]
-    house.lanes.ask(house.knowing("dan").peer, HOT)
-    house.flush()
-    [invite] = words(bob.heard())
-    bob.say(lane_frame("ready", ticket=invite.facts["ticket"], port=0, unix="x" * 108))
-    assert house.service.refused == {"BadOption": 1}
-
-
-def test_a_receiver_that_listens_nowhere_has_no_lane() -> None:
-    house = LaneHouse()
-    ann, bob = two(house)
-    house.lanes.ask(ann.peer, HOT)
-    house.flush()
-    accept(bob, 0)
-    assert house.reason(ann) == "relayed: no address of bob that the publisher may be told"
-
-
-def test_a_path_alone_is_enough() -> None:
-    house = LaneHouse()
-    ann, bob = two(house)
-    house.lanes.ask(ann.peer, HOT)
-    house.flush()
-    accept(bob, 0, "@weft")
-    [lane] = words(ann.heard())[0].facts["lanes"]
-    assert (lane["address"], lane["unix"]) == ("", "@weft")
-
-
-def test_everything_is_encrypted_if_the_settings_say_so() -> None:
-    house = LaneHouse(encrypt="always")
-    ann, bob = two(house)
-    house.lanes.ask(ann.peer, HOT)
-    house.flush()
-    assert accept(bob).facts["encrypt"]
 
 
 @pytest.mark.parametrize(

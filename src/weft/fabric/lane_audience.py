@@ -17,7 +17,7 @@ def may_publish(peer: Peer, subject: bytes) -> bool:
 
 def audience(publisher: Peer, route: Route, limit: int) -> list[Peer] | str:
     """Everybody who is to get what one peer publishes; or why no lanes lead there."""
-    problem = _not_plain(publisher, route)
+    problem = _not_plain(route)
     if problem:
         return problem
     count = len(route.outboxes)
@@ -25,8 +25,9 @@ def audience(publisher: Peer, route: Route, limit: int) -> list[Peer] | str:
         return f"{count} receivers, at most {limit}"
     if not count:
         return "nobody subscribes to it"
-    if not publisher.lanes:
-        return "the publisher knows no lanes"
+    problem = _no_publisher(publisher, route)
+    if problem:
+        return problem
     found: list[Peer] = []
     for outbox in route.outboxes:
         peer: Peer | None = outbox.owner
@@ -36,7 +37,7 @@ def audience(publisher: Peer, route: Route, limit: int) -> list[Peer] | str:
     return found
 
 
-def _not_plain(publisher: Peer, route: Route) -> str:
+def _not_plain(route: Route) -> str:
     """What keeps a route at the gateway, whoever its receivers are; or empty."""
     if route.subject.startswith(CHANNEL):
         return "in a channel"
@@ -46,8 +47,13 @@ def _not_plain(publisher: Peer, route: Route) -> str:
         return "a queue group wants it"
     if route.is_far:
         return "wanted at other gateways"
+    return ""
+
+
+def _no_publisher(publisher: Peer, route: Route) -> str:
+    """Why one peer cannot bring it to its receivers by itself; or empty."""
     if publisher.outbox in route.outboxes:
         return "the publisher subscribes to it itself"
     if not may_publish(publisher, route.subject):
         return "the publisher may not publish to it"
-    return ""
+    return "" if publisher.lanes else "the publisher knows no lanes"

@@ -6,6 +6,7 @@ Two that never were offered a lane can tell each other nothing by this.
 from typing import Any
 
 from weft.core.bounds import Policy
+from weft.core.credit import spend
 from weft.core.frames import HEADER_BYTES
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
@@ -103,6 +104,8 @@ class LanePairs:
             )
         if not all(type(each) is int for each in [*peers, *numbers]):
             raise BadOption("peers and numbers are lists of int64")
+        # The word itself is paid for already.
+        spend(peer, len(peers))
         for number, step in zip(peers, numbers, strict=True):
             other = self._other(peer, number)
             if other is not None:

@@ -33,7 +33,6 @@ class Cause(StrEnum):
 
     RATE = "rate"
     AUDIENCE = "audience"
-    RECEIVER = "receiver"
     PUBLISHER = "publisher"
     RIGHTS = "rights"
     SETTINGS = "settings"

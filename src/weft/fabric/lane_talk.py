@@ -25,8 +25,10 @@ from weft.fabric.lane_routes import Cause, LaneRoute, LaneRoutes, Receiver, Stat
 # How long receivers may take to answer an invitation, and publishers an offer.
 INVITE_S = 5.0
 OFFER_S = 10.0
-# How long a publisher may take to come back.
+# How long a publisher may take to come back if somebody misses what it sends until then, and if
+# nobody does.
 WITHDRAW_S = 3.0
+PATIENCE_S = 30.0
 # A route whose audience has changed may be on lanes again after this, others after retry_s.
 CHANGED_S = 1.0
 RETRY_MAX_S = 600.0
@@ -162,7 +164,8 @@ class LaneTalk:
             self.demotions[cause] += 1
         self._pause(route, cause)
         route.publisher.owe(lane_frame("withdraw", route.subject, reason=reason))
-        route.deadline_ns = self._after(WITHDRAW_S)
+        is_missed = cause in (Cause.AUDIENCE, Cause.RIGHTS) or not route.is_proven
+        route.deadline_ns = self._after(WITHDRAW_S if is_missed else PATIENCE_S)
         self.routes.become(route, State.WITHDRAWING, reason)
 
     def finish(self, route: LaneRoute, reason: str) -> None:
@@ -190,7 +193,7 @@ class LaneTalk:
             route.failures += 1
             self.withdraw(route, "the publisher did not answer", Cause.PUBLISHER)
         elif route.is_proven:
-            text = f"lanes for {subject} were not withdrawn within {WITHDRAW_S:g} s"
+            text = f"lanes for {subject} were to be withdrawn, and were not in time"
             end_with(route.publisher, TooSlow(text))
         else:
             # Whoever takes no notice of offers takes none of this: it never left.
@@ -212,6 +215,7 @@ class LaneTalk:
             and _hears(route.route, subscriber)
         ):
             self.answers.wait(subscriber, route)
+            route.deadline_ns = min(route.deadline_ns, self._after(WITHDRAW_S))
 
     def close(self, route: LaneRoute, receiver: Peer, reason: str) -> None:
         """Somebody lost a right: close its lane at once, and everything that goes by it."""

@@ -6,6 +6,7 @@ connection comes and calls tick() about once a second.
 
 from collections.abc import Callable
 
+from weft.core.credit import spend
 from weft.core.lane_words import word_in
 from weft.core.laning import Laning
 from weft.core.messages import Message
@@ -231,6 +232,7 @@ class Lanes(Laning):
         rows = facts.get_list("flows")
         if len(rows) > COUNTS_MAX:
             raise BadOption(f"{len(rows)} flows in one word are over {COUNTS_MAX}")
+        spend(peer, len(rows))
         for row in rows:
             if not isinstance(row, list) or [type(each) for each in row] != [str, int, int]:
                 raise BadOption("a flow is a list of a string and two int64")

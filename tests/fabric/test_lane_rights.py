@@ -1,0 +1,91 @@
+"""Rights hold on lanes as they do through the gateway."""
+
+import pytest
+from tests.core.locksmith import key_of, record
+from tests.core.talk import Guest, connect, subscribe
+from tests.fabric.lane_house import HOT, LaneHouse, accept, go_direct, names, words
+
+from weft.core.keys import KeyRecord, Keyring
+from weft.core.lane_words import lane_frame
+from weft.fabric.lane_routes import State
+
+
+def locked(*records: KeyRecord) -> LaneHouse:
+    house = LaneHouse()
+    house.service.set_keys(Keyring(records))
+    house.flush()
+    return house
+
+
+def enter(house: LaneHouse, name: str, *patterns: bytes) -> Guest:
+    guest = house.arrive()
+    guest.say(connect(name=name.encode(), lanes=1, key=key_of(name)), *map(subscribe, patterns))
+    return guest
+
+
+ALL = {"publish": ["prices.>"], "subscribe": ["prices.>"]}
+
+
+@pytest.mark.req("HUB-21")
+@pytest.mark.parametrize(
+    ("loser", "reason"),
+    [
+        ("ann", "ann may not publish to it any more"),
+        ("bob", "bob may not subscribe to it any more"),
+    ],
+)
+def test_a_revoked_right_closes_the_lane_at_once(loser: str, reason: str) -> None:
+    house = locked(record("ann", **ALL), record("bob", **ALL))
+    bob, ann = enter(house, "bob", HOT), enter(house, "ann")
+    bob.heard()
+    ann.heard()
+    go_direct(house, ann, bob)
+    records = {name: record(name, **ALL) for name in ("ann", "bob")}
+    records[loser] = record(loser, publish=["other"], subscribe=["other"])
+    house.service.set_keys(Keyring(list(records.values())))
+    house.flush()
+    assert names(ann.heard()) == ["withdraw", "over"]
+    [over] = words(bob.heard())
+    assert (over.word, over.facts) == ("over", {"peer": ann.peer.number, "reason": reason})
+    assert ann.say(lane_frame("switch", peers=[bob.peer.number], numbers=[2])) == []
+    assert words(bob.heard()) == []
+
+
+@pytest.mark.req("HUB-21")
+def test_a_right_that_is_lost_for_one_route_closes_the_lane_of_the_others_too() -> None:
+    house = locked(record("ann", **ALL), record("bob", **ALL))
+    bob, ann = enter(house, "bob", b"prices.>"), enter(house, "ann")
+    for subject in (HOT, b"prices.slow"):
+        house.lanes.ask(ann.peer, subject)
+        house.flush()
+        accept(bob)
+        ann.say(lane_frame("direct", subject))
+    house.lanes.ask(bob.peer, HOT)
+    changed = record("ann", publish=["prices.slow"], subscribe=["prices.>"])
+    house.service.set_keys(Keyring([changed, record("bob", **ALL)]))
+    house.flush()
+    states = {route.subject: route.state for route in house.lanes.talk.routes.of(ann.peer.number)}
+    assert states == {HOT: State.WITHDRAWING, b"prices.slow": State.WITHDRAWING}
+    assert len(house.lanes.talk.pairs) == 0
+
+
+@pytest.mark.req("HUB-21")
+def test_rights_that_change_for_others_leave_lanes_alone() -> None:
+    house = locked(record("ann", **ALL), record("bob", **ALL))
+    bob, ann = enter(house, "bob", HOT), enter(house, "ann")
+    bob.heard()
+    ann.heard()
+    go_direct(house, ann, bob)
+    house.service.set_keys(Keyring([record("ann", **ALL), record("bob", **ALL), record("eve")]))
+    house.flush()
+    assert house.route(ann).state is State.DIRECT
+
+
+def test_who_may_not_publish_to_a_subject_is_told_so() -> None:
+    house = locked(record("ann", publish=["other"]), record("bob", **ALL))
+    enter(house, "bob", HOT)
+    ann = enter(house, "ann")
+    route = house.lanes.talk.routes.begin(ann.peer, HOT)
+    assert route is not None
+    house.lanes.talk.promote(route, "hot")
+    assert route.reason == "the publisher may not publish to it"

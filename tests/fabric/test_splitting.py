@@ -28,7 +28,8 @@ class Ways:
 
     def direct(self, subject: bytes, *numbers: int) -> Direct:
         """Let a subject go by lanes."""
-        route = Direct(subject, [self.outs[number] for number in numbers])
+        outs = [self.outs[number] for number in numbers]
+        route = Direct(subject, outs, outs)
         self.splitter.routes[subject] = route
         return route
 
@@ -147,6 +148,14 @@ def test_a_request_goes_to_one_receiver_after_the_other_and_is_remembered() -> N
     assert {reply for reply, out in ways.splitter.asked.items() if out is ways.outs[1]} == {
         INBOX + b"." + body.encode() for body in asked[1]
     }
+
+
+def test_who_only_listens_is_not_asked() -> None:
+    ways = Ways(1)
+    ways.direct(b"sums", 1).answering = []
+    ways.publish(message("sums", "q", Flag.REQUEST, INBOX + b".1"))
+    assert ways.by_gateway() == ["q"]
+    assert ways.by_lane(1) == []
 
 
 @pytest.mark.req("HUB-21")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 
 from weft.client.lane_greeting import Calling, Invitation
 from weft.client.lane_wire import Wire
@@ -77,14 +78,8 @@ class Caller:
 
     async def _reach(self, address: str, unix: str) -> str:
         loop = asyncio.get_running_loop()
-        if unix:
-            try:
-                await loop.create_unix_connection(self._line, "\0" + unix)
-            except (OSError, NotImplementedError):
-                # It is on another machine, or behind a wall within this one.
-                self.wire.line = None
-            else:
-                return "unix"
+        if unix and await self._reach_here(unix):
+            return "unix"
         if not address:
             raise Unreachable(f"{self._name} cannot be reached on this machine")
         [at] = addresses_from(address)
@@ -95,6 +90,27 @@ class Caller:
             why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
             raise Unreachable(f"{self._name} cannot be reached at {address}: {why}") from error
         return "tcp"
+
+    async def _reach_here(self, unix: str) -> bool:
+        """Reach the other end by a name on this machine; False if it is not there."""
+        loop = asyncio.get_running_loop()
+        try:
+            # Connected here: not every loop knows names that are no files.
+            sock = socket.socket(socket.AF_UNIX)
+        except (AttributeError, OSError):
+            return False
+        sock.setblocking(False)
+        try:
+            await loop.sock_connect(sock, "\0" + unix)
+        except OSError:
+            # It is on another machine, or behind a wall within this one.
+            sock.close()
+            return False
+        except BaseException:
+            sock.close()
+            raise
+        await loop.create_unix_connection(self._line, sock=sock)
+        return True
 
     def _line(self) -> Line:
         self.wire.line = Line(Address("lane", 0, False), self.wire)

@@ -29,6 +29,7 @@ class Entry(NamedTuple):
     invitation: Invitation
     address: str
     unix: str
+    answers: bool
 
 
 class Proof(NamedTuple):
@@ -163,33 +164,38 @@ class Offers:
 
     async def _take_up(self, subject: bytes, entries: list[Entry]) -> None:
         """Go direct, if everyone can be reached; otherwise nothing has changed."""
-        claimed: list[Lane] = []
+        claimed: dict[int, Lane] = {}
         try:
             async with asyncio.timeout(CALL_S), asyncio.TaskGroup() as group:
                 for entry in entries:
                     group.create_task(self._claim(entry, claimed))
-            self._go(subject, claimed)
+            self._go(subject, entries, claimed)
         except* WeftError as errors:
             self._stay(subject, str(errors.exceptions[0]))
         except* TimeoutError:
             self._stay(subject, f"not all receivers were reached within {CALL_S:g} s")
         finally:
-            for lane in claimed:
+            for lane in claimed.values():
                 lane.claims -= 1
             self._lanes.ends.release_unused()
 
-    async def _claim(self, entry: Entry, claimed: list[Lane]) -> None:
+    async def _claim(self, entry: Entry, claimed: dict[int, Lane]) -> None:
         lane = await self._lane_to(entry)
         lane.claims += 1
-        claimed.append(lane)
+        claimed[lane.other.number] = lane
 
-    def _go(self, subject: bytes, lanes: list[Lane]) -> None:
+    def _go(self, subject: bytes, entries: list[Entry], claimed: dict[int, Lane]) -> None:
+        lanes = list(claimed.values())
         if not all(lane.is_open and not lane.out.is_over for lane in lanes):
             raise ConnectionLost("a lane broke at once")
         for lane in lanes:
             # A lane that was about to be left takes answers again, too.
             self._lanes.splitter.inboxes[lane.other.inbox] = lane.out
-        self._lanes.splitter.routes[subject] = Direct(subject, [lane.out for lane in lanes])
+        answering = [
+            claimed[entry.invitation.other.number].out for entry in entries if entry.answers
+        ]
+        route = Direct(subject, [lane.out for lane in lanes], answering)
+        self._lanes.splitter.routes[subject] = route
         self._lanes.gate.tell_gateway(lane_frame("direct", subject))
         names = ", ".join(lane.other.name for lane in lanes)
         self._report(f"{subject.decode()} goes direct, to {names}")
@@ -247,4 +253,9 @@ def _entry(subject: bytes, facts: Message, now: float) -> Entry:
         facts.get_bool("encrypt"),
         now + CALL_S,
     )
-    return Entry(invitation, facts.get_string("address"), facts.get_string("unix"))
+    return Entry(
+        invitation,
+        facts.get_string("address"),
+        facts.get_string("unix"),
+        facts.get_bool("answers"),
+    )

@@ -75,8 +75,8 @@ class LanePairs:
         """Have both ends close their lane, and let them say nothing more."""
         if self._get(one.number, other.number) is not None:
             self._forget(one.number, other.number)
-            one.owe(lane_frame("over", peer=other.number, reason=reason))
-            other.owe(lane_frame("over", peer=one.number, reason=reason))
+            one.owe(lane_frame("over", peer=other.number, reason=reason, gone=False))
+            other.owe(lane_frame("over", peer=one.number, reason=reason, gone=False))
 
     def part(self, peer: Peer, reason: str) -> None:
         """A peer is over: whoever has lanes with it is told."""
@@ -84,7 +84,7 @@ class LanePairs:
             self._forget(peer.number, number)
             other = self._service.peers.get(number)
             if other is not None:
-                other.owe(lane_frame("over", peer=peer.number, reason=reason))
+                other.owe(lane_frame("over", peer=peer.number, reason=reason, gone=True))
 
     def tick(self) -> None:
         """Forget those that are over since long."""

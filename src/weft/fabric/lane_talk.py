@@ -299,6 +299,7 @@ class LaneTalk:
                 "ticket": each.ticket,
                 "key": each.key,
                 "encrypt": each.is_encrypted,
+                "answers": each.peer.outbox in route.route.responders,
             }
             for number, each in route.receivers.items()
         ]
@@ -331,6 +332,9 @@ class LaneTalk:
         self._back(route, reason, Cause.PUBLISHER)
 
     def _back(self, route: LaneRoute, reason: str, cause: Cause) -> None:
+        if route.is_pinned and route.state is State.ASKED:
+            # Whoever asked for lanes waits for them, or for why there are none.
+            route.publisher.owe(lane_frame("withdraw", route.subject, reason=reason))
         self._pause(route, cause)
         self.finish(route, reason)
 

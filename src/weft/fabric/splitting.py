@@ -31,17 +31,19 @@ Write = Callable[[memoryview], object]
 class Direct:
     """A route that goes by lanes: whoever gets it, and what was sent since it was last told."""
 
-    def __init__(self, subject: bytes, outs: list[Out]) -> None:
+    def __init__(self, subject: bytes, outs: list[Out], answering: list[Out]) -> None:
         self.subject = subject
         self.outs = outs
+        # Those who may be asked, and not only told.
+        self.answering = answering
         self.messages = 0
         self.bytes = 0
         self._turn = 0
 
     def next_out(self) -> list[Out]:
-        """Whoever is given the next request."""
+        """Whoever is given the next request; nobody if none of them answers."""
         self._turn += 1
-        return [self.outs[self._turn % len(self.outs)]]
+        return self.answering[self._turn % len(self.answering) :][:1] if self.answering else []
 
 
 class Splitter:

@@ -46,7 +46,10 @@ def test_a_revoked_right_closes_the_lane_at_once(loser: str, reason: str) -> Non
     house.flush()
     assert names(ann.heard()) == ["withdraw", "over"]
     [over] = words(bob.heard())
-    assert (over.word, over.facts) == ("over", {"peer": ann.peer.number, "reason": reason})
+    assert (over.word, over.facts) == (
+        "over",
+        {"peer": ann.peer.number, "reason": reason, "gone": False},
+    )
     assert ann.say(lane_frame("switch", peers=[bob.peer.number], numbers=[2])) == []
     assert words(bob.heard()) == []
 

@@ -103,7 +103,7 @@ def test_a_publisher_that_does_not_come_back_is_ended_and_the_ok_goes_out() -> N
     assert ann.peer.is_over
     assert kinds(eve.heard()) == [Kind.OK]
     assert [(each.word, each.facts) for each in words(bob.heard())] == [
-        ("over", {"peer": ann.peer.number, "reason": "ann is over"})
+        ("over", {"peer": ann.peer.number, "reason": "ann is over", "gone": True})
     ]
 
 
@@ -172,7 +172,7 @@ def test_a_receiver_that_goes_in_the_moment_of_its_answer_ends_the_offer() -> No
     ready = lane_frame("ready", ticket=invite.facts["ticket"], port=4000, unix="")
     bob.say(unsubscribe_frame(HOT), ready)
     assert house.reason(ann) == "relayed: a receiver unsubscribed"
-    assert names(ann.heard()) == []
+    assert names(ann.heard()) == ["withdraw"]
 
 
 def test_a_receiver_that_unsubscribes_ends_the_lanes() -> None:

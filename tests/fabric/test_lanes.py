@@ -141,7 +141,7 @@ def test_a_receiver_that_says_no_keeps_the_route_at_the_gateway() -> None:
     [invite] = words(bob.heard())
     bob.say(lane_frame("no", ticket=invite.facts["ticket"], reason="behind a wall"))
     assert house.reason(ann) == "relayed: receiver bob declined: behind a wall"
-    assert names(ann.heard()) == []
+    assert names(ann.heard()) == ["withdraw"]
 
 
 def test_a_receiver_that_says_nothing_keeps_the_route_at_the_gateway() -> None:
@@ -151,7 +151,7 @@ def test_a_receiver_that_says_nothing_keeps_the_route_at_the_gateway() -> None:
     house.tick(5)
     assert house.reason(ann) == "relayed: receiver bob did not answer"
     accept(bob)
-    assert names(ann.heard()) == []
+    assert names(ann.heard()) == ["withdraw"]
 
 
 def test_only_who_was_invited_can_accept() -> None:

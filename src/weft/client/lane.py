@@ -9,7 +9,7 @@ from weft.client.lane_wire import Wire
 from weft.core.frames import HEADER_BYTES, Kind
 from weft.core.lane_words import lane_frame, word_in
 from weft.core.messages import Message
-from weft.errors import NotAllowed, ProtocolError, UnexpectedFrame
+from weft.errors import NotAllowed, ProtocolError, UnexpectedFrame, Unreachable
 from weft.fabric.lane_in import In, Run
 from weft.fabric.lane_out import Out
 
@@ -76,6 +76,8 @@ class Lane:
         )
         self._lanes = lanes
         self._loop = asyncio.get_running_loop()
+        # Set once the other end has begun, too: its first word says so.
+        self.confirmed: asyncio.Future[None] = self._loop.create_future()
         self._told = 0
         self._told_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -118,6 +120,10 @@ class Lane:
     def broke(self, reason: str) -> None:
         """The wire is gone."""
         self._stop_timer()
+        if not self.confirmed.done():
+            self.confirmed.set_exception(Unreachable(f"{self.other.name} hung up: {reason}"))
+            # At the end that was called nobody waits for it.
+            self.confirmed.exception()
         self._lanes.ends.broke(self, reason)
 
     def tell_taken(self) -> None:
@@ -154,6 +160,8 @@ class Lane:
         self._lanes.deal(self, self.incoming.switched_by_lane(facts.get_int64("number")))
 
     def _acked(self, facts: Message) -> None:
+        if not self.confirmed.done():
+            self.confirmed.set_result(None)
         if not self.out.ack(facts.get_int64("count")):
             raise ProtocolError(f"{self.other.name} took what it was not sent")
         self._lanes.ends.took_more(self)

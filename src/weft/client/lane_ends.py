@@ -104,6 +104,13 @@ class LaneEnds:
             self._table.forget(lane)
         self._changed()
 
+    def give_up(self, lane: Lane, reason: str) -> None:
+        """End a lane whose other end does not keep to the rules; what it said last may be lost."""
+        self.finish(lane, reason)
+        self._gate.deal(lane.incoming.over())
+        lane.incoming.is_cut_short = True
+        self.sent_all(lane)
+
     def part(self, lane: Lane) -> None:
         """Bring a lane to its end without the gateway: the other end gets what is under way."""
         if lane in self._parting or lane not in self._table:

@@ -111,9 +111,9 @@ class Invitations:
         """Somebody has proven a ticket over a new wire."""
         if not self._lanes.serves(invitation.subject):
             raise NotAllowed(f"{invitation.subject.decode()} is not served here")
-        if self._lanes.table.of(invitation.other.number) is not None:
-            raise NotAllowed("the last lane between these two is not over yet")
         proofs = answering.proofs
         keys = proofs.keys()[::-1] if proofs is not None and invitation.is_sealed else None
         lane = self._lanes.begin(wire, invitation.other, keys)
         lane.serves.add(invitation.subject)
+        # The other end waits for this: only now is there somebody for what it sends.
+        lane.tell_taken()

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakValueDictionary
 
 from weft.client.lane import Lane
 from weft.client.lane_caller import Caller
@@ -48,6 +49,7 @@ class Offers:
         self._tasks: dict[bytes, asyncio.Task[None]] = {}
         self._proofs: dict[tuple[Lane, bytes], Proof] = {}
         self._waiting: dict[bytes, asyncio.Future[None]] = {}
+        self._calls: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def offered(self, facts: Message) -> None:
         """The gateway names everyone who is to get a subject.
@@ -180,9 +182,23 @@ class Offers:
             self._lanes.ends.release_unused()
 
     async def _claim(self, entry: Entry, claimed: dict[int, Lane]) -> None:
-        lane = await self._lane_to(entry)
-        lane.claims += 1
-        claimed[lane.other.number] = lane
+        """Have a lane to a receiver on which the subject is proven, and keep it from ending."""
+        number = entry.invitation.other.number
+        # Two subjects at once: the second is proven on the lane that the first has called for.
+        async with self._calls.setdefault(number, asyncio.Lock()):
+            lane = self._lanes.table.of(number)
+            if lane is not None:
+                lane.claims += 1
+                claimed[number] = lane
+                await self._prove(lane, entry.invitation)
+                return
+            caller = Caller(entry.invitation)
+            await caller.call(entry.address, entry.unix)
+            lane = self._lanes.begin(caller.wire, entry.invitation.other, caller.keys())
+            lane.is_caller = True
+            lane.claims += 1
+            claimed[number] = lane
+            await lane.confirmed
 
     def _go(self, subject: bytes, entries: list[Entry], claimed: dict[int, Lane]) -> None:
         lanes = list(claimed.values())
@@ -206,25 +222,13 @@ class Offers:
         self._report(f"{subject.decode()} stays with the gateway: {reason}")
         self._decide(subject, NotDirect(reason))
 
-    async def _lane_to(self, entry: Entry) -> Lane:
-        """The lane to a receiver, on which the subject is proven."""
-        lane = self._lanes.table.of(entry.invitation.other.number)
-        if lane is not None:
-            return await self._proven(lane, entry.invitation)
-        caller = Caller(entry.invitation)
-        await caller.call(entry.address, entry.unix)
-        lane = self._lanes.begin(caller.wire, entry.invitation.other, caller.keys())
-        lane.is_caller = True
-        return lane
-
-    async def _proven(self, lane: Lane, invitation: Invitation) -> Lane:
+    async def _prove(self, lane: Lane, invitation: Invitation) -> None:
         if lane.out.is_over or not lane.is_open:
             raise NotAllowed(f"the last lane to {lane.other.name} is just ending")
         proof = Proof(Calling(invitation, os.urandom(NONCE_BYTES)), self._loop.create_future())
         self._proofs[(lane, invitation.subject)] = proof
         lane.wire.write(proof.calling.hello())
         await proof.answered
-        return lane
 
     def _decline(self, subject: bytes, reason: str) -> None:
         self._lanes.gate.tell_gateway(lane_frame("declined", subject, reason=reason[:256]))

@@ -6,6 +6,7 @@ through the gateway while there are lanes; fabric/splitting.py and lane_in.py sa
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from time import time_ns
 
 from weft.client.lane import Lane
@@ -20,7 +21,7 @@ from weft.client.status import Status, What
 from weft.core.frames import Kind
 from weft.core.lane_words import lane_frame, word_in
 from weft.core.messages import Message
-from weft.errors import BadMessage, NotAllowed, ResponderGone
+from weft.errors import BadMessage, NotAllowed, ProtocolError, ResponderGone
 from weft.fabric.lane_in import Run
 from weft.fabric.splitting import FIRST_SEQUENCE, Splitter
 
@@ -52,9 +53,9 @@ class Lanes:
             "invite": self._invitations.invited,
             "offer": self._offers.offered,
             "withdraw": self._offers.withdrawn,
-            "switch": self._switched,
-            "tail": self._tailed,
-            "end": self._ended,
+            "switch": partial(self._streamed, "switch"),
+            "tail": partial(self._streamed, "tail"),
+            "end": partial(self._streamed, "end"),
             "over": self._is_over,
         }
         self._greets: dict[str, Callable[[Lane, Message], None]] = {
@@ -169,6 +170,9 @@ class Lanes:
         if not self.ends.is_gateway_here:
             wire.close()
             raise NotAllowed("the gateway is gone meanwhile")
+        if self.table.of(other.number) is not None:
+            wire.close()
+            raise NotAllowed("the last lane between these two is not over yet")
         lane = Lane(other, self._session.origin, wire, self)
         wire.speaker = lane
         wire.begin(self._session.body_limit_bytes, keys)
@@ -206,23 +210,24 @@ class Lanes:
         """The other end does not serve a subject any more."""
         self._offers.decline(subject, f"{lane.other.name} does not serve it any more")
 
-    # What the gateway says of streams.
+    # What others say of their streams, through the gateway.
 
-    def _switched(self, facts: Message) -> None:
+    def _streamed(self, word: str, facts: Message) -> None:
         lane = self.table.of(facts.get_int64("peer"))
-        if lane is not None:
-            self.deal(lane, lane.incoming.switched_by_gateway(facts.get_int64("number")))
-
-    def _tailed(self, facts: Message) -> None:
-        lane = self.table.of(facts.get_int64("peer"))
-        if lane is not None:
-            self.deal(lane, lane.incoming.tail(facts.get_int64("from")))
-            self.ends.finish(lane, f"{lane.other.name} ended the lane")
-
-    def _ended(self, facts: Message) -> None:
-        lane = self.table.of(facts.get_int64("peer"))
-        if lane is not None:
-            self.deal(lane, lane.incoming.end(facts.get_int64("count")))
+        if lane is None:
+            return
+        incoming = lane.incoming
+        try:
+            if word == "switch":
+                self.deal(lane, incoming.switched_by_gateway(facts.get_int64("number")))
+            elif word == "tail":
+                self.deal(lane, incoming.tail(facts.get_int64("from")))
+                self.ends.finish(lane, f"{lane.other.name} ended the lane")
+            else:
+                self.deal(lane, incoming.end(facts.get_int64("count")))
+        except ProtocolError as error:
+            # It is the other client's fault, and not the gateway's.
+            self.ends.give_up(lane, str(error))
 
     def _is_over(self, facts: Message) -> None:
         lane = self.table.of(facts.get_int64("peer"))

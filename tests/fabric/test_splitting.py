@@ -145,7 +145,7 @@ def test_a_request_goes_to_one_receiver_after_the_other_and_is_remembered() -> N
     asked = {number: ways.by_lane(number)[1:] for number in (1, 2)}
     assert sorted(asked[1] + asked[2]) == ["0", "1", "2", "3"]
     assert len(asked[1]) == len(asked[2]) == 2
-    assert {reply for reply, out in ways.splitter.asked.items() if out is ways.outs[1]} == {
+    assert {reply for reply, peer in ways.splitter.asked.items() if peer == 1} == {
         INBOX + b"." + body.encode() for body in asked[1]
     }
 

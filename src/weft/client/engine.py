@@ -337,7 +337,7 @@ class Engine:
             self.fail(error)
 
     def _relayed(self, event: talk.Relayed) -> None:
-        self.deal(self.lanes.table.merge(event.run))
+        self.deal(self.lanes.merge(event.run))
 
     def _lane_told(self, event: talk.LaneTold) -> None:
         self.lanes.word(event.frame)

@@ -158,7 +158,9 @@ class LaneEnds:
     def _announce(self, lane: Lane) -> None:
         """Tell of what will not come, if anything."""
         incoming = lane.incoming
-        if incoming.missing or incoming.is_cut_short:
+        is_lacking = incoming.missing > 0 or incoming.is_cut_short
+        # Whoever closes its connection has heard enough.
+        if is_lacking and not self._gate.reading.is_closing:
             gap = Gap("lost", incoming.missing, self._gate.session.origin)
             incoming.missing, incoming.is_cut_short = 0, False
             detail = f"the lane from {lane.other.name} was cut short"

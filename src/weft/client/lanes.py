@@ -30,6 +30,8 @@ TICK_S = 0.5
 # A lane on which nothing is confirmed for so long is given up: while it is full, and otherwise.
 SLOW_S = 0.5
 DEAD_S = 3.0
+# What of one client may be held back because its lane is late.
+HELD_MAX_BYTES = 8 << 20
 
 _MESSAGE = bytes([Kind.MESSAGE])
 
@@ -123,6 +125,14 @@ class Lanes:
         if act is None:
             raise BadMessage(f"a gateway does not say {word!r} about lanes")
         act(facts)
+
+    def merge(self, run: Run) -> list[Run]:
+        """Messages came through the gateway: what of them is next, now."""
+        merged = self.table.merge(run)
+        for lane in self.table:
+            if lane.incoming.held_bytes > HELD_MAX_BYTES:
+                self.ends.give_up(lane, f"over {HELD_MAX_BYTES} bytes wait for its lane")
+        return merged
 
     def tail(self, frame: bytes) -> None:
         """A message came through the gateway that a lane did not bring."""
@@ -230,14 +240,16 @@ class Lanes:
             self.ends.give_up(lane, str(error))
 
     def _is_over(self, facts: Message) -> None:
-        lane = self.table.of(facts.get_int64("peer"))
-        if lane is None:
-            return
+        number = facts.get_int64("peer")
         reason = str(facts.get("reason", ""))
-        asked = [reply for reply, out in self.splitter.asked.items() if out is lane.out]
+        # Its lane may be over already.
+        asked = [reply for reply, peer in self.splitter.asked.items() if peer == number]
         for reply in asked:
             del self.splitter.asked[reply]
-        self.gate.gone(asked, ResponderGone(f"{lane.other.name}: {reason}"))
+        self.gate.gone(asked, ResponderGone(reason))
+        lane = self.table.of(number)
+        if lane is None:
+            return
         if facts.get("gone", False):
             # What it said at last may still be under way.
             self.ends.part(lane)

@@ -33,6 +33,8 @@ class In:
         # Items that will never come; and whether there may have been some that nobody counted.
         self.missing = 0
         self.is_cut_short = False
+        # What came through the gateway and waits for the lane.
+        self.held_bytes = 0
         self._by_gateway: deque[Run | int] = deque()
         self._by_lane: deque[Run | int | Ended] = deque()
         # Between `tail` and `end`: how many of what comes are known already.
@@ -59,6 +61,7 @@ class In:
         # What is said without a change of way before it stands for itself, such as an answer.
         if not self._by_gateway:
             return [run]
+        self.held_bytes += sum(map(len, run))
         self._by_gateway.append(run)
         return self._advance()
 
@@ -142,7 +145,10 @@ class In:
                 self.taken += is_lane
                 self._switch(item)
             elif isinstance(item, list):
-                self.taken += len(item) if is_lane else 0
+                if is_lane:
+                    self.taken += len(item)
+                else:
+                    self.held_bytes -= sum(map(len, item))
                 runs.append(item)
         return runs
 
@@ -159,5 +165,6 @@ class In:
         self.is_over = True
         self._is_tail = False
         self._by_lane.clear()
+        self.held_bytes = 0
         runs += [item for item in self._by_gateway if isinstance(item, list)]
         self._by_gateway.clear()

@@ -60,8 +60,8 @@ class Splitter:
         self.routes: dict[bytes, Direct] = {}
         self.inboxes: dict[bytes, Out] = {}
         self.stamp = Stamp(0, 0, FIRST_SEQUENCE)
-        # Replies of requests that went by a lane: whose answer they await.
-        self.asked: dict[bytes, Out] = {}
+        # Replies of requests that went by a lane: the number of whoever was asked.
+        self.asked: dict[bytes, int] = {}
         self._outs: list[Out] = []
         self._run = Run(BODY_LIMIT_MAX_BYTES)
         self._follow_until = 0.0
@@ -167,7 +167,7 @@ class Splitter:
         at = 0
         while at < len(stretch):
             reply = at + HEADER_BYTES + stretch[at + 6]
-            self.asked[cut(stretch, reply, reply + stretch[at + 7])] = out
+            self.asked[cut(stretch, reply, reply + stretch[at + 7])] = out.peer
             at += u32_at(stretch, at)
 
 

@@ -1,0 +1,446 @@
+"""Routes go direct, and come back: nobody notices but by what the gateway says."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.journeys.running import RunningGateway, running
+
+import weft
+from weft.errors import NotDirect, ResponderGone
+
+LIMIT_S = 20.0
+SETTINGS = """
+name = "lanes"
+
+[limits]
+greeting_s = 60.0
+
+[lanes]
+messages_s = 200.0
+hold_s = 0.2
+retry_s = 0.2
+"""
+DIRECT = 1 << 63
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
+    """A gateway where routes are soon hot."""
+    with running(tmp_path_factory.mktemp("lanes"), SETTINGS) as made:
+        yield made
+
+
+class Reader:
+    """A subscriber, and the numbers that it heard: whether each came by a lane, and what it was."""
+
+    def __init__(self, connection: weft.AsyncConnection, subject: str) -> None:
+        self.connection = connection
+        self.gaps: list[weft.Gap] = []
+        self.heard: list[tuple[bool, int]] = []
+        self.subscription = connection.subscribe(subject, self._take, on_gap=self.gaps.append)
+
+    def _take(self, message: weft.AsyncReceived) -> None:
+        self.heard.append((message.sequence >= DIRECT, int(message.payload)))
+
+    @property
+    def numbers(self) -> list[int]:
+        return [number for _, number in self.heard]
+
+    @property
+    def by_lane(self) -> int:
+        return sum(is_direct for is_direct, _ in self.heard)
+
+
+@asynccontextmanager
+async def reading(gateway: RunningGateway, subject: str, **options: str) -> AsyncIterator[Reader]:
+    async with weft.connect(gateway.address, **options) as connection:  # type: ignore[arg-type]
+        reader = Reader(connection, subject)
+        await reader.subscription.ready()
+        yield reader
+
+
+class Writer:
+    """A publisher that counts what it says."""
+
+    def __init__(self, connection: weft.AsyncConnection, subject: str) -> None:
+        self.connection = connection
+        self.subject = subject
+        self.said = 0
+
+    async def say(self, count: int) -> None:
+        for _ in range(count):
+            await self.connection.publish(self.subject, b"%d" % self.said)
+            self.said += 1
+
+    async def go_on(self, until: Callable[[], bool]) -> None:
+        """Publish some hundred a second until something is so."""
+        async with asyncio.timeout(LIMIT_S):
+            while not until():
+                await self.say(5)
+                await asyncio.sleep(0.01)
+
+
+async def eventually(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+async def state_of(connection: weft.AsyncConnection, subject: str) -> list[str]:
+    """How routes to a subject go, as `weft routes` shows it."""
+    answer = await connection.send_request("_WEFT.ask.routes", weft.Message(subject=subject))
+    return [f"{route['state']}: {route['reason']}" for route in answer.get_list("routes")]
+
+
+@pytest.mark.req("HUB-10", "HUB-11", "HUB-22")
+async def test_a_hot_route_goes_direct_and_nothing_is_lost_doubled_or_out_of_order(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with reading(gateway, subject, name="reader") as reader:
+        async with weft.connect(gateway.address, name="writer") as connection:
+            writer = Writer(connection, subject)
+            await writer.go_on(lambda: reader.by_lane > 100)
+            [told] = await state_of(connection, subject)
+            assert told.startswith("direct: ")
+            await connection.flush()
+        await eventually(lambda: len(reader.heard) == writer.said)
+        assert reader.numbers == list(range(writer.said))
+        assert reader.gaps == []
+
+
+@pytest.mark.req("HUB-12")
+async def test_another_publisher_on_the_same_subject_stays_relayed(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        reading(gateway, subject) as reader,
+        weft.connect(gateway.address) as hot,
+        weft.connect(gateway.address) as cold,
+    ):
+        await hot.direct(subject)
+        await cold.publish(subject, b"1")
+        await cold.flush()
+        await hot.publish(subject, b"2")
+        await hot.flush()
+        await eventually(lambda: len(reader.heard) == 2)
+        assert sorted(reader.heard) == [(False, 1), (True, 2)]
+
+
+@pytest.mark.req("HUB-16")
+async def test_each_of_many_subscribers_gets_it_by_a_lane_of_its_own(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        reading(gateway, subject) as one,
+        reading(gateway, subject) as two,
+        reading(gateway, subject) as three,
+        weft.connect(gateway.address) as connection,
+    ):
+        await connection.direct(subject)
+        writer = Writer(connection, subject)
+        await writer.say(1000)
+        await connection.flush()
+        for reader in (one, two, three):
+            await eventually(lambda reader=reader: len(reader.heard) == 1000)  # type: ignore[misc]
+            assert reader.heard == [(True, number) for number in range(1000)]
+
+
+@pytest.mark.req("HUB-22")
+async def test_subjects_of_one_publisher_do_not_overtake_each_other(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        reading(gateway, f"{subject}.>") as reader,
+        weft.connect(gateway.address) as connection,
+    ):
+        await connection.direct(f"{subject}.hot")
+        for number in range(3000):
+            name = f"{subject}.cold{number}" if number % 50 == 7 else f"{subject}.hot"
+            await connection.publish(name, b"%d" % number)
+            if number % 100 == 0:
+                # So that it goes by the lane again.
+                await asyncio.sleep(0.025)
+        await connection.flush()
+        await eventually(lambda: len(reader.heard) == 3000)
+        assert reader.numbers == list(range(3000))
+        assert 100 < reader.by_lane < 3000
+
+
+@pytest.mark.req("HUB-8")
+async def test_an_answer_comes_back_on_the_lane_and_sees_the_reply_as_it_is(
+    gateway: RunningGateway, subject: str
+) -> None:
+    replies: list[tuple[str, bool]] = []
+
+    async def answer(message: weft.AsyncReceived) -> None:
+        replies.append((message.reply, message.sequence >= DIRECT))
+        await message.respond(b"yes")
+
+    async with (
+        weft.connect(gateway.address) as server,
+        weft.connect(gateway.address) as client,
+    ):
+        await server.subscribe(subject, answer).ready()
+        hidden = await client.send_request(subject, b"?", masked=True)
+        await client.direct(subject)
+        first = await client.send_request(subject, b"?")
+        second = await client.send_request(subject, b"?")
+        assert [message.payload for message in (hidden, first, second)] == [b"yes"] * 3
+        assert [message.sequence >= DIRECT for message in (hidden, first, second)] == [
+            False,
+            True,
+            True,
+        ]
+        assert [is_direct for _, is_direct in replies] == [False, True, True]
+        # Through the gateway it was a stand-in; by the lane it is where the answer went.
+        assert replies[1][0] == first.subject
+        assert replies[0][0] != hidden.subject
+
+
+@pytest.mark.req("HUB-20")
+async def test_whoever_is_asked_by_a_lane_and_leaves_is_not_waited_for(
+    gateway: RunningGateway, subject: str
+) -> None:
+    asked = asyncio.Event()
+    async with weft.connect(gateway.address) as client:
+        server = await weft.connect(gateway.address)
+        await server.subscribe(subject, lambda _: asked.set()).ready()
+        await client.direct(subject)
+        request = asyncio.create_task(client.send_request(subject, b"?"))
+        await asked.wait()
+        await server.close()
+        with pytest.raises(ResponderGone):
+            await request
+
+
+@pytest.mark.req("HUB-22")
+async def test_a_new_subscriber_misses_nothing_after_its_word(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        reading(gateway, subject) as old,
+        weft.connect(gateway.address) as connection,
+        weft.connect(gateway.address) as other,
+    ):
+        writer = Writer(connection, subject)
+        await connection.direct(subject)
+        await writer.go_on(lambda: old.by_lane > 50)
+        new = Reader(other, subject)
+        await new.subscription.ready()
+        first = writer.said
+        await writer.say(200)
+        await connection.flush()
+        await eventually(lambda: len(old.heard) == writer.said)
+        await eventually(lambda: new.numbers[-1:] == [writer.said - 1])
+        assert old.numbers == list(range(writer.said))
+        assert new.numbers == list(range(new.numbers[0], writer.said))
+        assert new.numbers[0] <= first
+
+
+@pytest.mark.req("HUB-15", "HUB-22")
+async def test_a_receiver_that_does_not_serve_it_any_more_sends_the_route_back(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        reading(gateway, subject) as one,
+        reading(gateway, subject) as two,
+        weft.connect(gateway.address) as connection,
+    ):
+        await connection.direct(subject)
+        writer = Writer(connection, subject)
+        await writer.say(100)
+        await one.subscription.close()
+        await writer.go_on(lambda: two.heard[-1:] != [] and not two.heard[-1][0])
+        await connection.flush()
+        await eventually(lambda: len(two.heard) == writer.said)
+        assert two.numbers == list(range(writer.said))
+        assert one.numbers == list(range(len(one.heard)))
+
+
+@pytest.mark.req("HUB-22")
+@pytest.mark.parametrize("end", ["publisher", "receiver"])
+async def test_a_lane_that_breaks_loses_nothing(
+    gateway: RunningGateway, subject: str, end: str
+) -> None:
+    async with reading(gateway, subject) as reader, weft.connect(gateway.address) as connection:
+        writer = Writer(connection, subject)
+        owner = connection if end == "publisher" else reader.connection
+        for _ in range(5):
+            await _go_direct(connection, subject)
+            await writer.say(500)
+            for lane in owner._engine.lanes.table:
+                lane.wire.close("the test broke it")
+            await writer.say(500)
+        await connection.flush()
+        await eventually(lambda: len(reader.heard) == writer.said)
+        assert reader.numbers == list(range(writer.said))
+        assert reader.by_lane > 0
+        assert reader.gaps == []
+
+
+async def _go_direct(connection: weft.AsyncConnection, subject: str) -> None:
+    """Ask for lanes until they are there; a moment after they broke there are none."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            try:
+                await connection.direct(subject)
+            except NotDirect:
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+
+@pytest.mark.req("HUB-22")
+async def test_a_receiver_that_stops_reading_is_the_gateways_again_and_gets_everything(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with weft.connect(gateway.address) as slow, weft.connect(gateway.address) as connection:
+        subscription = slow.subscribe(subject, queue_bytes=20_000)
+        await subscription.ready()
+        await connection.direct(subject)
+        body = b"x" * 1000
+        sending = asyncio.create_task(_send(connection, subject, body, 5000))
+        await eventually(lambda: not connection._engine.lanes.splitter.routes)
+        taken: list[int] = []
+        async for message in subscription:
+            taken.append(int(message.payload[:6]))
+            if len(taken) == 5000:
+                break
+        await sending
+        assert taken == list(range(5000))
+
+
+async def _send(connection: weft.AsyncConnection, subject: str, body: bytes, count: int) -> None:
+    for number in range(count):
+        await connection.publish(subject, b"%06d" % number + body)
+
+
+@pytest.mark.req("HUB-22")
+async def test_a_gateway_that_starts_again_leaves_no_hole_that_nobody_was_told_of(
+    tmp_path_factory: pytest.TempPathFactory, subject: str
+) -> None:
+    with running(tmp_path_factory.mktemp("again"), SETTINGS) as gateway:
+        async with reading(gateway, subject) as reader, weft.connect(gateway.address) as connection:
+            writer = Writer(connection, subject)
+            await connection.direct(subject)
+            await writer.go_on(lambda: reader.by_lane > 50)
+            gateway.kill_worker("default")
+            await writer.go_on(lambda: len(reader.gaps) > 0)
+            last = reader.numbers[-1]
+            await writer.go_on(lambda: reader.numbers[-1] > last)
+            assert reader.numbers == sorted(set(reader.numbers))
+            assert {gap.reason for gap in reader.gaps} <= {"reconnected", "lost"}
+
+
+@pytest.mark.req("HUB-13")
+async def test_with_never_nothing_goes_direct_for_ever(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        reading(gateway, subject) as reader,
+        weft.connect(gateway.address, direct="never") as connection,
+    ):
+        writer = Writer(connection, subject)
+        with pytest.raises(NotDirect, match="never"):
+            await connection.direct(subject)
+        await writer.go_on(lambda: len(reader.heard) > 800)
+        assert reader.by_lane == 0
+        assert await state_of(connection, subject) == ["relayed: the publisher knows no lanes"]
+
+
+async def test_a_receiver_that_never_goes_direct_is_named(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        reading(gateway, subject, name="shy", direct="never"),
+        weft.connect(gateway.address) as connection,
+    ):
+        with pytest.raises(NotDirect, match="receiver shy knows no lanes"):
+            await connection.direct(subject)
+
+
+async def test_with_require_nothing_goes_through_the_gateway(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        reading(gateway, subject) as reader,
+        weft.connect(gateway.address, direct="require") as connection,
+    ):
+        for refused in ({}, {"acknowledge": True}):
+            with pytest.raises(NotDirect, match="a lane is required"):
+                await connection.publish(subject, b"0", **refused)
+        with pytest.raises(NotDirect, match="a lane is required"):
+            await connection.send_request(subject, b"0")
+        await connection.direct(subject)
+        writer = Writer(connection, subject)
+        await writer.say(100)
+        await connection.flush()
+        await eventually(lambda: len(reader.heard) == 100)
+        assert reader.by_lane == 100
+
+
+async def test_two_subjects_at_once_share_the_lane_of_their_receiver(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        reading(gateway, f"{subject}.*") as reader,
+        weft.connect(gateway.address) as connection,
+    ):
+        await asyncio.gather(*[connection.direct(f"{subject}.{number}") for number in range(4)])
+        assert len(connection._engine.lanes.table) == 1
+        for number in range(400):
+            await connection.publish(f"{subject}.{number % 4}", b"%d" % number)
+        await connection.flush()
+        await eventually(lambda: len(reader.heard) == 400)
+        assert reader.heard == [(True, number) for number in range(400)]
+
+
+@pytest.mark.req("HUB-21")
+async def test_a_lane_can_be_encrypted(
+    tmp_path_factory: pytest.TempPathFactory, subject: str
+) -> None:
+    settings = SETTINGS + 'encrypt = "always"\n'
+    with running(tmp_path_factory.mktemp("sealed"), settings) as gateway:
+        async with reading(gateway, subject) as reader, weft.connect(gateway.address) as connection:
+            await connection.direct(subject)
+            [lane] = connection._engine.lanes.table
+            assert lane.wire._seal is not None
+            writer = Writer(connection, subject)
+            await writer.say(5000)
+            await connection.flush()
+            await eventually(lambda: len(reader.heard) == 5000)
+            assert reader.heard == [(True, number) for number in range(5000)]
+
+
+def test_the_blocking_client_goes_direct_as_well(gateway: RunningGateway, subject: str) -> None:
+    with weft.Connection(gateway.address) as receiver, weft.Connection(gateway.address) as sender:
+        subscription = receiver.subscribe(subject)
+        sender.direct(subject)
+        for number in range(1000):
+            sender.publish(subject, b"%d" % number)
+        sender.flush()
+        taken = [subscription.next(LIMIT_S) for _ in range(1000)]
+        assert [int(each.payload) for each in taken] == list(range(1000))
+        assert all(each.sequence >= DIRECT for each in taken)
+
+
+@pytest.mark.req("HUB-9", "HUB-21")
+async def test_what_went_by_lanes_is_counted_by_the_gateway(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with reading(gateway, subject), weft.connect(gateway.address) as connection:
+        await connection.direct(subject)
+        await Writer(connection, subject).say(1234)
+        await connection.flush()
+
+        async def counted() -> int:
+            question = weft.Message(subject=subject)
+            answer = await connection.send_request("_WEFT.ask.flows", question)
+            return sum(flow["messages"] for flow in answer.get_list("flows"))
+
+        async with asyncio.timeout(LIMIT_S):
+            while await counted() < 1234:
+                await asyncio.sleep(0.05)
+        assert await counted() == 1234

@@ -368,9 +368,9 @@ async def test_with_require_nothing_goes_through_the_gateway(
         reading(gateway, subject) as reader,
         weft.connect(gateway.address, direct="require") as connection,
     ):
-        for refused in ({}, {"acknowledge": True}):
+        for acknowledge in (False, True):
             with pytest.raises(NotDirect, match="a lane is required"):
-                await connection.publish(subject, b"0", **refused)
+                await connection.publish(subject, b"0", acknowledge=acknowledge)
         with pytest.raises(NotDirect, match="a lane is required"):
             await connection.send_request(subject, b"0")
         await connection.direct(subject)

@@ -9,12 +9,13 @@ from weft.client.lane_wire import Wire
 from weft.core.frames import HEADER_BYTES, Kind
 from weft.core.lane_words import lane_frame, word_in
 from weft.core.messages import Message
+from weft.core.senders import all_from
 from weft.errors import NotAllowed, ProtocolError, UnexpectedFrame, Unreachable
 from weft.fabric.lane_in import In, Run
 from weft.fabric.lane_out import Out
 
 # The other end is told what was taken after so many bytes, or so long.
-ACK_BYTES = 64 << 10
+ACK_BYTES = 256 << 10
 ACK_S = 0.005
 
 _MESSAGE = int(Kind.MESSAGE)
@@ -142,10 +143,8 @@ class Lane:
         subject = first[_SUBJECT : _SUBJECT + first[6]]
         if subject not in self.serves and not subject.startswith(self._lanes.own_inbox):
             raise NotAllowed(f"{self.other.name} has no ticket for what it sent by its lane")
-        identity = self.identity
-        for frame in run:
-            if frame[8:16] != identity:
-                raise NotAllowed(f"{self.other.name} sent in the name of another by its lane")
+        if not all_from(run, self.identity):
+            raise NotAllowed(f"{self.other.name} sent in the name of another by its lane")
         self._lanes.deal(self, self.incoming.by_lane(run))
 
     def _word(self, frame: bytes) -> None:

@@ -78,6 +78,7 @@ class LaneEnds:
     def sent_all(self, lane: Lane) -> None:
         """Nothing more comes from the other end."""
         self._announce(lane)
+        self._gate.deal(lane.incoming.released())
         if lane.out.is_over:
             self._table.forget(lane)
         self._end_if_parted(lane)
@@ -136,6 +137,7 @@ class LaneEnds:
         self._table.forget(lane)
         self._gate.deal(lane.incoming.over())
         self._announce(lane)
+        self._gate.deal(lane.incoming.released())
         lane.wire.close("it is over")
         self._changed()
 

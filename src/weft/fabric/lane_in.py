@@ -22,7 +22,10 @@ class Ended:
 
 
 class In:
-    """What one peer sends, by both ways; each method returns what is to be dealt with now."""
+    """What one peer sends, by both ways; each method returns what is to be dealt with now.
+
+    Once it is over, what was held back until then is to be had from released().
+    """
 
     def __init__(self) -> None:
         # The stretch that is being taken: even ones come through the gateway.
@@ -35,6 +38,7 @@ class In:
         self.is_cut_short = False
         # What came through the gateway and waits for the lane.
         self.held_bytes = 0
+        self._released: list[Run] = []
         self._by_gateway: deque[Run | int] = deque()
         self._by_lane: deque[Run | int | Ended] = deque()
         # Between `tail` and `end`: how many of what comes are known already.
@@ -119,7 +123,7 @@ class In:
             return []
         self.is_cut_short = self.current % 2 == 1
         runs = [item for item in self._by_lane if isinstance(item, list)]
-        self._finish(self.taken, runs)
+        self._finish(self.taken)
         return runs
 
     def _tail_item(self, item: Run | int) -> list[Run]:
@@ -135,7 +139,7 @@ class In:
         while not self.is_over:
             is_lane = self.current % 2 == 1
             if self._by_lane and isinstance(self._by_lane[0], Ended):
-                self._finish(self._by_lane[0].count, runs)
+                self._finish(self._by_lane[0].count)
                 break
             queue = self._by_lane if is_lane else self._by_gateway
             if not queue:
@@ -159,12 +163,17 @@ class In:
         elif number != self.current:
             raise ProtocolError(f"change {number} of the way, in stretch {self.current}")
 
-    def _finish(self, count: int, runs: list[Run]) -> None:
+    def _finish(self, count: int) -> None:
         """The lane is over: from now on everything comes through the gateway."""
         self.missing = max(0, count - self.taken)
         self.is_over = True
         self._is_tail = False
         self._by_lane.clear()
         self.held_bytes = 0
-        runs += [item for item in self._by_gateway if isinstance(item, list)]
+        self._released = [item for item in self._by_gateway if isinstance(item, list)]
         self._by_gateway.clear()
+
+    def released(self) -> list[Run]:
+        """What was held back, once the lane is over: it comes after the news of what is missing."""
+        released, self._released = self._released, []
+        return released

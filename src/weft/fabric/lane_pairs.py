@@ -26,6 +26,7 @@ PEERS_MAX = 1024
 
 _HEADER = HEADER_BYTES
 _CUT = int(Policy.CUT)
+_INBOX = b"_INBOX."
 
 
 class Pair:
@@ -144,6 +145,9 @@ class LanePairs:
         if not is_subject(subject):
             return BadSubject(f"a subject of {len(subject)} bytes is not legal")
         other = self._other(peer, u32_at(data, at + 8))
+        if other is None and subject.startswith(_INBOX):
+            # An answer to somebody who is gone.
+            return None
         is_reply = other is not None and is_own_inbox(other, subject)
         if not is_reply and not may_publish(peer, subject):
             return may_not("publish to", subject)

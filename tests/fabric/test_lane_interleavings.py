@@ -127,7 +127,7 @@ class State:
         assert self.out.ack(self.acks.popleft())
 
     def _take(self, runs: list[list[bytes]]) -> None:
-        runs = runs + self.incoming.released()
+        runs = runs + [run for held in self.incoming.released() for run in held]
         self.taken += tuple(parse(frame).body[0] for run in runs for frame in run)
 
     def steps(self, ways: tuple[bool, ...]) -> Iterator["State"]:

@@ -77,8 +77,7 @@ class LaneEnds:
 
     def sent_all(self, lane: Lane) -> None:
         """Nothing more comes from the other end."""
-        self._announce(lane)
-        self._gate.deal(lane.incoming.released())
+        self._release(lane)
         if lane.out.is_over:
             self._table.forget(lane)
         self._end_if_parted(lane)
@@ -108,7 +107,7 @@ class LaneEnds:
     def give_up(self, lane: Lane, reason: str) -> None:
         """End a lane whose other end does not keep to the rules; what it said last may be lost."""
         self.finish(lane, reason)
-        self._gate.deal(lane.incoming.over())
+        lane.incoming.over()
         lane.incoming.is_cut_short = True
         self.sent_all(lane)
 
@@ -135,9 +134,8 @@ class LaneEnds:
             detail = f"what went by the lane to {lane.other.name} at last may be lost"
             self._gate.reporter.report(Status(What.GAP, detail))
         self._table.forget(lane)
-        self._gate.deal(lane.incoming.over())
-        self._announce(lane)
-        self._gate.deal(lane.incoming.released())
+        lane.incoming.over()
+        self._release(lane)
         lane.wire.close("it is over")
         self._changed()
 
@@ -157,14 +155,21 @@ class LaneEnds:
         self._splitter.inboxes.pop(lane.other.inbox, None)
         self._splitter.remove(lane.out)
 
-    def _announce(self, lane: Lane) -> None:
-        """Tell of what will not come, if anything."""
+    def _release(self, lane: Lane) -> None:
+        """Let go what was held back, and tell in its place of what will not come."""
         incoming = lane.incoming
         is_lacking = incoming.missing > 0 or incoming.is_cut_short
-        # Whoever closes its connection has heard enough.
-        if is_lacking and not self._gate.reading.is_closing:
-            gap = Gap("lost", incoming.missing, self._gate.session.origin)
+        for held in incoming.released():
+            if is_lacking:
+                self._announce(lane, incoming.missing)
+            self._gate.deal(held)
             incoming.missing, incoming.is_cut_short = 0, False
+            is_lacking = True
+
+    def _announce(self, lane: Lane, missing: int) -> None:
+        # Whoever closes its connection has heard enough.
+        if not self._gate.reading.is_closing:
+            gap = Gap("lost", missing, self._gate.session.origin)
             detail = f"the lane from {lane.other.name} was cut short"
             self._gate.subscriptions.announce(gap, detail)
 

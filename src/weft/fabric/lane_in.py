@@ -38,7 +38,7 @@ class In:
         self.is_cut_short = False
         # What came through the gateway and waits for the lane.
         self.held_bytes = 0
-        self._released: list[Run] = []
+        self._released: list[list[Run]] = [[]]
         self._by_gateway: deque[Run | int] = deque()
         self._by_lane: deque[Run | int | Ended] = deque()
         # Between `tail` and `end`: how many of what comes are known already.
@@ -114,17 +114,18 @@ class In:
         self._by_lane.append(Ended(count))
         return self._advance()
 
-    def over(self) -> list[Run]:
-        """Nothing more comes by the lane, and no tail: take what there is, and let go the rest.
+    def over(self) -> None:
+        """Nothing more comes by the lane, and no tail: let go what there is.
 
-        `is_cut_short` says if something may be missing.
+        `is_cut_short` says if something may be missing before that.
         """
         if self.is_over:
-            return []
-        self.is_cut_short = self.current % 2 == 1
-        runs = [item for item in self._by_lane if isinstance(item, list)]
+            return
+        early = [item for item in self._by_lane if isinstance(item, list)]
+        # Where the lane is early, what it waits for will not come through the gateway either.
+        self.is_cut_short = self.current % 2 == 1 or bool(early)
+        self._released[-1] += early
         self._finish(self.taken)
-        return runs
 
     def _tail_item(self, item: Run | int) -> list[Run]:
         if self._known > 0:
@@ -170,10 +171,15 @@ class In:
         self._is_tail = False
         self._by_lane.clear()
         self.held_bytes = 0
-        self._released = [item for item in self._by_gateway if isinstance(item, list)]
+        for item in self._by_gateway:
+            if isinstance(item, list):
+                self._released[-1].append(item)
+            elif item % 2 == 1:
+                # What went by the lane here is missing as well.
+                self._released.append([])
         self._by_gateway.clear()
 
-    def released(self) -> list[Run]:
-        """What was held back, once the lane is over: it comes after the news of what is missing."""
-        released, self._released = self._released, []
+    def released(self) -> list[list[Run]]:
+        """What was held back, once the lane is over: between two of these something is missing."""
+        released, self._released = self._released, [[]]
         return released

@@ -179,7 +179,7 @@ class Engine:
         try:
             ping = self.session.keep_alive(now)
             if ping:
-                self.outgoing.put_control(ping)
+                self._put_sign_of_life(ping)
         except (Silent, Overloaded) as error:
             self.fail(error)
         return max(self.session.keep_alive_at() - now, 0.0)
@@ -427,7 +427,14 @@ class Engine:
         self.subscriptions.announce(gap, detail)
 
     def _pinged(self, event: talk.Pinged) -> None:
-        self.outgoing.put_control(event.pong)
+        self._put_sign_of_life(event.pong)
+
+    def _put_sign_of_life(self, frame: bytes) -> None:
+        """Let the gateway know that we live, also while everything else waits for a lane."""
+        if self.lanes.may_send:
+            self.outgoing.put_control(frame)
+        else:
+            self.tell_gateway(frame)
 
     def _parts(self, event: talk.Parting) -> None:
         """Answer a goodbye with our own, so that what is owed both ways still arrives."""

@@ -63,7 +63,9 @@ class Caller:
         except WeftError as error:
             self._fail(error)
         else:
-            self._answered.set_result(None)
+            # Whoever called may have given up meanwhile.
+            if not self._answered.done():
+                self._answered.set_result(None)
 
     def read_all(self) -> None:
         """There is nothing to confirm."""

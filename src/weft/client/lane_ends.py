@@ -50,6 +50,7 @@ class LaneEnds:
         self._is_waiting = True
         for lane in self._table:
             self.part(lane)
+        self._table.detach()
 
     async def settled(self) -> None:
         """Wait until everything that went by lanes was taken."""

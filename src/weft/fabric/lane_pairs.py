@@ -162,6 +162,7 @@ class LanePairs:
     def _other(self, peer: Peer, number: int) -> Peer | None:
         """The other end of a lane, if there is one and it is not over."""
         if self._get(peer.number, number) is None:
+            self._service.count_refused("NotKnown")
             return None
         other = self._service.peers.get(number)
         return None if other is None or other.is_over else other

@@ -44,6 +44,10 @@ class LaneEnds:
         self._is_waiting = self._is_waiting and bool(self._parting)
         return self._is_waiting
 
+    def is_parting(self, lane: Lane) -> bool:
+        """Say if a lane is being used up without the gateway, which takes as long as it may."""
+        return lane in self._parting
+
     def part_all(self) -> None:
         """The gateway is gone."""
         self.is_gateway_here = False
@@ -92,7 +96,7 @@ class LaneEnds:
 
     def finish(self, lane: Lane, reason: str) -> None:
         """End a lane; what the other end has not confirmed goes to it through the gateway."""
-        if not self.is_gateway_here:
+        if not self.is_gateway_here or lane in self._parting:
             self.drop(lane)
             return
         if not lane.out.is_over:
@@ -129,6 +133,7 @@ class LaneEnds:
         """Let go a lane for which nothing more can be done."""
         self._parting.discard(lane)
         if lane not in self._table:
+            self._changed()
             return
         self._retire(lane, "it is over")
         if not (lane.out.is_settled or lane.out.is_over):

@@ -52,6 +52,7 @@ class LaneTable:
             del self._lanes[lane]
             if self._by_number.get(lane.other.number) is lane:
                 del self._by_number[lane.other.number]
+            if self._by_identity.get(lane.identity) is lane:
                 del self._by_identity[lane.identity]
             self._reading.wires.discard(lane.wire)
             self._session.has_lanes = bool(self._lanes)

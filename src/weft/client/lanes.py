@@ -264,7 +264,7 @@ class Lanes:
         self._offers.tell_counts()
         for lane in self.table:
             waited_s = now - lane.progress_at
-            if lane.out.is_settled:
+            if lane.out.is_settled or self.ends.is_parting(lane):
                 lane.progress_at = now
             elif waited_s >= (SLOW_S if lane.out.is_full else DEAD_S):
                 self.ends.finish(lane, f"{lane.other.name} took nothing for {waited_s:.1f} s")

@@ -7,6 +7,7 @@ items there were in all.
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 from weft.errors import ProtocolError
 
@@ -121,10 +122,9 @@ class In:
         """
         if self.is_over:
             return
-        early = [item for item in self._by_lane if isinstance(item, list)]
         # Where the lane is early, what it waits for will not come through the gateway either.
-        self.is_cut_short = self.current % 2 == 1 or bool(early)
-        self._released[-1] += early
+        self.is_cut_short = self.current % 2 == 1 or bool(self._by_lane)
+        self._release(self._by_lane, 0)
         self._finish(self.taken)
 
     def _tail_item(self, item: Run | int) -> list[Run]:
@@ -171,13 +171,16 @@ class In:
         self._is_tail = False
         self._by_lane.clear()
         self.held_bytes = 0
-        for item in self._by_gateway:
+        self._release(self._by_gateway, 1)
+        self._by_gateway.clear()
+
+    def _release(self, queue: Iterable[Run | int | Ended], parity: int) -> None:
+        """Let go what waits; at each change to the other way something is missing."""
+        for item in queue:
             if isinstance(item, list):
                 self._released[-1].append(item)
-            elif item % 2 == 1:
-                # What went by the lane here is missing as well.
+            elif isinstance(item, int) and item % 2 == parity and self._released[-1]:
                 self._released.append([])
-        self._by_gateway.clear()
 
     def released(self) -> list[list[Run]]:
         """What was held back, once the lane is over: between two of these something is missing."""

@@ -11,7 +11,7 @@ CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
 .PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-mesh bench-peers bench-spark \
-        bench-steady conformance interop requirements fuzz simulate races soak crash-journal chaos exactly-once lock clean test-compiled test-interpreted
+        bench-steady conformance interop requirements fuzz simulate races soak crash-journal chaos lane-faults exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ crash-journal: build ## kill gateways and cut the power of their disks, and coun
 chaos: build ## break the links and processes of five gateways under load, and judge what was heard; CHAOS_S=120, PLACE=loopback
 	@$(PY) -m tools.chaos --seconds $(or $(CHAOS_S),120) --place $(or $(PLACE),loopback) --max-links $(or $(MAX_LINKS),8) \
 	    $(if $(SEED),--seed $(SEED))
+
+lane-faults: build ## break lanes between clients under load, and judge what was heard; PROMOTIONS=1000, PLACE=loopback, 5 minutes
+	@$(PY) -m tools.lane_faults --promotions $(or $(PROMOTIONS),1000) --place $(or $(PLACE),loopback) $(if $(SEED),--seed $(SEED))
 
 exactly-once: build ## kill drivers and gateways under streaming queries, and count rows; ROWS=1000000, 35 minutes
 	@$(PY) -m tools.exactly_once --rows $(or $(ROWS),1000000) $(if $(SEED),--seed $(SEED))

@@ -1,0 +1,1 @@
+"""Breaks lanes between clients again and again under load, and judges what was heard."""

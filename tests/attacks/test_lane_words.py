@@ -1,0 +1,253 @@
+"""What clients, and a gateway, say of lanes that they have no right to say, or that is not so."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from tests.attacks.lane_stranger import HOT, Knowing, Scene, besieged, knowing, proven, words
+from tests.journeys.raw import LIMIT_S, bodies, errors, fields, subscribe
+
+import weft
+from weft.client.lane_offers import RECEIVERS_MAX
+from weft.core.frames import Decoder, Flag, Frame, Kind, encode, parse
+from weft.core.lane_tickets import NONCE_BYTES, Proofs
+from weft.core.lane_words import lane_frame
+from weft.errors import NotDirect
+
+
+def tail(to: int, subject: str, body: bytes) -> bytes:
+    """A message that a lane is said not to have brought."""
+    frame = bytearray(encode(Kind.TAIL, subject.encode(), body, flags=Flag.BARE))
+    frame[8:12] = to.to_bytes(4, "little")
+    return bytes(frame)
+
+
+@pytest.mark.req("HUB-21")
+async def test_those_without_a_lane_can_tell_each_other_nothing() -> None:
+    async with (
+        besieged() as scene,
+        knowing(scene.gateway.address, "victim") as victim,
+        knowing(scene.gateway.address, "writer") as writer,
+    ):
+        for number in (victim.number, scene.reader._engine.session.publisher, writer.number, 99):
+            tailed: dict[str, Any] = {"peer": number, "from": 0}
+            heard = await writer.say(
+                lane_frame("switch", peers=[number], numbers=[1]),
+                lane_frame("tail", **tailed),
+                tail(number, HOT, b"unheard of"),
+                lane_frame("end", peer=number, count=1),
+            )
+            assert heard == []
+        assert await victim.say() == []
+        await scene.check()
+
+
+@pytest.mark.req("HUB-21")
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        (lane_frame("switch", peers=[1, 2], numbers=[1]), "BadOption"),
+        (lane_frame("switch", peers=["one"], numbers=[1]), "BadOption"),
+        (lane_frame("switch", peers=[1] * 2000, numbers=[1] * 2000), "BadOption"),
+        (lane_frame("invite", HOT.encode()), "UsageError"),
+        (lane_frame("direct", HOT.encode()), "UsageError"),
+        (lane_frame("end"), "NoSuchField"),
+        (tail(1, "_WEFT.ask.status", b"?"), "NotAllowed"),
+        (encode(Kind.LANE, HOT.encode(), b""), "BadMessage"),
+    ],
+)
+async def test_what_cannot_be_said_of_lanes_is_refused_and_counted(said: bytes, name: str) -> None:
+    async with besieged() as scene, knowing(scene.gateway.address, "writer") as writer:
+        before = await scene.refused(name)
+        assert errors(await writer.say(said)) == [name]
+        assert await scene.refused(name) == before + 1
+        assert errors(await writer.say()) == []
+        await scene.check()
+
+
+@pytest.mark.req("HUB-22")
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"word": "switch", "number": 7}],
+        [{"word": "tail", "from": 5}],
+        [{"word": "tail", "from": 0}, {"word": "tail", "from": 0}],
+    ],
+)
+async def test_a_wrong_word_of_the_other_end_costs_it_the_lane_alone(
+    said: list[dict[str, Any]],
+) -> None:
+    async with besieged() as scene, knowing(scene.gateway.address, "writer") as writer:
+        number = scene.reader._engine.session.publisher
+        async with proven(writer) as lane:
+            for each in said:
+                facts = {name: value for name, value in each.items() if name != "word"}
+                if each["word"] == "switch":
+                    facts = {"peers": [number], "numbers": [each["number"]]}
+                else:
+                    facts["peer"] = number
+                await writer.send(lane_frame(each["word"], **facts))
+            await lane.to_the_end()
+        await scene.check()
+
+
+class Listening:
+    """A receiver by hand: what publishers say to it on lanes."""
+
+    def __init__(self, receiver: Knowing, server: asyncio.Server) -> None:
+        self.receiver = receiver
+        self.port: int = server.sockets[0].getsockname()[1]
+        self.frames: asyncio.Queue[Frame] = asyncio.Queue()
+        self.writer: asyncio.StreamWriter | None = None
+
+    async def hear(self, reader: asyncio.StreamReader) -> None:
+        decoder = Decoder(1 << 20)
+        while data := await reader.read(65_536):
+            decoder.feed(data)
+            while (frame := decoder.next_frame()) is not None:
+                self.frames.put_nowait(parse(frame))
+
+    async def next(self) -> Frame:
+        async with asyncio.timeout(LIMIT_S):
+            return await self.frames.get()
+
+    def say(self, data: bytes) -> None:
+        assert self.writer is not None
+        self.writer.write(data)
+
+    async def serve(self, invitation: dict[str, Any]) -> None:
+        """Answer a publisher as it should be."""
+        shown = fields(await self.next())
+        nonce = bytes(NONCE_BYTES)
+        proofs = Proofs(invitation["key"], invitation["ticket"], shown["nonce"], nonce)
+        self.say(lane_frame("serve", HOT.encode(), nonce=nonce, proof=proofs.by_receiver()))
+        assert fields(await self.next())["word"] == "prove"
+        self.say(lane_frame("ack", count=0))
+
+
+@asynccontextmanager
+async def listening(address: str, name: str) -> AsyncIterator[Listening]:
+    """A receiver by hand that hears HOT, and has a port for lanes."""
+    made: list[Listening] = []
+
+    async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        made[0].writer = writer
+        await made[0].hear(reader)
+        writer.close()
+
+    server = await asyncio.start_server(met, "127.0.0.1", 0)
+    async with server, knowing(address, name) as receiver:
+        made.append(Listening(receiver, server))
+        await receiver.say(subscribe(HOT))
+        yield made[0]
+
+
+async def ready(receiver: Knowing, port: int, unix: str = "") -> dict[str, Any]:
+    """Say that lanes lead to a port; the invitation that this answers."""
+    invitation = await receiver.word("invite")
+    said = lane_frame("ready", HOT.encode(), ticket=invitation["ticket"], port=port, unix=unix)
+    await receiver.send(said)
+    return invitation
+
+
+@asynccontextmanager
+async def alone() -> AsyncIterator[Scene]:
+    """A gateway whose reader has left."""
+    async with besieged() as scene:
+        await scene.reader.close()
+        yield scene
+
+
+@pytest.mark.req("HUB-15", "HUB-22")
+@pytest.mark.parametrize("count", [10, -1])
+async def test_a_receiver_that_confirms_what_it_was_not_sent_is_relayed_to(count: int) -> None:
+    async with (
+        alone() as scene,
+        listening(scene.gateway.address, "liar") as liar,
+        weft.connect(scene.gateway.address, name="writer") as writer,
+    ):
+        asking = asyncio.ensure_future(writer.direct(HOT))
+        await liar.serve(await ready(liar.receiver, liar.port))
+        await asking
+        await writer.publish(HOT, b"by the lane")
+        liar.say(lane_frame("ack", count=count))
+        await liar.receiver.word("end")
+        await writer.publish(HOT, b"relayed")
+        await writer.flush()
+        assert b"relayed" in bodies(await liar.receiver.say())
+        assert writer.statistics.connects == 1
+
+
+@pytest.mark.req("HUB-21")
+async def test_a_port_of_somebody_else_gets_no_message_and_no_key() -> None:
+    async with (
+        alone() as scene,
+        listening(scene.gateway.address, "liar") as liar,
+        listening(scene.gateway.address, "innocent") as innocent,
+        weft.connect(scene.gateway.address, name="writer") as writer,
+    ):
+        # The innocent does not hear it: what it is sent it was sent because of the liar.
+        await innocent.receiver.say(encode(Kind.UNSUBSCRIBE, HOT.encode()))
+        asking = asyncio.ensure_future(writer.direct(HOT))
+        invitation = await ready(liar.receiver, innocent.port)
+        shown = await innocent.next()
+        assert fields(shown)["word"] == "hello"
+        assert invitation["key"] not in shown.body
+        innocent.say(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        with pytest.raises(NotDirect):
+            await asking
+        await writer.publish(HOT, b"relayed")
+        await writer.flush()
+        assert bodies(await liar.receiver.say()) == [b"relayed"]
+        assert innocent.frames.empty()
+
+
+@pytest.mark.req("HUB-2", "HUB-21")
+async def test_only_the_host_that_the_gateway_sees_is_offered() -> None:
+    async with (
+        alone() as scene,
+        listening(scene.gateway.address, "first") as first,
+        knowing(scene.gateway.address, "writer") as writer,
+    ):
+        asking = asyncio.ensure_future(writer.offered())
+        await ready(first.receiver, first.port, "10.0.0.1:80")
+        [offer] = await asking
+        assert offer["address"] == f"127.0.0.1:{first.port}"
+
+
+@pytest.mark.req("HUB-2", "HUB-21")
+async def test_nobody_takes_the_port_of_another_connection() -> None:
+    async with (
+        alone() as scene,
+        listening(scene.gateway.address, "first") as first,
+        knowing(scene.gateway.address, "writer") as writer,
+    ):
+        asking = asyncio.ensure_future(writer.offered())
+        await ready(first.receiver, first.port)
+        await asking
+        async with (
+            listening(scene.gateway.address, "second") as second,
+            knowing(scene.gateway.address, "other") as other,
+        ):
+            await other.ask()
+            await ready(second.receiver, first.port)
+            assert errors(await second.receiver.say()) == ["NotYours"]
+            assert await scene.refused("NotYours") == 1
+            assert "offer" not in words(await other.say())
+
+
+@pytest.mark.req("HUB-22")
+@pytest.mark.parametrize("count", [0, RECEIVERS_MAX + 1, 100])
+async def test_an_offer_of_too_many_lanes_is_declined(count: int) -> None:
+    async with besieged() as scene, weft.connect(scene.gateway.address, name="writer") as writer:
+        entry = {"receiver": 1, "name": "one", "inbox": "_INBOX.one.", "unix": "", "encrypt": False}
+        entry |= {"address": "127.0.0.1:1", "ticket": b"ticket", "key": bytes(32), "answers": True}
+        offer = lane_frame("offer", HOT.encode(), lanes=[entry] * count, ttl_s=1.0, reason="")
+        lanes = writer._engine.lanes
+        lanes.word(offer)
+        assert not lanes._offers._tasks
+        await writer.publish(HOT, b"relayed")
+        assert await scene.next() == b"relayed"
+        await scene.check()

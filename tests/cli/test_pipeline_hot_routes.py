@@ -159,6 +159,27 @@ def test_what_is_hot_at_one_gateway_goes_direct_at_another_for_as_long_as_the_jo
     assert [number for _, number in heard] == said
 
 
+@pytest.mark.req("SPK-5")
+def test_any_job_may_find_that_a_subject_is_hot(
+    pair: Pair, run_here: RunHere, spark: SparkSession
+) -> None:
+    assert spark.version
+    text = (
+        "SELECT 'weather' AS service, subject, 1e4 AS messages_s, 120 AS ttl_s"
+        " FROM weather GROUP BY subject"
+    )
+    with connected(pair.london, "busy") as busy, connected(pair.rome, "calm") as calm:
+        busy.publish(HOT, b"0", acknowledge=True)
+        target = ("--gateway", pair.london, "--service", SERVICE)
+        done = run_here("sql", text, *target, "--out", FOUND)
+        assert done.returncode == 0, done.stderr
+        calm.publish(HOT, b"0", acknowledge=True)
+        with connected(pair.rome, "desk") as desk, now_and_then(calm):
+            desk.subscribe(HOT, lambda _: None)
+            reason = "hot_routes says 10,000 messages/s across the mesh"
+            eventually(lambda: route(calm, "calm") == f"direct: {reason}")
+
+
 @pytest.mark.req("SPK-5", "HUB-22")
 def test_what_is_kept_stays_at_its_gateway_however_hot_the_job_finds_it(
     pair: Pair, find: Callable[[int], None]

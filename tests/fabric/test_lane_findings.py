@@ -1,5 +1,6 @@
 """What the job hot_routes finds changes what a gateway offers lanes for."""
 
+import math
 from typing import Any
 
 import pytest
@@ -95,9 +96,16 @@ def test_findings_about_other_services_are_left_to_them() -> None:
         {"messages_s": "many"},
         {"messages_s": True},
         {"messages_s": -1.0},
-        {"ttl_s": float("nan")},
+        {"ttl_s": math.nan},
         {"ttl_s": 0},
+        {"ttl_s": -math.inf},
+        {"ttl_s": None},
+        {"messages_s": math.nan},
+        {"messages_s": [5000.0]},
+        {"service": 5},
+        {"subject": ""},
         {"subject": "a..b"},
+        {"subject": "prices.*"},
         {"subject": 5},
     ],
 )
@@ -106,6 +114,25 @@ def test_what_is_no_finding_is_counted_and_left_out(facts: dict[str, Any]) -> No
     find(house, found(**facts), found(subject="other"))
     assert sum(house.service.refused.values()) == 1
     assert len(house.lanes.findings) == 1
+
+
+@pytest.mark.parametrize("name", ["service", "subject", "messages_s", "ttl_s"])
+def test_a_row_that_lacks_what_is_needed_is_counted_and_left_out(name: str) -> None:
+    house = LaneHouse()
+    row = {key: value for key, value in FOUND.items() if key != name}
+    find(house, Message.from_dict(row).encode(), found(subject="other"))
+    assert sum(house.service.refused.values()) == 1
+    assert len(house.lanes.findings) == 1
+
+
+@pytest.mark.req("SPK-5")
+def test_a_row_needs_no_more_than_what_is_read_of_it() -> None:
+    house = LaneHouse()
+    needed = ("service", "subject", "messages_s", "ttl_s")
+    row = {name: FOUND[name] for name in needed}
+    find(house, Message.from_dict(row | {"messages_s": 2**62, "ttl_s": math.inf}).encode())
+    assert house.lanes.findings.get(HOT) is not None
+    assert house.service.refused == {}
 
 
 def test_a_body_that_is_no_message_is_counted() -> None:

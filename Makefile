@@ -19,7 +19,7 @@ help: ## list the commands
 run: build ## run a gateway on 127.0.0.1:7411 and say what to try with it; ^C ends it
 	@$(BIN)/weft serve
 
-demo: build ## sensors at one of three gateways, subscribers at the others, and a Spark job that counts; ^C ends it
+demo: build ## sensors at one of three gateways, subscribers at the others, a route that goes direct, and a Spark job that counts; ^C ends it
 	@$(PY) -m examples.demo
 
 test: check test-compiled test-interpreted ## every check and every test, compiled and interpreted

@@ -1,4 +1,4 @@
-"""Sensors publish at one of three gateways, others hear it elsewhere, and Spark counts its journal.
+"""Sensors at one of three gateways are heard at others; Spark counts; a busy route goes direct.
 
 `python -m examples.demo`, or `make demo`. It needs nothing that runs already, and leaves nothing
 behind. Where nobody can see a picture, it prints a line every second instead.
@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from examples.demo.gateway_view import GatewayView
-from examples.demo.processes import HEARD_AT, RESULTS, SENSORS_AT, job, mesh
+from examples.demo.processes import HEARD_AT, RESULTS, SENSORS_AT, TICKS_AT, job, mesh
 from examples.demo.sensors import publish
+from examples.demo.ticker import TICKS, listen, tick
 from examples.demo.view import View
 from rich.console import Console
 from rich.live import Live
@@ -31,7 +31,11 @@ _PATIENCE_S = 400
 def main(arguments: Sequence[str]) -> int:
     """Run the demo; 0 if results came."""
     parser = argparse.ArgumentParser(prog="demo", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--results", type=int, help="end after so many results of the job")
+    parser.add_argument(
+        "--results",
+        type=int,
+        help="end after so many results of the job, when the busy route is direct",
+    )
     options = parser.parse_args(arguments)
     try:
         with tempfile.TemporaryDirectory(prefix="weft-demo-") as folder:
@@ -50,6 +54,8 @@ async def _demo(folder: Path, enough: int | None) -> int:
         async with asyncio.TaskGroup() as tasks:
             background = [
                 tasks.create_task(publish(addresses[SENSORS_AT])),
+                tasks.create_task(listen(addresses[TICKS_AT], view.lane.heard)),
+                tasks.create_task(tick(addresses[TICKS_AT])),
                 *(tasks.create_task(_watch(*each, view)) for each in addresses.items()),
             ]
             is_right = await _show(view, counting, enough)
@@ -66,7 +72,9 @@ async def _watch(name: str, address: str, view: View) -> None:
         weft.connect(address, service="weather", name="view") as connection,
         asyncio.TaskGroup() as tasks,
     ):
-        tasks.create_task(_ask(connection, view.gateways[name]))
+        tasks.create_task(_ask(connection, "mesh", {}, view.gateways[name].told))
+        if name == TICKS_AT:
+            tasks.create_task(_ask(connection, "routes", {"subject": TICKS}, view.lane.told))
         if name == SENSORS_AT:
             # What begins with `_` is a gateway's own, and stays there.
             tasks.create_task(_hear(connection, RESULTS, view.heard))
@@ -75,9 +83,14 @@ async def _watch(name: str, address: str, view: View) -> None:
             tasks.create_task(_hear(connection, HEARD_AT[name], saw))
 
 
-async def _ask(connection: weft.AsyncConnection, shown: GatewayView) -> None:
+async def _ask(
+    connection: weft.AsyncConnection,
+    question: str,
+    about: dict[str, str],
+    hear: Callable[[weft.Received], None],
+) -> None:
     while True:
-        shown.told(await connection.send_request("_WEFT.ask.mesh", b"", _ANSWER_S))
+        hear(await connection.send_request(f"_WEFT.ask.{question}", about, _ANSWER_S))
         await asyncio.sleep(_EVERY_S)
 
 
@@ -93,7 +106,7 @@ async def _show(view: View, counting: asyncio.subprocess.Process, enough: int | 
     console = Console()
     with Live(console=console, auto_refresh=False, transient=True) as live:
         seconds = 0
-        while enough is None or view.results < enough:
+        while enough is None or view.results < enough or not view.lane.is_direct:
             await asyncio.sleep(_EVERY_S)
             seconds += 1
             view.tick()
@@ -101,7 +114,8 @@ async def _show(view: View, counting: asyncio.subprocess.Process, enough: int | 
                 live.update(view.picture(), refresh=True)
             else:
                 print(view.line(), flush=True)
-            is_late = view.results == 0 and seconds * _EVERY_S > _PATIENCE_S
+            is_missing = view.results == 0 or not view.lane.is_direct
+            is_late = is_missing and seconds * _EVERY_S > _PATIENCE_S
             if counting.returncode is not None or is_late:
                 return False
     return True

@@ -15,6 +15,9 @@ WINDOW_S = 5
 SENSORS_AT = "london"
 HEARD_AT = {"paris": "sensors.*.temp", "rome": "sensors.*.wind"}
 
+# Nobody else wants what is published there, and nothing is kept: it may go direct.
+TICKS_AT = "rome"
+
 _READY = re.compile(r" is ready on (127\.0\.0\.1:\d+);")
 _SETTINGS = """\
 name = "{name}"

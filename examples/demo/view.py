@@ -5,7 +5,9 @@ from datetime import datetime
 from pathlib import Path
 
 from examples.demo.gateway_view import GatewayView
-from examples.demo.processes import HEARD_AT, RESULTS, SENSORS_AT, WINDOW_S
+from examples.demo.lane_view import LaneView
+from examples.demo.processes import HEARD_AT, RESULTS, SENSORS_AT, TICKS_AT, WINDOW_S
+from examples.demo.ticker import TICKS
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -21,6 +23,7 @@ class View:
 
     def __init__(self, addresses: dict[str, str], data: Path) -> None:
         self.gateways = {name: GatewayView(name, each) for name, each in addresses.items()}
+        self.lane = LaneView(TICKS_AT)
         self._root = data / FOLDER
         self._counts: Counter[str] = Counter()
         self._rates: dict[str, float] = {}
@@ -51,6 +54,7 @@ class View:
         """A second has passed."""
         self._rates = {subject: count / _EVERY_S for subject, count in self._counts.items()}
         self._counts.clear()
+        self.lane.tick()
 
     def line(self) -> str:
         """All of it in one line."""
@@ -59,22 +63,29 @@ class View:
         crossed = sum(each.received for each in self.gateways.values())
         return (
             f"{linked} gateways linked, {crossed:,} messages crossed, {live:.0f}/s heard,"
-            f" journal: {self._kept()}, rates from Spark: {self.results} ({self.note})"
+            f" journal: {self._kept()}, rates from Spark: {self.results} ({self.note}),"
+            f" {self.lane.line()}"
         )
 
     def picture(self) -> RenderableType:
         """All of it as a picture."""
         *_, last = self.gateways.values()
+        ticks = self.gateways[TICKS_AT]
         try_it = f"weft sub 'sensors.>' --service weather --gateway {last.address}"
-        flow = f"sensors → {SENSORS_AT} → {', '.join(HEARD_AT)}; journal → Spark → {SENSORS_AT}"
+        heard = f"sensors → {SENSORS_AT} → {', '.join(HEARD_AT)}"
+        flow = (
+            f"{heard}; journal → Spark → {SENSORS_AT}; ticker → {TICKS_AT} → desk, and then past it"
+        )
         return Group(
             Panel(flow, title="Weft"),
             self._mesh(),
             self._subjects(),
             f"journal   {self._kept()}",
+            f"lane      {self.lane.line()}",
             f"Spark     {self.note}, {self.results:,} results on {RESULTS}",
             f"try it    {try_it}",
             f"          weft mesh --service weather --gateway {last.address}",
+            f"          weft routes {TICKS} --service weather --gateway {ticks.address}",
             "^C ends it",
         )
 

@@ -62,7 +62,8 @@ async def _demo(folder: Path, enough: int | None) -> int:
             for task in background:
                 task.cancel()
     if not is_right:
-        print("the job failed:", (folder / "job.log").read_text()[-3000:], file=sys.stderr)
+        said = (folder / "job.log").read_text()[-3000:]
+        print(f"{view.line()}\nthe job failed, or nothing came of it: {said}", file=sys.stderr)
     return 0 if is_right else 1
 
 
@@ -102,7 +103,7 @@ async def _hear(
 
 
 async def _show(view: View, counting: asyncio.subprocess.Process, enough: int | None) -> bool:
-    """Draw until it is enough; False if the job ended, or never began."""
+    """Draw until it is enough; False if the job ended, or what was to be seen never came."""
     console = Console()
     with Live(console=console, auto_refresh=False, transient=True) as live:
         seconds = 0
@@ -114,8 +115,9 @@ async def _show(view: View, counting: asyncio.subprocess.Process, enough: int | 
                 live.update(view.picture(), refresh=True)
             else:
                 print(view.line(), flush=True)
-            is_missing = view.results == 0 or not view.lane.is_direct
-            is_late = is_missing and seconds * _EVERY_S > _PATIENCE_S
+            # Whoever watches may subscribe to the ticks elsewhere: then they are relayed, rightly.
+            is_relayed = enough is not None and not view.lane.is_direct
+            is_late = (view.results == 0 or is_relayed) and seconds * _EVERY_S > _PATIENCE_S
             if counting.returncode is not None or is_late:
                 return False
     return True

@@ -11,7 +11,7 @@ CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
 .PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-mesh bench-peers bench-spark \
-        bench-steady conformance interop requirements fuzz simulate races soak crash-journal chaos lane-faults exactly-once lock clean test-compiled test-interpreted
+        bench-steady conformance interop requirements fuzz simulate races lane-runs soak crash-journal chaos lane-faults exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ simulate: build ## meshes that break, on a made-up network, and every message ac
 
 races: build ## channels of the same names opened at several gateways at once, while everything breaks; SEEDS=10000, 20 minutes
 	@$(BIN)/weft simulate --channels --seeds $(or $(SEEDS),10000)
+
+lane-runs: build ## clients and a gateway on a made-up network, lanes that break, and every message accounted for; SEEDS=10000, hours
+	@$(PY) -m tools.lane_runs --seeds $(or $(SEEDS),10000) --processes 2
 
 soak: build ## attack a running gateway at random; SOAK_S=600 seconds
 	@$(PY) -m tools.soak $(or $(SOAK_S),600)

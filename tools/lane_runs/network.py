@@ -52,6 +52,7 @@ class Socket:
         self._in_flight = 0
         self._arrives_at = 0.0
         self._is_ending = False
+        self._is_end_sent = False
         self._is_woken = False
 
     @property
@@ -117,16 +118,21 @@ class Socket:
     def _push(self) -> None:
         """Send what there is room for; the last piece is the end, if it is to end."""
         pace = self._network.pace
-        while self.unsent and self._in_flight < pace.window_bytes:
-            size = min(len(self.unsent), pace.window_bytes - self._in_flight)
-            if size > 1 and self._chance.random() < pace.splits:
-                size = self._chance.randrange(1, size)
-            data = bytes(self.unsent[:size])
-            del self.unsent[:size]
-            self._in_flight += size
+        room = pace.window_bytes - self._in_flight
+        # As TCP does: little room is no room, or everything would go in ever smaller pieces.
+        if self.unsent and room >= min(len(self.unsent), pace.window_bytes // 4):
+            data = bytes(self.unsent[:room])
+            del self.unsent[:room]
+            self._in_flight += len(data)
+            first = len(data)
+            if first > 1 and self._chance.random() < pace.splits:
+                first = self._chance.randrange(1, first)
+                self._transmit(partial(_bring, data[:first]))
+                data = data[first:]
             self._transmit(partial(_bring, data))
-        if self._is_ending and not self.unsent:
-            self._transmit(lambda other: other._end())
+        if self._is_ending and not self.unsent and not self._is_end_sent:
+            self._is_end_sent = True
+            self._transmit(_bring_end)
 
     def _transmit(self, act: Callable[["Socket"], None]) -> None:
         self._arrives_at = max(self._arrives_at, self._world.now + self._delay())
@@ -159,10 +165,11 @@ class Socket:
     def _made_room(self, size: int) -> None:
         if self.is_cut_off or self.other.is_cut_off:
             return
+        was_full = not self.has_room
         self._in_flight -= size
-        if not self.is_closed or self.unsent:
-            self._push()
-        self.wake()
+        self._push()
+        if was_full:
+            self.wake()
 
 
 class Wire(asyncio.Transport):
@@ -363,6 +370,10 @@ class Network:
 
 def _bring(data: bytes, socket: Socket) -> None:
     socket._arrive(data)
+
+
+def _bring_end(socket: Socket) -> None:
+    socket._end()
 
 
 def cut(socket: Socket) -> None:

@@ -22,7 +22,7 @@ from weft.fabric.lane_policy import LaneSettings
 from weft.fabric.lanes import Lanes
 
 SERVICE = "default"
-LIMITS = Limits(body_bytes=64 << 10, ping_s=1.0, outbox_age_s=10.0)
+LIMITS = Limits(body_bytes=64 << 10, ping_s=2.0, outbox_age_s=10.0)
 SWEEP_S = 1.0
 # Far more often than a gateway looks: the more changes of way a run has, the better.
 TICK_S = 0.1

@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-mesh bench-peers bench-spark \
+.PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-lanes bench-mesh bench-peers bench-spark \
         bench-steady conformance interop requirements fuzz simulate races lane-runs soak crash-journal chaos lane-faults exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
@@ -55,6 +55,9 @@ bench-gateway: build ## idle connections and tunnels, busy services, stopped rea
 
 bench-journal: build $(VENV)/.peers ## messages that are kept, beside the durable logs of peers; ROUNDS=5, 10 minutes
 	@$(PY) -m benchmarks.peers.kept --rounds $(or $(ROUNDS),5) --json build/kept.json --chart build/kept.svg
+
+bench-lanes: build $(VENV)/.peer-packages ## from client to client, relayed and by lanes, beside zenoh and pyzmq; ROUNDS=5, 8 minutes
+	@$(PY) -m benchmarks.peers.lanes --rounds $(or $(ROUNDS),5) --json build/lanes.json --chart build/lanes.svg
 
 bench-mesh: build $(VENV)/.peers ## a hop between two gateways, beside one between two servers of NATS; ROUNDS=5, 4 minutes
 	@$(PY) -m benchmarks.peers.hop --rounds $(or $(ROUNDS),5) --json build/hop.json --chart build/hop.svg

@@ -29,6 +29,8 @@ class Comparison(Generic[Peer]):
     peers: Mapping[str, Peer]
     measure: Measure[Peer]
     reference: str
+    # Who runs where, if not as usual.
+    cores: str = ""
 
 
 def main(comparison: Comparison[Peer], arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +44,8 @@ def main(comparison: Comparison[Peer], arguments: Sequence[str] | None = None) -
     else:
         found = run(options.rows, options.peers, options.rounds, comparison.measure)
         found = report.held_against(found, comparison.reference)
+        if comparison.cores:
+            found = report.placed(found, comparison.cores)
     if options.json is not None:
         report.write(found, options.json)
     if options.chart is not None:

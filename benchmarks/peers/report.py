@@ -76,6 +76,8 @@ class Report(msgspec.Struct, frozen=True):
     measurements: list[Measurement] = []
     # Who we are held against.
     reference: str = ""
+    # Who runs where.
+    cores: str = "A broker has one core, the load on it another."
     # By row, peer and metric; for readers of the file only.
     spreads: dict[str, dict[str, dict[str, Spread]]] = {}
 
@@ -88,6 +90,11 @@ def facts_of(row: Row) -> RowFacts:
 def held_against(report: Report, reference: str) -> Report:
     """The report that says who we are held against."""
     return msgspec.structs.replace(report, reference=reference)
+
+
+def placed(report: Report, cores: str) -> Report:
+    """The report that says who ran where."""
+    return msgspec.structs.replace(report, cores=cores)
 
 
 def machine() -> dict[str, str]:

@@ -21,6 +21,8 @@ METRICS = {
     "p99_us": "p99 µs",
     "kib": "KiB each",
     "own_percent": "generator's core %",
+    "clients_us": "… of the clients",
+    "gateway_us": "… of the gateway",
 }
 
 

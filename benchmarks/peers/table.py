@@ -110,7 +110,7 @@ def _set_up(report: Report) -> list[str]:
     where = f"{facts['processor']}, {facts['cores']} cores, Linux {facts['kernel']}"
     return [
         f"{report.rounds} rounds, all in turns: the median, and where the middle half lies.",
-        "Ratios are medians of the rounds' own. A broker has one core, the load on it another.",
+        f"Ratios are medians of the rounds' own. {report.cores}",
         f"{where}, load before {facts['load_before']}",
         *(f"{peer.title}: {peer.settings}" for peer in report.peers),
     ]

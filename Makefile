@@ -56,7 +56,7 @@ bench-gateway: build ## idle connections and tunnels, busy services, stopped rea
 bench-journal: build $(VENV)/.peers ## messages that are kept, beside the durable logs of peers; ROUNDS=5, 10 minutes
 	@$(PY) -m benchmarks.peers.kept --rounds $(or $(ROUNDS),5) --json build/kept.json --chart build/kept.svg
 
-bench-lanes: build $(VENV)/.peer-packages ## from client to client, relayed and by lanes, beside zenoh and pyzmq; ROUNDS=5, 8 minutes
+bench-lanes: build $(VENV)/.peer-packages ## from client to client, relayed and by lanes, beside zenoh and pyzmq; ROUNDS=5, 12 minutes
 	@$(PY) -m benchmarks.peers.lanes --rounds $(or $(ROUNDS),5) --json build/lanes.json --chart build/lanes.svg
 
 bench-mesh: build $(VENV)/.peers ## a hop between two gateways, beside one between two servers of NATS; ROUNDS=5, 4 minutes

@@ -11,6 +11,7 @@ from typing import Any
 
 from weft.client import events as talk
 from weft.client.enabling import Enabling
+from weft.client.hearing import Hearing
 from weft.client.interests import Listening
 from weft.client.lanes import Lanes
 from weft.client.line import Line
@@ -88,19 +89,15 @@ class Engine:
         self._cause: WeftError | None = None
         self._unsent = 0
         self._room: list[asyncio.Future[None]] = []
-        self._on: dict[type[Any], Callable[[Any], None]] = {
+        self._hearing = Hearing(self.subscriptions, self.memberships, reporter)
+        self._on: dict[type[Any], Callable[[Any], None]] = self._hearing.on | {
             talk.Welcomed: self._welcomed,
-            talk.Answered: self._answered,
-            talk.Failed: self._failed,
             talk.News: self._told,
-            talk.TakenBack: self._taken_back,
-            talk.Missed: self._missed,
             talk.Pinged: self._pinged,
             talk.Parting: self._parts,
-            talk.Relayed: self._relayed,
-            talk.LaneTold: self._lane_told,
-            talk.LaneTail: self._lane_tail,
-            talk.Late: self._late,
+            talk.Relayed: lambda event: self.deal(self.lanes.merge(event.run)),
+            talk.LaneTold: lambda event: self.lanes.word(event.frame),
+            talk.LaneTail: lambda event: self.lanes.tail(event.frame),
             talk.Ended: self._broken,
         }
 
@@ -336,15 +333,6 @@ class Engine:
         except WeftError as error:
             self.fail(error)
 
-    def _relayed(self, event: talk.Relayed) -> None:
-        self.deal(self.lanes.merge(event.run))
-
-    def _lane_told(self, event: talk.LaneTold) -> None:
-        self.lanes.word(event.frame)
-
-    def _lane_tail(self, event: talk.LaneTail) -> None:
-        self.lanes.tail(event.frame)
-
     def _wake(self) -> None:
         if not self._is_about_to_flush:
             self.defer(self.flush)
@@ -401,30 +389,11 @@ class Engine:
         self.memberships.welcomed()
         self.flush()
 
-    def _answered(self, event: talk.Answered) -> None:
-        event.waiter.answered(event.frame)
-
-    def _failed(self, event: talk.Failed) -> None:
-        event.waiter.failed(event.error)
-        if isinstance(event.waiter, Listening):
-            self.subscriptions.refused(event.waiter, event.error)
-
     def _told(self, event: talk.News) -> None:
         if isinstance(event.error, ProtocolError | SlowReader | Silent | BadKey):
             # The gateway ends the connection now, and this is why.
             self._cause = event.error
-        about = f"a frame to {event.subject}" if event.subject else "a frame"
-        self.reporter.report(Status(What.REFUSED, f"{about} is refused", event.error))
-
-    def _taken_back(self, event: talk.TakenBack) -> None:
-        if not self.memberships.taken_back(event):
-            self.subscriptions.taken_back(event.pattern, event.group, event.error)
-
-    def _missed(self, event: talk.Missed) -> None:
-        gap = event.gap
-        missed = f"{gap.count} messages were" if gap.count else "an unknown number of messages was"
-        detail = f"{missed} missed: {gap.reason}"
-        self.subscriptions.announce(gap, detail)
+        self._hearing.refused(event)
 
     def _pinged(self, event: talk.Pinged) -> None:
         self._put_sign_of_life(event.pong)
@@ -454,9 +423,6 @@ class Engine:
             self.loop.call_later(PARTING_S, self._leave, line, left, deadline)
         else:
             line.abort()
-
-    def _late(self, _: talk.Late) -> None:
-        self.statistics.late += 1
 
     def _broken(self, event: talk.Ended) -> None:
         self.fail(event.error)

@@ -69,15 +69,15 @@ class LaneEnds:
             if self._is_unused(lane):
                 self._splitter.leave(lane.out, self._gate.tell_gateway)
                 self._splitter.inboxes.pop(lane.other.inbox, None)
-                self.took_more(lane)
+                self._finish_if_unused(lane)
 
     def took_more(self, lane: Lane) -> None:
         """The other end has taken more: it may be all."""
         lane.progress_at = self._loop.time()
         if lane in self._parting:
             self._end_if_parted(lane)
-        elif self._is_unused(lane) and lane.out.is_settled:
-            self.finish(lane, "no route goes by it any more")
+        else:
+            self._finish_if_unused(lane)
         self._changed()
 
     def sent_all(self, lane: Lane) -> None:
@@ -144,6 +144,10 @@ class LaneEnds:
         self._release(lane)
         lane.wire.close("it is over")
         self._changed()
+
+    def _finish_if_unused(self, lane: Lane) -> None:
+        if self._is_unused(lane) and lane.out.is_settled:
+            self.finish(lane, "no route goes by it any more")
 
     def _is_unused(self, lane: Lane) -> bool:
         """Say if this end has no use for a lane that it called for."""

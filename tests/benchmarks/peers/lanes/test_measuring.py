@@ -9,7 +9,7 @@ from benchmarks.peers.lanes.ways import WAYS, Way
 from benchmarks.peers.rows import Row
 from benchmarks.running import Failed
 
-INSTALLED = [way for way in WAYS.values() if way.is_installed and way.name != "weft"]
+INSTALLED = [way for way in WAYS.values() if way.is_installed]
 LANE, RELAYED, OTHER = WAYS["weft-tcp"], WAYS["weft-relayed"], WAYS["zenoh"]
 
 

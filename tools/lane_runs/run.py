@@ -20,6 +20,9 @@ SETTINGS = LaneSettings(messages_s=50, hold_s=0.1, retry_s=0.2, idle_s=1.0)
 # found within three seconds, and what waits for that takes as long again.
 SETTLE_S = 15.0
 END_S = 12.0
+# Nothing more comes if nothing came for so long; and when it is waited for no longer.
+SILENCE_S = 3.0
+SILENCE_BY_S = 300.0
 # A publisher that may have much under way is never stopped by its lane.
 WINDOWS = (4 << 10, 32 << 10, 2 << 20)
 
@@ -90,6 +93,7 @@ class Run:
         for publisher in self.publishers:
             publisher.is_stopping = publisher.is_stopping or not publisher.is_over
         self.world.run(self._lasts_s + SETTLE_S)
+        self._await_silence()
         for receiver in self.receivers:
             receiver.finish()
         self.hub.end()
@@ -98,6 +102,17 @@ class Run:
     def _begin(self, client: Client) -> None:
         if not client.is_over:
             client.process.begin(client.live())
+
+    def _await_silence(self) -> None:
+        """On a slow network much may still be under way."""
+        before = -1
+        while before != (heard := self._heard()) and self.world.now < SILENCE_BY_S:
+            before = heard
+            self.world.run(self.world.now + SILENCE_S)
+
+    def _heard(self) -> int:
+        episodes = [each for receiver in self.receivers for each in receiver.episodes]
+        return sum(len(each.events) for each in episodes)
 
     def _end(self) -> None:
         """Leave nothing behind; what is said while everything is torn down does not count."""

@@ -122,11 +122,6 @@ def test_receivers_that_take_what_comes_are_found_out() -> None:
     assert sums.counts["doubled"] > 0
 
 
-# It passes, and then fails for being expected to fail, once clients never have two lanes to one
-# receiver at a time, and go direct only by lanes that the receiver knows of.
-@pytest.mark.xfail(
-    reason="seeds 16, 37 and others: a second lane to the same receiver ends the first"
-)
 @pytest.mark.req("HUB-22")
 def test_nothing_is_lost_doubled_or_misordered_whatever_breaks() -> None:
     sums = summed(range(SEEDS))

@@ -5,6 +5,7 @@ many of them are heard at a time.
 """
 
 import asyncio
+import errno
 import os
 import secrets
 from collections.abc import Callable
@@ -40,19 +41,25 @@ class Listener:
         self.refused = 0
         self._welcome = welcome
         self._loop = asyncio.get_running_loop()
+        self._host = ""
         self._servers: list[asyncio.AbstractServer] = []
         # The one that came first is the first.
         self._strangers: dict[Stranger, None] = {}
         self._invitations: dict[bytes, Invitation] = {}
 
     async def open(self, host: str) -> None:
-        """Listen at an address of this machine, if not yet.
+        """Listen at an address of this machine, and at no other, if not yet.
 
         Raises:
             OSError: it cannot be.
         """
-        if self._servers:
+        if self._servers and host == self._host:
             return
+        self._stop()
+        if not host:
+            # Without one it would be every address that the machine has.
+            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+        self._host = host
         server = await self._loop.create_server(self._met, host, 0)
         self._servers.append(server)
         self.port = server.sockets[0].getsockname()[1]
@@ -77,12 +84,15 @@ class Listener:
 
     def close(self) -> None:
         """Listen no more."""
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
+        self._stop()
         for stranger in list(self._strangers):
             stranger.wire.close()
         self._invitations.clear()
+
+    def _stop(self) -> None:
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
 
     def answering(self) -> Answering:
         """This side of a greeting that begins."""

@@ -19,8 +19,8 @@ from weft.core.lane_words import word_in
 from weft.fabric.lane_in import In
 from weft.fabric.lane_out import Out, frames_in, switch_frame
 
-# With eight there are two million states, which takes minutes.
-COUNT_MAX = int(os.environ.get("WEFT_INTERLEAVED", "6"))
+# With eight there are three million states, which takes minutes.
+COUNT_MAX = int(os.environ.get("WEFT_INTERLEAVED", "5"))
 MESSAGES = [encode(Kind.MESSAGE, b"s", bytes([number])) for number in range(8)]
 
 

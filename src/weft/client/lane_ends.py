@@ -54,6 +54,7 @@ class LaneEnds:
         self._is_waiting = True
         for lane in self._table:
             self.part(lane)
+            self._take_alone(lane)
         self._table.detach()
 
     async def settled(self) -> None:
@@ -129,6 +130,11 @@ class LaneEnds:
         self._loop.call_later(PARTING_S, self.drop, lane)
         self._end_if_parted(lane)
 
+    def gone(self, lane: Lane) -> None:
+        """The other end is gone from the gateway; what it said at last may still be under way."""
+        self.part(lane)
+        self._take_alone(lane)
+
     def drop(self, lane: Lane) -> None:
         """Let go a lane for which nothing more can be done."""
         self._parting.discard(lane)
@@ -144,6 +150,13 @@ class LaneEnds:
         self._release(lane)
         lane.wire.close("it is over")
         self._changed()
+
+    def _take_alone(self, lane: Lane) -> None:
+        """Nothing more of the other end comes through a gateway."""
+        if lane in self._table:
+            self._gate.deal(lane.incoming.alone())
+            if lane.incoming.is_over:
+                self.sent_all(lane)
 
     def _finish_if_unused(self, lane: Lane) -> None:
         if self._is_unused(lane) and lane.out.is_settled:

@@ -251,8 +251,7 @@ class Lanes:
         if lane is None:
             return
         if facts.get("gone", False):
-            # What it said at last may still be under way.
-            self.ends.part(lane)
+            self.ends.gone(lane)
         else:
             self.ends.drop(lane)
 

@@ -42,6 +42,8 @@ class In:
         self._released: list[list[Run]] = [[]]
         self._by_gateway: deque[Run | int] = deque()
         self._by_lane: deque[Run | int | Ended] = deque()
+        # Nothing more comes through the gateway.
+        self._is_alone = False
         # Between `tail` and `end`: how many of what comes are known already.
         self._is_tail = False
         self._known = 0
@@ -115,6 +117,14 @@ class In:
         self._by_lane.append(Ended(count))
         return self._advance()
 
+    def alone(self) -> list[Run]:
+        """Nothing more comes through the gateway: the lane goes on to where it would wait for it.
+
+        What came through the gateway already still has its place.
+        """
+        self._is_alone = True
+        return self._advance()
+
     def over(self) -> None:
         """Nothing more comes by the lane, and no tail: let go what there is.
 
@@ -144,6 +154,8 @@ class In:
                 break
             queue = self._by_lane if is_lane else self._by_gateway
             if not queue:
+                if self._is_alone and not is_lane:
+                    self.over()
                 break
             item = queue.popleft()
             if isinstance(item, int):

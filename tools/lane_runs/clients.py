@@ -123,6 +123,8 @@ class Publishes(Client):
 
     def __init__(self, process: Process, chance: random.Random, plan: "Plan") -> None:
         super().__init__(process, chance)
+        # Its connection was broken, and perhaps nobody told it.
+        self._is_hit = False
         self.log = Publisher(plan.number)
         self.requests: Counter[str] = Counter()
         self._plan = plan
@@ -146,6 +148,7 @@ class Publishes(Client):
     def connected(self) -> None:
         """What is said from here on goes by this connection, or by none."""
         super().connected()
+        self._is_hit = False
         self.log.steady_from = self.now
 
     def disconnected(self) -> None:
@@ -156,7 +159,8 @@ class Publishes(Client):
             self.log.steady_from = NEVER
 
     def hit(self) -> None:
-        """Whoever is just leaving may not get to say the last of it."""
+        """Whoever leaves before it is connected again may not get to say the last of it."""
+        self._is_hit = True
         if self.is_stopping:
             self.log.steady_from = NEVER
 
@@ -170,7 +174,8 @@ class Publishes(Client):
         if self.connection is not None:
             lives = self.connection.statistics.connects
             await self.connection.close()
-            if not was_connected or lives != self.connection.statistics.connects:
+            is_same = lives == self.connection.statistics.connects
+            if self._is_hit or not (was_connected and is_same):
                 self.log.steady_from = NEVER
         self.is_over = True
 

@@ -53,8 +53,10 @@ class LaneEnds:
         self.is_gateway_here = False
         self._is_waiting = True
         for lane in self._table:
+            # What comes late could be overtaken by what comes through the next gateway.
+            lane.incoming.over()
             self.part(lane)
-            self._take_alone(lane)
+            self.sent_all(lane)
         self._table.detach()
 
     async def settled(self) -> None:
@@ -133,7 +135,10 @@ class LaneEnds:
     def gone(self, lane: Lane) -> None:
         """The other end is gone from the gateway; what it said at last may still be under way."""
         self.part(lane)
-        self._take_alone(lane)
+        if lane in self._table:
+            self._gate.deal(lane.incoming.alone())
+            if lane.incoming.is_over:
+                self.sent_all(lane)
 
     def drop(self, lane: Lane) -> None:
         """Let go a lane for which nothing more can be done."""
@@ -150,13 +155,6 @@ class LaneEnds:
         self._release(lane)
         lane.wire.close("it is over")
         self._changed()
-
-    def _take_alone(self, lane: Lane) -> None:
-        """Nothing more of the other end comes through a gateway."""
-        if lane in self._table:
-            self._gate.deal(lane.incoming.alone())
-            if lane.incoming.is_over:
-                self.sent_all(lane)
 
     def _finish_if_unused(self, lane: Lane) -> None:
         if self._is_unused(lane) and lane.out.is_settled:

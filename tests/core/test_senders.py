@@ -3,7 +3,7 @@
 import pytest
 
 from weft.core.frames import Kind, Stamp, encode, stamp_frame
-from weft.core.senders import all_from
+from weft.core.senders import all_from, replies_in
 
 IDENTITY = bytes([5, 0, 0, 0, 6, 0, 0, 0])
 
@@ -26,3 +26,13 @@ def test_one_of_another_is_found_among_many(origin: int, publisher: int) -> None
 def test_an_identity_has_eight_bytes() -> None:
     with pytest.raises(ValueError, match="7 bytes"):
         all_from([stamped(5, 6)], bytes(7))
+
+
+def test_only_those_that_await_an_answer_say_where() -> None:
+    frames = [
+        encode(Kind.MESSAGE, b"s", b"body", b"_INBOX.1"),
+        encode(Kind.MESSAGE, b"long.subject", b"body"),
+        encode(Kind.MESSAGE, b"long.subject", b"", b"r"),
+    ]
+    assert replies_in(frames) == [b"_INBOX.1", b"r"]
+    assert replies_in([]) == []

@@ -8,7 +8,7 @@ from weft.core.frames import Flag, Kind, encode, parse
 from weft.core.lane_words import word_in
 from weft.core.writer import Writer
 from weft.fabric.lane_out import WINDOW_BYTES, Out, frames_in
-from weft.fabric.splitting import FIRST_SEQUENCE, FOLLOW_S, Direct, Splitter
+from weft.fabric.splitting import FIRST_SEQUENCE, FOLLOW_S, REPLIES_MAX, Direct, Splitter
 
 INBOX = b"_INBOX.00000001." + b"7" * 24
 
@@ -128,11 +128,24 @@ def test_what_only_a_gateway_can_do_goes_through_it(flag: Flag) -> None:
 
 
 @pytest.mark.req("HUB-8")
-def test_an_answer_goes_by_the_lane_of_whoever_asked() -> None:
+def test_an_answer_goes_back_the_way_that_the_question_came() -> None:
     ways = Ways(1)
-    ways.splitter.inboxes[INBOX] = ways.outs[1]
-    ways.publish(message(INBOX.decode() + ".3f", "yes"))
+    asked = [message("sums", "?", Flag.REQUEST, INBOX + b".3f"), message("sums", "not asked")]
+    ways.splitter.note_replies(asked, ways.outs[1])
+    ways.publish(message(INBOX.decode() + ".3f", "yes"), message(INBOX.decode() + ".40", "no"))
     assert ways.by_lane(1) == ["switch 1", "yes"]
+    assert ways.by_gateway() == ["switch [1][1]", "no"]
+    ways.splitter.forget_replies(ways.outs[1])
+    ways.publish(message(INBOX.decode() + ".3f", "again"))
+    assert ways.by_gateway()[2:] == ["again"]
+
+
+def test_only_so_many_questions_are_remembered() -> None:
+    ways = Ways(1)
+    asked = [message("s", "?", 0, INBOX + b".%d" % number) for number in range(REPLIES_MAX + 1)]
+    ways.splitter.note_replies(asked, ways.outs[1])
+    ways.publish(message(INBOX.decode() + ".0", "too late"))
+    assert ways.by_gateway() == ["too late"]
 
 
 @pytest.mark.req("HUB-8")

@@ -199,6 +199,24 @@ async def test_an_answer_comes_back_on_the_lane_and_sees_the_reply_as_it_is(
         assert replies[0][0] != hidden.subject
 
 
+@pytest.mark.req("HUB-8")
+async def test_what_was_asked_through_the_gateway_is_answered_there(
+    gateway: RunningGateway, subject: str
+) -> None:
+    """Otherwise it would wait for the answer, and refuse others in the end."""
+    asked: asyncio.Queue[weft.AsyncReceived] = asyncio.Queue()
+    async with weft.connect(gateway.address) as server, weft.connect(gateway.address) as client:
+        await server.subscribe(subject, asked.put_nowait).ready()
+        request = asyncio.create_task(client.send_request(subject, b"?"))
+        question = await asked.get()
+        await client.direct(subject)
+        await question.respond(b"yes")
+        assert (await request).sequence < DIRECT
+        facts = await client.send_request("_WEFT.ask.connections", weft.Message(name=server.name))
+        [connection] = facts.get_list("connections")
+        assert connection["unanswered"] == 0
+
+
 @pytest.mark.req("HUB-20")
 async def test_whoever_is_asked_by_a_lane_and_leaves_is_not_waited_for(
     gateway: RunningGateway, subject: str

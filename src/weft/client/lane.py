@@ -13,6 +13,7 @@ from weft.core.senders import all_from
 from weft.errors import NotAllowed, ProtocolError, UnexpectedFrame, Unreachable
 from weft.fabric.lane_in import In, Run
 from weft.fabric.lane_out import Out
+from weft.fabric.splitting import Splitter
 
 # The other end is told what was taken after so many bytes, or so long.
 ACK_BYTES = 256 << 10
@@ -40,6 +41,7 @@ class Owner(Protocol):
     """Whoever has lanes, as each of them knows it."""
 
     own_inbox: bytes
+    splitter: Splitter
 
     @property
     def ends(self) -> Ends:
@@ -145,6 +147,7 @@ class Lane:
             raise NotAllowed(f"{self.other.name} has no ticket for what it sent by its lane")
         if not all_from(run, self.identity):
             raise NotAllowed(f"{self.other.name} sent in the name of another by its lane")
+        self._lanes.splitter.note_replies(run, self.out)
         self._lanes.deal(self, self.incoming.by_lane(run))
 
     def _word(self, frame: bytes) -> None:

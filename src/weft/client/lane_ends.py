@@ -71,7 +71,7 @@ class LaneEnds:
         for lane in self._table:
             if self._is_unused(lane):
                 self._splitter.leave(lane.out, self._gate.tell_gateway)
-                self._splitter.inboxes.pop(lane.other.inbox, None)
+                self._splitter.forget_replies(lane.out)
                 self._finish_if_unused(lane)
 
     def took_more(self, lane: Lane) -> None:
@@ -173,7 +173,6 @@ class LaneEnds:
     def _retire(self, lane: Lane, reason: str) -> None:
         """Send nothing new by a lane."""
         self._lost(lane, reason)
-        self._splitter.inboxes.pop(lane.other.inbox, None)
         self._splitter.remove(lane.out)
 
     def _release(self, lane: Lane) -> None:

@@ -204,9 +204,6 @@ class Offers:
         lanes = list(claimed.values())
         if not all(lane.is_open and not lane.out.is_over for lane in lanes):
             raise ConnectionLost("a lane broke at once")
-        for lane in lanes:
-            # A lane that was about to be left takes answers again, too.
-            self._lanes.splitter.inboxes[lane.other.inbox] = lane.out
         answering = [
             claimed[entry.invitation.other.number].out for entry in entries if entry.answers
         ]

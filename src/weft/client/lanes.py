@@ -188,7 +188,6 @@ class Lanes:
         wire.begin(self._session.body_limit_bytes, keys)
         self.table.add(lane)
         self.splitter.add(lane.out)
-        self.splitter.inboxes[other.inbox] = lane.out
         lane.progress_at = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(TICK_S, self._tick)

@@ -1,12 +1,14 @@
-"""Who frames say that they come from; compiled, because it is looked at in every one of them."""
+"""Who frames say that they come from, and where they await answers; compiled, as all look."""
 
-from weft.core.words import same_bytes
+from weft.core.frames import HEADER_BYTES
+from weft.core.words import cut, same_bytes
 
 # Where a frame says which gateway it entered at, and which connection sent it.
 _IDENTITY = 8
 IDENTITY_BYTES = 8
 
 _LENGTH = IDENTITY_BYTES
+_HEADER = HEADER_BYTES
 
 
 def all_from(frames: list[bytes], identity: bytes) -> bool:
@@ -17,3 +19,14 @@ def all_from(frames: list[bytes], identity: bytes) -> bool:
         if not same_bytes(frame, _IDENTITY, identity, 0, _LENGTH):
             return False
     return True
+
+
+def replies_in(frames: list[bytes]) -> list[bytes]:
+    """The reply subjects of whole frames, of those that have one."""
+    found: list[bytes] = []
+    for frame in frames:
+        length = frame[7]
+        if length != 0:
+            start = _HEADER + frame[6]
+            found.append(cut(frame, start, start + length))
+    return found

@@ -8,15 +8,16 @@ there for a moment.
 
 from collections.abc import Callable
 
-from weft.core.frames import BODY_LIMIT_MAX_BYTES, HEADER_BYTES, Flag, Kind, Run, Stamp
-from weft.core.words import cut, u32_at
-from weft.fabric.lane_out import Out, switch_frame
+from weft.core.frames import BODY_LIMIT_MAX_BYTES, Flag, Kind, Run, Stamp
+from weft.core.senders import replies_in
+from weft.fabric.lane_out import Out, frames_in, switch_frame
 
 # How long messages follow one that went through the gateway.
 FOLLOW_S = 0.02
 # Lanes number what goes by them apart from what a gateway numbers.
 FIRST_SEQUENCE = (1 << 63) + 1
-INBOX_BYTES = 40
+# Answers to older messages than this go through the gateway.
+REPLIES_MAX = 65_536
 
 _MESSAGE = int(Kind.MESSAGE)
 _REQUEST = int(Flag.REQUEST)
@@ -56,9 +57,9 @@ class Splitter:
     def __init__(self, *, is_required: bool = False) -> None:
         self.is_required = is_required
         self.dropped = 0
-        # By subject; and by the inbox of whoever is at the other end.
+        # By subject; and where answers are awaited to what came by a lane, the oldest first.
         self.routes: dict[bytes, Direct] = {}
-        self.inboxes: dict[bytes, Out] = {}
+        self._replies: dict[bytes, Out] = {}
         self.stamp = Stamp(0, 0, FIRST_SEQUENCE)
         # Replies of requests that went by a lane: the number of whoever was asked.
         self.asked: dict[bytes, int] = {}
@@ -84,6 +85,22 @@ class Splitter:
         """Send nothing more by a lane; its routes must be gone."""
         if out in self._outs:
             self._outs.remove(out)
+        self.forget_replies(out)
+
+    def note_replies(self, run: list[bytes], out: Out) -> None:
+        """Have answers to messages that came by a lane go back by it.
+
+        What was asked through the gateway is answered there: it waits for that.
+        """
+        for reply in replies_in(run):
+            self._replies[reply] = out
+        while len(self._replies) > REPLIES_MAX:
+            del self._replies[next(iter(self._replies))]
+
+    def forget_replies(self, out: Out) -> None:
+        """Have answers go through the gateway."""
+        for reply in [reply for reply, each in self._replies.items() if each is out]:
+            del self._replies[reply]
 
     def split(self, data: bytearray, size: int, write: Write, now: float) -> None:
         """Send whole frames on their ways; `write` has bytes sent to the gateway."""
@@ -125,7 +142,7 @@ class Splitter:
         direct = self.routes.get(subject)
         if direct is not None:
             return direct.next_out() if self._run.flags & _REQUEST else direct.outs
-        out = self.inboxes.get(subject[:INBOX_BYTES]) if subject.startswith(_INBOX) else None
+        out = self._replies.get(subject)
         return [] if out is None else [out]
 
     def _must_follow(self, outs: list[Out], now: float) -> bool:
@@ -164,11 +181,8 @@ class Splitter:
 
     def _note(self, stretch: bytes, out: Out) -> None:
         """Remember who was asked."""
-        at = 0
-        while at < len(stretch):
-            reply = at + HEADER_BYTES + stretch[at + 6]
-            self.asked[cut(stretch, reply, reply + stretch[at + 7])] = out.peer
-            at += u32_at(stretch, at)
+        for reply in replies_in(frames_in(stretch)):
+            self.asked[reply] = out.peer
 
 
 def _is_for_anyone(subject: bytes) -> bool:

@@ -78,19 +78,21 @@ class _Stream:
                     self._verdict.doubled.append(self._named(event.number))
                     continue
                 seen.add(event.number)
-                self._follow(last, event, is_gap)
+                self._follow(last, event, seen, is_gap)
                 last = event
                 is_gap = False
         if self._episode.is_whole:
             self._finish(last, seen, is_gap)
 
-    def _follow(self, last: Heard | None, event: Heard, is_gap: bool) -> None:
+    def _follow(self, last: Heard | None, event: Heard, seen: set[int], is_gap: bool) -> None:
         """One message came after another."""
         if last is None:
             self._miss(self._steady(0, event.number), is_gap)
         elif last.incarnation != event.incarnation:
             self._verdict.overtaken += event.number < last.number
-            self._miss(self._steady(last.number + 1, event.number), is_gap)
+            # What was held back of an earlier connection may come after some of the next one.
+            between = self._steady(last.number + 1, event.number)
+            self._miss([number for number in between if number not in seen], is_gap)
         elif event.number < last.number:
             # That it comes late is told; that it lacked before was told when it was passed.
             self._verdict.misordered.append(f"{self._named(event.number)} after {last.number}")

@@ -71,6 +71,8 @@ class Lane:
         # This end called, and ends the lane when no route goes by it, and nothing else claims it.
         self.is_caller = False
         self.claims = 0
+        # Nothing more of the other end comes through a gateway.
+        self.is_alone = False
         # Of the loop: since when nothing was confirmed that is under way.
         self.progress_at = 0.0
         # What its messages must say of where they come from.

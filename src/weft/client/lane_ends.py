@@ -54,14 +54,19 @@ class LaneEnds:
         self._is_waiting = True
         for lane in self._table:
             # What comes late could be overtaken by what comes through the next gateway.
+            lane.is_alone = True
             lane.incoming.over()
             self.part(lane)
             self.sent_all(lane)
+            self._use_up(lane)
         self._table.detach()
 
     async def settled(self) -> None:
         """Wait until everything that went by lanes was taken."""
-        while any(not lane.out.is_settled for lane in self._table):
+        while any(
+            not (lane.out.is_settled or lane.out.is_over or lane in self._parting)
+            for lane in self._table
+        ):
             changed: asyncio.Future[None] = self._loop.create_future()
             self._settled.append(changed)
             await changed
@@ -93,7 +98,9 @@ class LaneEnds:
     def broke(self, lane: Lane, reason: str) -> None:
         """The wire of a lane is gone."""
         if lane in self._parting:
-            self.drop(lane)
+            if lane.is_alone:
+                self.drop(lane)
+            self._changed()
         elif lane in self._table:
             self.finish(lane, f"the lane to {lane.other.name} broke: {reason}")
 
@@ -120,25 +127,27 @@ class LaneEnds:
         self.sent_all(lane)
 
     def part(self, lane: Lane) -> None:
-        """Bring a lane to its end without the gateway: the other end gets what is under way."""
-        if lane in self._parting or lane not in self._table:
-            return
-        self._retire(lane, "the gateway is gone")
-        self._parting.add(lane)
-        if not lane.is_open or lane.out.is_over:
-            self.drop(lane)
-            return
-        lane.say_end()
-        self._loop.call_later(PARTING_S, self.drop, lane)
-        self._end_if_parted(lane)
+        """Bring a lane to its end without the gateway: the other end gets what is under way.
+
+        As long as the gateway may bring what the other end said before, it is waited for.
+        """
+        if lane not in self._parting and lane in self._table:
+            self._retire(lane, "the gateway is gone")
+            self._parting.add(lane)
+            if lane.is_open and not lane.out.is_over:
+                lane.say_end()
+            self._end_if_parted(lane)
 
     def gone(self, lane: Lane) -> None:
         """The other end is gone from the gateway; what it said at last may still be under way."""
         self.part(lane)
-        if lane in self._table:
-            self._gate.deal(lane.incoming.alone())
-            if lane.incoming.is_over:
-                self.sent_all(lane)
+        if lane not in self._table:
+            return
+        lane.is_alone = True
+        self._gate.deal(lane.incoming.alone())
+        if lane.incoming.is_over:
+            self.sent_all(lane)
+        self._use_up(lane)
 
     def drop(self, lane: Lane) -> None:
         """Let go a lane for which nothing more can be done."""
@@ -155,6 +164,13 @@ class LaneEnds:
         self._release(lane)
         lane.wire.close("it is over")
         self._changed()
+
+    def _use_up(self, lane: Lane) -> None:
+        """Give a lane a while for what is under way, if there is anything."""
+        if lane.is_open and not lane.out.is_over:
+            self._loop.call_later(PARTING_S, self.drop, lane)
+        else:
+            self.drop(lane)
 
     def _finish_if_unused(self, lane: Lane) -> None:
         if self._is_unused(lane) and lane.out.is_settled:

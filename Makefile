@@ -94,7 +94,7 @@ simulate: build ## meshes that break, on a made-up network, and every message ac
 races: build ## channels of the same names opened at several gateways at once, while everything breaks; SEEDS=10000, 20 minutes
 	@$(BIN)/weft simulate --channels --seeds $(or $(SEEDS),10000)
 
-lane-runs: build ## clients and a gateway on a made-up network, lanes that break, and every message accounted for; SEEDS=10000, hours
+lane-runs: build ## clients and a gateway on a made-up network, lanes that break, and every message accounted for; SEEDS=10000, half an hour
 	@$(PY) -m tools.lane_runs --seeds $(or $(SEEDS),10000) --processes 2
 
 soak: build ## attack a running gateway at random; SOAK_S=600 seconds

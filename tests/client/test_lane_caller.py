@@ -10,7 +10,7 @@ from weft.client.lane_greeting import Invitation, Other
 from weft.core.lane_tickets import Proofs
 from weft.core.lane_words import lane_frame, word_in
 
-INVITATION = Invitation(b"hot", b"ticket", bytes(32), Other(7, "reader", b"_INBOX.x"), False, 1e9)
+INVITATION = Invitation(b"hot", b"ticket", bytes(32), Other(7, "reader"), False, 1e9)
 
 
 @pytest.mark.req("HUB-22")

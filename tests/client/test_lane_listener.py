@@ -8,7 +8,7 @@ import pytest
 from weft.client.lane_greeting import Invitation, Other
 from weft.client.lane_listener import INVITATIONS_MAX, Listener
 
-INVITATION = Invitation(b"hot", b"ticket", bytes(32), Other(7, "writer", b"_INBOX.x"), False, 1e12)
+INVITATION = Invitation(b"hot", b"ticket", bytes(32), Other(7, "writer"), False, 1e12)
 
 
 def answers(host: str, port: int) -> bool:

@@ -13,6 +13,7 @@ from itertools import product
 from typing import NamedTuple
 
 import pytest
+from tests.fabric.naive import Naive
 
 from weft.core.frames import Kind, encode, parse
 from weft.core.lane_words import word_in
@@ -177,27 +178,6 @@ def explore(ways: tuple[bool, ...], joins: type[In]) -> Explored:
                 seen.add(key)
                 left.append(after)
     return Explored(len(seen), ends, wrong)
-
-
-class Naive(In):
-    """Takes whatever comes, as it comes."""
-
-    def by_gateway(self, run: list[bytes]) -> list[list[bytes]]:
-        return [run]
-
-    def by_lane(self, run: list[bytes]) -> list[list[bytes]]:
-        self.taken += len(run)
-        return [run]
-
-    def switched_by_lane(self, number: int) -> list[list[bytes]]:  # noqa: ARG002
-        self.taken += 1
-        return []
-
-    def switched_by_gateway(self, number: int) -> list[list[bytes]]:  # noqa: ARG002
-        return []
-
-    def by_tail(self, frame: bytes) -> list[list[bytes]]:
-        return [[frame]]
 
 
 @pytest.mark.req("HUB-22")

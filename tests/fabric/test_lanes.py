@@ -17,7 +17,6 @@ from weft.core.frames import Kind, encode
 from weft.core.lane_tickets import KEY_BYTES, sign
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
-from weft.core.service import INBOX_BYTES
 from weft.errors import BadOption, NotAllowed, TooMany
 from weft.fabric.lane_policy import LaneRule
 from weft.fabric.lane_routes import KNOWN_MAX, LIVE_MAX, LIVE_PER_PEER_MAX, LaneRoutes, State
@@ -51,7 +50,6 @@ def test_a_route_that_is_hot_for_long_enough_is_offered_with_its_whole_audience(
         offer.facts["lanes"], invites, (bob, eve), (4001, 4002), strict=True
     ):
         assert lane["name"] == guest.peer.name
-        assert lane["inbox"] == guest.inbox[:INBOX_BYTES].decode()
         assert (lane["address"], lane["unix"]) == (f"127.0.0.1:{port}", "")
         assert (lane["ticket"], lane["key"]) == (invite.facts["ticket"], invite.facts["key"])
         assert not lane["encrypt"]
@@ -66,7 +64,6 @@ def test_an_invitation_says_who_sends_and_has_the_key_of_its_ticket() -> None:
     assert (invite.word, invite.subject) == ("invite", HOT)
     assert invite.facts["sender"] == ann.peer.number
     assert invite.facts["name"] == "ann"
-    assert invite.facts["inbox"] == ann.inbox[:INBOX_BYTES].decode()
     assert invite.facts["ttl_s"] == 10.0
     assert invite.facts["key"] == sign(house.service.secret, invite.facts["ticket"])
     assert len(invite.facts["key"]) == KEY_BYTES

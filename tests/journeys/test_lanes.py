@@ -1,28 +1,23 @@
 """Routes go direct, and come back: nobody notices but by what the gateway says."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 
 import pytest
+from tests.journeys.lane_people import (
+    DIRECT,
+    LIMIT_S,
+    SETTINGS,
+    Reader,
+    Writer,
+    eventually,
+    reading,
+    state_of,
+)
 from tests.journeys.running import RunningGateway, running
 
 import weft
 from weft.errors import NotDirect, ResponderGone
-
-LIMIT_S = 20.0
-SETTINGS = """
-name = "lanes"
-
-[limits]
-greeting_s = 60.0
-
-[lanes]
-messages_s = 200.0
-hold_s = 0.2
-retry_s = 0.2
-"""
-DIRECT = 1 << 63
 
 
 @pytest.fixture(scope="module")
@@ -30,68 +25,6 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway
     """A gateway where routes are soon hot."""
     with running(tmp_path_factory.mktemp("lanes"), SETTINGS) as made:
         yield made
-
-
-class Reader:
-    """A subscriber, and the numbers that it heard: whether each came by a lane, and what it was."""
-
-    def __init__(self, connection: weft.AsyncConnection, subject: str) -> None:
-        self.connection = connection
-        self.gaps: list[weft.Gap] = []
-        self.heard: list[tuple[bool, int]] = []
-        self.subscription = connection.subscribe(subject, self._take, on_gap=self.gaps.append)
-
-    def _take(self, message: weft.AsyncReceived) -> None:
-        self.heard.append((message.sequence >= DIRECT, int(message.payload)))
-
-    @property
-    def numbers(self) -> list[int]:
-        return [number for _, number in self.heard]
-
-    @property
-    def by_lane(self) -> int:
-        return sum(is_direct for is_direct, _ in self.heard)
-
-
-@asynccontextmanager
-async def reading(gateway: RunningGateway, subject: str, **options: str) -> AsyncIterator[Reader]:
-    async with weft.connect(gateway.address, **options) as connection:  # type: ignore[arg-type]
-        reader = Reader(connection, subject)
-        await reader.subscription.ready()
-        yield reader
-
-
-class Writer:
-    """A publisher that counts what it says."""
-
-    def __init__(self, connection: weft.AsyncConnection, subject: str) -> None:
-        self.connection = connection
-        self.subject = subject
-        self.said = 0
-
-    async def say(self, count: int) -> None:
-        for _ in range(count):
-            await self.connection.publish(self.subject, b"%d" % self.said)
-            self.said += 1
-
-    async def go_on(self, until: Callable[[], bool]) -> None:
-        """Publish some hundred a second until something is so."""
-        async with asyncio.timeout(LIMIT_S):
-            while not until():
-                await self.say(5)
-                await asyncio.sleep(0.01)
-
-
-async def eventually(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not is_so():
-            await asyncio.sleep(0.01)
-
-
-async def state_of(connection: weft.AsyncConnection, subject: str) -> list[str]:
-    """How routes to a subject go, as `weft routes` shows it."""
-    answer = await connection.send_request("_WEFT.ask.routes", weft.Message(subject=subject))
-    return [f"{route['state']}: {route['reason']}" for route in answer.get_list("routes")]
 
 
 @pytest.mark.req("HUB-10", "HUB-11", "HUB-22")
@@ -350,115 +283,3 @@ async def test_a_gateway_that_starts_again_leaves_no_hole_that_nobody_was_told_o
             await writer.go_on(lambda: reader.numbers[-1] > last)
             assert reader.numbers == sorted(set(reader.numbers))
             assert {gap.reason for gap in reader.gaps} <= {"reconnected", "lost"}
-
-
-@pytest.mark.req("HUB-13")
-async def test_with_never_nothing_goes_direct_for_ever(
-    gateway: RunningGateway, subject: str
-) -> None:
-    async with (
-        reading(gateway, subject) as reader,
-        weft.connect(gateway.address, direct="never") as connection,
-    ):
-        writer = Writer(connection, subject)
-        with pytest.raises(NotDirect, match="never"):
-            await connection.direct(subject)
-        await writer.go_on(lambda: len(reader.heard) > 800)
-        assert reader.by_lane == 0
-        assert await state_of(connection, subject) == ["relayed: the publisher knows no lanes"]
-
-
-async def test_a_receiver_that_never_goes_direct_is_named(
-    gateway: RunningGateway, subject: str
-) -> None:
-    async with (
-        reading(gateway, subject, name="shy", direct="never"),
-        weft.connect(gateway.address) as connection,
-    ):
-        with pytest.raises(NotDirect, match="receiver shy knows no lanes"):
-            await connection.direct(subject)
-
-
-async def test_with_require_nothing_goes_through_the_gateway(
-    gateway: RunningGateway, subject: str
-) -> None:
-    async with (
-        reading(gateway, subject) as reader,
-        weft.connect(gateway.address, direct="require") as connection,
-    ):
-        for acknowledge in (False, True):
-            with pytest.raises(NotDirect, match="a lane is required"):
-                await connection.publish(subject, b"0", acknowledge=acknowledge)
-        with pytest.raises(NotDirect, match="a lane is required"):
-            await connection.send_request(subject, b"0")
-        await connection.direct(subject)
-        writer = Writer(connection, subject)
-        await writer.say(100)
-        await connection.flush()
-        await eventually(lambda: len(reader.heard) == 100)
-        assert reader.by_lane == 100
-
-
-async def test_two_subjects_at_once_share_the_lane_of_their_receiver(
-    gateway: RunningGateway, subject: str
-) -> None:
-    async with (
-        reading(gateway, f"{subject}.*") as reader,
-        weft.connect(gateway.address) as connection,
-    ):
-        await asyncio.gather(*[connection.direct(f"{subject}.{number}") for number in range(4)])
-        assert len(connection._engine.lanes.table) == 1
-        for number in range(400):
-            await connection.publish(f"{subject}.{number % 4}", b"%d" % number)
-        await connection.flush()
-        await eventually(lambda: len(reader.heard) == 400)
-        assert reader.heard == [(True, number) for number in range(400)]
-
-
-@pytest.mark.req("HUB-21")
-async def test_a_lane_can_be_encrypted(
-    tmp_path_factory: pytest.TempPathFactory, subject: str
-) -> None:
-    settings = SETTINGS + 'encrypt = "always"\n'
-    with running(tmp_path_factory.mktemp("sealed"), settings) as gateway:
-        async with reading(gateway, subject) as reader, weft.connect(gateway.address) as connection:
-            await connection.direct(subject)
-            [lane] = connection._engine.lanes.table
-            assert lane.wire._seal is not None
-            writer = Writer(connection, subject)
-            await writer.say(5000)
-            await connection.flush()
-            await eventually(lambda: len(reader.heard) == 5000)
-            assert reader.heard == [(True, number) for number in range(5000)]
-
-
-def test_the_blocking_client_goes_direct_as_well(gateway: RunningGateway, subject: str) -> None:
-    with weft.Connection(gateway.address) as receiver, weft.Connection(gateway.address) as sender:
-        subscription = receiver.subscribe(subject)
-        sender.direct(subject)
-        for number in range(1000):
-            sender.publish(subject, b"%d" % number)
-        sender.flush()
-        taken = [subscription.next(LIMIT_S) for _ in range(1000)]
-        assert [int(each.payload) for each in taken] == list(range(1000))
-        assert all(each.sequence >= DIRECT for each in taken)
-
-
-@pytest.mark.req("HUB-9", "HUB-21")
-async def test_what_went_by_lanes_is_counted_by_the_gateway(
-    gateway: RunningGateway, subject: str
-) -> None:
-    async with reading(gateway, subject), weft.connect(gateway.address) as connection:
-        await connection.direct(subject)
-        await Writer(connection, subject).say(1234)
-        await connection.flush()
-
-        async def counted() -> int:
-            question = weft.Message(subject=subject)
-            answer = await connection.send_request("_WEFT.ask.flows", question)
-            return sum(flow["messages"] for flow in answer.get_list("flows"))
-
-        async with asyncio.timeout(LIMIT_S):
-            while await counted() < 1234:
-                await asyncio.sleep(0.05)
-        assert await counted() == 1234

@@ -1,38 +1,16 @@
 """Runs of lanes on a made-up network, and a judge that must find what was spoilt on purpose."""
 
 import pytest
+from tests.fabric.naive import Naive
 from tools.lane_runs.checker import judge
 from tools.lane_runs.history import NEVER, Episode, Gap, Heard, Published, Publisher
 from tools.lane_runs.run import Run
 from tools.lane_runs.runs import joining, summed
 
-from weft.fabric.lane_in import In
-
 SEEDS = 100
 SUBJECTS = ("hot", "rare")
 ONE = (1001, 1)
 OTHER = (1001, 2)
-
-
-class Naive(In):
-    """Takes whatever comes, as it comes."""
-
-    def by_gateway(self, run: list[bytes]) -> list[list[bytes]]:
-        return [run]
-
-    def by_lane(self, run: list[bytes]) -> list[list[bytes]]:
-        self.taken += len(run)
-        return [run]
-
-    def switched_by_lane(self, number: int) -> list[list[bytes]]:  # noqa: ARG002
-        self.taken += 1
-        return []
-
-    def switched_by_gateway(self, number: int) -> list[list[bytes]]:  # noqa: ARG002
-        return []
-
-    def by_tail(self, frame: bytes) -> list[list[bytes]]:
-        return [[frame]]
 
 
 def said(count: int) -> Publisher:

@@ -13,11 +13,10 @@ from weft.errors import NotAllowed
 
 
 class Other(NamedTuple):
-    """Who is at the other end of a lane: number and name of a connection, and its inbox."""
+    """Who is at the other end of a lane: number and name of a connection."""
 
     number: int
     name: str
-    inbox: bytes
 
 
 class Invitation(NamedTuple):

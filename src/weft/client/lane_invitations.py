@@ -31,12 +31,11 @@ class Invitations:
         """The gateway asks for a lane to here."""
         now = self._loop.time()
         subject = facts.subject.encode()
-        inbox = facts.get_string("inbox").rstrip(".").encode()
         invitation = Invitation(
             subject,
             facts.get_blob("ticket"),
             facts.get_blob("key"),
-            Other(facts.get_int64("sender"), facts.get_string("name"), inbox),
+            Other(facts.get_int64("sender"), facts.get_string("name")),
             facts.get_bool("encrypt"),
             now + facts.get_double("ttl_s"),
         )

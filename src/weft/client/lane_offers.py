@@ -244,8 +244,7 @@ def _settle(proof: Proof, error: WeftError | None) -> None:
 
 
 def _entry(subject: bytes, facts: Message, now: float) -> Entry:
-    inbox = facts.get_string("inbox").rstrip(".").encode()
-    other = Other(facts.get_int64("receiver"), facts.get_string("name"), inbox)
+    other = Other(facts.get_int64("receiver"), facts.get_string("name"))
     invitation = Invitation(
         subject,
         facts.get_blob("ticket"),

@@ -58,11 +58,6 @@ class In:
         """Say if what comes through the gateway must wait for the lane."""
         return bool(self._by_gateway)
 
-    @property
-    def is_tail(self) -> bool:
-        """Say if what the gateway brings of the lane is its tail."""
-        return self._is_tail
-
     def by_gateway(self, run: Run) -> list[Run]:
         """Messages of this peer came through the gateway."""
         # What is said without a change of way before it stands for itself, such as an answer.

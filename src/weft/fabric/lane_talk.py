@@ -12,7 +12,7 @@ from weft.core.lane_tickets import TICKET_S, Ticket, sign
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
 from weft.core.routes import Route
-from weft.core.service import INBOX_BYTES, NOWHERE, Peer, Service
+from weft.core.service import NOWHERE, Peer, Service
 from weft.errors import BadOption, Refused, TooSlow, UsageError, shortened
 from weft.fabric.lane_addresses import UNIX_MAX_BYTES, is_encrypted, may_be_told
 from weft.fabric.lane_answers import LaneAnswers
@@ -269,7 +269,6 @@ class LaneTalk:
             "ttl_s": TICKET_S,
             "sender": publisher.number,
             "name": publisher.name,
-            "inbox": publisher.inbox[:INBOX_BYTES].decode(),
             "encrypt": encrypts,
         }
         peer.owe(lane_frame("invite", route.subject, **invitation))
@@ -293,7 +292,6 @@ class LaneTalk:
             {
                 "receiver": number,
                 "name": each.peer.name,
-                "inbox": each.peer.inbox[:INBOX_BYTES].decode(),
                 "address": each.address,
                 "unix": each.unix,
                 "ticket": each.ticket,

@@ -1,0 +1,24 @@
+"""A receiver that joins nothing: what every judge of lanes must find out."""
+
+from weft.fabric.lane_in import In
+
+
+class Naive(In):
+    """Takes whatever comes, as it comes."""
+
+    def by_gateway(self, run: list[bytes]) -> list[list[bytes]]:
+        return [run]
+
+    def by_lane(self, run: list[bytes]) -> list[list[bytes]]:
+        self.taken += len(run)
+        return [run]
+
+    def switched_by_lane(self, number: int) -> list[list[bytes]]:  # noqa: ARG002
+        self.taken += 1
+        return []
+
+    def switched_by_gateway(self, number: int) -> list[list[bytes]]:  # noqa: ARG002
+        return []
+
+    def by_tail(self, frame: bytes) -> list[list[bytes]]:
+        return [[frame]]

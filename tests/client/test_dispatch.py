@@ -40,7 +40,9 @@ class Town:
     def listen(self, *patterns: str, group: str = "", listen_only: bool = False) -> Kept:
         kept = Kept()
         wish = Wish(group=group, listen_only=listen_only)
-        self.interests.add(Listening(patterns, wish, kept))
+        listening = Listening(patterns, wish, kept)
+        listening.answered(b"")
+        self.interests.add(listening)
         self.dispatch.forget()
         return kept
 

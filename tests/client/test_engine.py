@@ -208,8 +208,7 @@ async def test_after_a_loss_everything_is_asked_for_again_before_what_is_buffere
     scripted: Scripted,
 ) -> None:
     async with scripted() as gateway, meeting(gateway) as (connection, peer, statuses):
-        gaps: list[Gap] = []
-        subscription = connection.subscribe("a", on_gap=gaps.append)
+        connection.subscribe("a")
         connection.subscribe(["b", "c"])
         await peer.confirm()
         peer.close()
@@ -228,9 +227,52 @@ async def test_after_a_loss_everything_is_asked_for_again_before_what_is_buffere
             (Kind.MESSAGE, b"a"),
         ]
         assert (await statuses.wait_for(What.GAP)).gap == Gap("reconnected")
+
+
+async def test_after_a_loss_a_subscription_hears_what_comes_once_it_is_confirmed_again(
+    scripted: Scripted,
+) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer, statuses):
+        told: asyncio.Queue[object] = asyncio.Queue()
+        connection.subscribe(
+            "a", lambda message: told.put_nowait(message.payload), on_gap=told.put_nowait
+        )
+        await peer.confirm()
+        peer.close()
+        await statuses.wait_for(What.DISCONNECTED)
+        following = await gateway.peer()
+        following.writer.write(message_frame("a", b"with holes, as a route comes back"))
+        await following.confirm()
         following.writer.write(message_frame("a", b"again"))
-        assert (await subscription.next(10)).payload == b"again"
-        assert gaps == [Gap("reconnected")]
+        assert [await told.get(), await told.get()] == [Gap("reconnected"), b"again"]
+
+
+@pytest.mark.parametrize(("group", "flags"), [("workers", 0), ("", Flag.REQUEST)])
+async def test_what_nobody_else_gets_is_heard_before_the_confirmation(
+    scripted: Scripted, group: str, flags: int
+) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer, _):
+        subscription = connection.subscribe("a", group=group)
+        await peer.frame(Kind.SUBSCRIBE)
+        peer.writer.write(message_frame("a", b"for one", flags=flags))
+        assert (await subscription.next(10)).payload == b"for one"
+
+
+async def test_a_subscription_that_was_never_confirmed_has_missed_nothing(
+    scripted: Scripted,
+) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer, statuses):
+        told: asyncio.Queue[object] = asyncio.Queue()
+        connection.subscribe(
+            "a", lambda message: told.put_nowait(message.payload), on_gap=told.put_nowait
+        )
+        await peer.frame(Kind.SUBSCRIBE)
+        peer.close()
+        await statuses.wait_for(What.DISCONNECTED)
+        following = await gateway.peer()
+        await following.confirm()
+        following.writer.write(message_frame("a", b"the first"))
+        assert await told.get() == b"the first"
 
 
 async def test_a_message_larger_than_the_gateway_takes_is_refused_here(

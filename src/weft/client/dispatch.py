@@ -75,10 +75,12 @@ class Dispatch:
         if not is_subject(subject):
             raise BadFrame(f"a message to {len(subject)} bytes that are not a subject")
         found = self._interests.find(subject)
+        confirmed = [each for each in found if each.confirmed.is_set()]
         responders = [each for each in found if not each.wish.listen_only]
         is_shared = bool(found) and bool(found[0].group)
         route = Route(
-            self._one_of(found) if is_shared else self._all_of(found),
+            # What only one gets is not given to anybody else.
+            self._one_of(found) if is_shared else self._all_of(confirmed),
             self._one_of(responders),
         )
         # Forgetting all is crude, but a program that hears more subjects than this repeats few.

@@ -385,7 +385,7 @@ class Engine:
         )
         if self.statistics.connects > 1:
             detail = "messages may have been missed while disconnected"
-            self.subscriptions.announce(Gap("reconnected"), detail)
+            self.reporter.report(Status(What.GAP, detail, gap=Gap("reconnected")))
         self.memberships.welcomed()
         self.flush()
 

@@ -28,7 +28,10 @@ class Hearing:
         }
 
     def _answered(self, event: talk.Answered) -> None:
-        event.waiter.answered(event.frame)
+        if isinstance(event.waiter, Listening):
+            self._subscriptions.confirmed(event.waiter, event.frame)
+        else:
+            event.waiter.answered(event.frame)
 
     def _failed(self, event: talk.Failed) -> None:
         event.waiter.failed(event.error)

@@ -61,6 +61,12 @@ class Listening:
         self.is_open = True
         self.error: WeftError | None = None
         self.settled = asyncio.Event()
+        # The gateway confirmed it over the line that there is. What comes before that may have
+        # holes: somebody's hot route may be on its way back to the gateway.
+        # Nobody waits for one that ended.
+        self.confirmed = asyncio.Event()
+        # What it is told as soon as it is confirmed again.
+        self._gap: Gap | None = None
 
     @property
     def is_parked(self) -> bool:
@@ -86,8 +92,12 @@ class Listening:
             )
 
     def answered(self, frame: bytes) -> None:  # noqa: ARG002  # that it came is what counts
-        """The gateway confirmed it."""
+        """The gateway confirmed it: from here on it hears everything."""
+        self.confirmed.set()
         self.settled.set()
+        gap, self._gap = self._gap, None
+        if gap is not None:
+            self.sink.missed(gap)
 
     def failed(self, error: WeftError) -> None:
         """The gateway refused it, for good."""
@@ -96,12 +106,19 @@ class Listening:
     def lost(self, error: WeftError) -> None:
         """The connection ended first; the next one is asked anew."""
 
+    def asked_again(self) -> None:
+        """Another line must confirm it; it missed what was said meanwhile."""
+        if self.confirmed.is_set():
+            self.confirmed.clear()
+            self._gap = Gap("reconnected")
+
     def end(self, error: WeftError | None = None) -> None:
         """Hear nothing more."""
         if self.is_open:
             self.is_open = False
             self.error = error
             self.settled.set()
+            self.confirmed.set()
             self.sink.ended()
 
     def _body(self) -> bytes:

@@ -83,6 +83,8 @@ class Replay:
             await self._catch_up(listening, engine, calls)
             if listening.is_open:
                 engine.listen(listening)
+                # What comes live is heard from then on, and the journal must reach as far.
+                await listening.confirmed.wait()
                 await self._catch_up(listening, engine, calls)
         except WeftError as error:
             listening.failed(error)

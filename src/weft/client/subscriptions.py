@@ -61,6 +61,11 @@ class Subscriptions:
         if gone and self.is_asking and not listening.is_parked:
             self._outgoing.put_control(unsubscribe_frame(gone, listening.group))
 
+    def confirmed(self, listening: Listening, frame: bytes) -> None:
+        """The gateway confirmed one: it is heard from here on."""
+        listening.answered(frame)
+        self.dispatch.forget()
+
     def refused(self, listening: Listening, error: WeftError) -> None:
         """The gateway refused one; it has no effect there, so there is nothing to take back."""
         self._remove(listening)
@@ -88,6 +93,9 @@ class Subscriptions:
         if self._is_withdrawn:
             return b""
         self._refuse_too_long()
+        for listening in self.interests:
+            listening.asked_again()
+        self.dispatch.forget()
         asked = [each for each in self.interests if not each.is_parked]
         return b"".join([self._frame(listening) for listening in asked])
 

@@ -9,7 +9,7 @@ from tests.journeys.raw import LIMIT_S, Raw, dialled, fields, greeting
 
 import weft
 from weft.core.frames import Flag, Frame, Kind, encode
-from weft.core.lane_tickets import NONCE_BYTES, Proofs
+from weft.core.lane_tickets import NONCE_BYTES, Proofs, lane_number
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
 from weft.fabric.lane_policy import LaneSettings
@@ -19,9 +19,7 @@ from weft.gateway.settings import Settings
 HOT = "hot"
 NONCE = bytes(NONCE_BYTES)
 # Nothing is hot by itself: lanes are where they are asked for.
-SETTINGS = Settings(
-    listen="127.0.0.1:0", name="besieged", lanes=LaneSettings(messages_s=1e6, bytes_s=1e9)
-)
+LANES = LaneSettings(messages_s=1e6, bytes_s=1e9)
 
 
 class Scene:
@@ -63,10 +61,11 @@ class Scene:
 
 
 @asynccontextmanager
-async def besieged() -> AsyncIterator[Scene]:
+async def besieged(lanes: LaneSettings = LANES) -> AsyncIterator[Scene]:
     """A gateway and a reader."""
+    settings = Settings(listen="127.0.0.1:0", name="besieged", lanes=lanes)
     async with (
-        Gateway(settings=SETTINGS, workers="inline") as gateway,
+        Gateway(settings=settings, workers="inline") as gateway,
         weft.connect(gateway.address, name="reader") as reader,
     ):
         scene = Scene(gateway, reader)
@@ -80,6 +79,8 @@ class Knowing(Raw):
 
     number = 0
     origin = 0
+    # Of the first receiver that it was offered.
+    lane = 0
 
     async def greet_knowing(self, name: str) -> None:
         """Be welcomed."""
@@ -100,7 +101,13 @@ class Knowing(Raw):
         """Ask for lanes; what is offered."""
         await self.ask(subject)
         lanes: list[dict[str, Any]] = (await self.word("offer"))["lanes"]
+        self.lane = lane_number(lanes[0]["ticket"])
         return lanes
+
+    async def switch(self, receiver: int, number: int) -> None:
+        """Tell the gateway of a change of way."""
+        lanes = [self.lane]
+        await self.send(lane_frame("switch", peers=[receiver], lanes=lanes, numbers=[number]))
 
     async def ask(self, subject: str = HOT) -> None:
         """Ask for lanes."""

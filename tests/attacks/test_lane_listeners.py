@@ -69,7 +69,7 @@ async def test_a_thousand_silent_strangers_keep_nobody_out() -> None:
                 assert served is not None
                 await prove(lane, served, offer)
                 await lane.next(Kind.LANE)
-                await writer.send(lane_frame("switch", peers=[offer["receiver"]], numbers=[1]))
+                await writer.switch(offer["receiver"], 1)
                 await lane.send(lane_frame("switch", number=1) + writer.by_lane(b"by a lane"))
                 assert await scene.next() == b"by a lane"
         finally:
@@ -141,7 +141,7 @@ async def test_whoever_oversteps_its_ticket_loses_its_lane_alone(what: str) -> N
                 "a frame of no lane": encode(Kind.SUBSCRIBE, b"secret"),
             }
             number = scene.reader._engine.session.publisher
-            await writer.send(lane_frame("switch", peers=[number], numbers=[1]))
+            await writer.switch(number, 1)
             await lane.send(lane_frame("switch", number=1) + wrong[what])
             assert set(words(await lane.to_the_end())) <= {"ack"}
         await good.direct(HOT)

@@ -2,11 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import msgspec
 import pytest
-from tests.attacks.lane_stranger import HOT, Knowing, Scene, besieged, knowing, proven, words
+from tests.attacks.lane_stranger import (
+    HOT,
+    LANES,
+    Knowing,
+    Scene,
+    besieged,
+    knowing,
+    proven,
+    words,
+)
 from tests.journeys.raw import LIMIT_S, bodies, errors, fields, subscribe
 
 import weft
@@ -15,6 +25,7 @@ from weft.core.frames import Decoder, Flag, Frame, Kind, encode, parse
 from weft.core.lane_tickets import NONCE_BYTES, Proofs
 from weft.core.lane_words import lane_frame
 from weft.errors import NotDirect
+from weft.fabric.lane_policy import LaneSettings
 
 
 def tail(to: int, subject: str, body: bytes) -> bytes:
@@ -32,12 +43,12 @@ async def test_those_without_a_lane_can_tell_each_other_nothing() -> None:
         knowing(scene.gateway.address, "writer") as writer,
     ):
         for number in (victim.number, scene.reader._engine.session.publisher, writer.number, 99):
-            tailed: dict[str, Any] = {"peer": number, "from": 0}
+            tailed: dict[str, Any] = {"peer": number, "lane": 5, "from": 0}
             heard = await writer.say(
-                lane_frame("switch", peers=[number], numbers=[1]),
+                lane_frame("switch", peers=[number], lanes=[5], numbers=[1]),
                 lane_frame("tail", **tailed),
                 tail(number, HOT, b"unheard of"),
-                lane_frame("end", peer=number, count=1),
+                lane_frame("end", peer=number, lane=5, count=1),
             )
             assert heard == []
         assert await victim.say() == []
@@ -48,9 +59,9 @@ async def test_those_without_a_lane_can_tell_each_other_nothing() -> None:
 @pytest.mark.parametrize(
     ("said", "name"),
     [
-        (lane_frame("switch", peers=[1, 2], numbers=[1]), "BadOption"),
-        (lane_frame("switch", peers=["one"], numbers=[1]), "BadOption"),
-        (lane_frame("switch", peers=[1] * 2000, numbers=[1] * 2000), "BadOption"),
+        (lane_frame("switch", peers=[1, 2], lanes=[5, 5], numbers=[1]), "BadOption"),
+        (lane_frame("switch", peers=["one"], lanes=[5], numbers=[1]), "BadOption"),
+        (lane_frame("switch", peers=[1] * 2000, lanes=[5] * 2000, numbers=[1] * 2000), "BadOption"),
         (lane_frame("invite", HOT.encode()), "UsageError"),
         (lane_frame("direct", HOT.encode()), "UsageError"),
         (lane_frame("end"), "NoSuchField"),
@@ -83,13 +94,32 @@ async def test_a_wrong_word_of_the_other_end_costs_it_the_lane_alone(
         number = scene.reader._engine.session.publisher
         async with proven(writer) as lane:
             for each in said:
-                facts = {name: value for name, value in each.items() if name != "word"}
                 if each["word"] == "switch":
-                    facts = {"peers": [number], "numbers": [each["number"]]}
+                    await writer.switch(number, each["number"])
                 else:
-                    facts["peer"] = number
-                await writer.send(lane_frame(each["word"], **facts))
+                    tailed: dict[str, Any] = {"lane": writer.lane, "from": each["from"]}
+                    await writer.send(lane_frame("tail", peer=number, **tailed))
             await lane.to_the_end()
+        await scene.check()
+
+
+@pytest.mark.req("HUB-22")
+async def test_what_is_said_of_another_lane_than_the_one_that_there_is_is_passed_over() -> None:
+    async with besieged() as scene, knowing(scene.gateway.address, "writer") as writer:
+        number = scene.reader._engine.session.publisher
+        async with proven(writer) as lane:
+            other = writer.lane ^ 1
+            tailed: dict[str, Any] = {"lane": other, "from": 0}
+            await writer.send(
+                lane_frame("switch", peers=[number], lanes=[other], numbers=[1])
+                + lane_frame("tail", peer=number, **tailed)
+                + lane_frame("end", peer=number, lane=other, count=7)
+            )
+            # Whoever ends a lane that the other end never had is told that it is over.
+            assert (await writer.word("end")).items() >= {"lane": other, "count": 0}.items()
+            await writer.switch(number, 1)
+            await lane.send(lane_frame("switch", number=1) + writer.by_lane(b"by the lane"))
+            assert await scene.next() == b"by the lane"
         await scene.check()
 
 
@@ -117,14 +147,18 @@ class Listening:
         assert self.writer is not None
         self.writer.write(data)
 
-    async def serve(self, invitation: dict[str, Any]) -> None:
-        """Answer a publisher as it should be."""
+    async def serve(self, invitation: dict[str, Any], *, begins: bool = True) -> None:
+        """Answer a publisher as it should be; or hang up when it is proven."""
         shown = fields(await self.next())
         nonce = bytes(NONCE_BYTES)
         proofs = Proofs(invitation["key"], invitation["ticket"], shown["nonce"], nonce)
         self.say(lane_frame("serve", HOT.encode(), nonce=nonce, proof=proofs.by_receiver()))
         assert fields(await self.next())["word"] == "prove"
-        self.say(lane_frame("ack", count=0))
+        if begins:
+            self.say(lane_frame("ack", count=0))
+        else:
+            assert self.writer is not None
+            self.writer.close()
 
 
 @asynccontextmanager
@@ -134,7 +168,9 @@ async def listening(address: str, name: str) -> AsyncIterator[Listening]:
 
     async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         made[0].writer = writer
-        await made[0].hear(reader)
+        # Both may hang up at once.
+        with suppress(ConnectionError):
+            await made[0].hear(reader)
         writer.close()
 
     server = await asyncio.start_server(met, "127.0.0.1", 0)
@@ -153,9 +189,9 @@ async def ready(receiver: Knowing, port: int, unix: str = "") -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def alone() -> AsyncIterator[Scene]:
+async def alone(lanes: LaneSettings = LANES) -> AsyncIterator[Scene]:
     """A gateway whose reader has left."""
-    async with besieged() as scene:
+    async with besieged(lanes) as scene:
         await scene.reader.close()
         yield scene
 
@@ -178,6 +214,27 @@ async def test_a_receiver_that_confirms_what_it_was_not_sent_is_relayed_to(count
         await writer.flush()
         assert b"relayed" in bodies(await liar.receiver.say())
         assert writer.statistics.connects == 1
+
+
+@pytest.mark.req("HUB-22")
+async def test_a_lane_that_did_not_begin_is_not_waited_for() -> None:
+    async with (
+        alone(msgspec.structs.replace(LANES, retry_s=0.001)) as scene,
+        listening(scene.gateway.address, "busy") as busy,
+        weft.connect(scene.gateway.address, name="writer") as writer,
+    ):
+        asking = asyncio.ensure_future(writer.direct(HOT))
+        await busy.serve(await ready(busy.receiver, busy.port), begins=False)
+        with pytest.raises(NotDirect, match="hung up"):
+            await asking
+        # The gateway tries again by itself.
+        await busy.serve(await ready(busy.receiver, busy.port))
+        await writer.direct(HOT)
+        await writer.publish(HOT, b"by the lane")
+        assert (await busy.next()).kind == Kind.LANE
+        assert (await busy.next()).body == b"by the lane"
+        # Nothing was said of the lane that did not begin.
+        assert set(words(await busy.receiver.say())) == {"switch"}
 
 
 @pytest.mark.req("HUB-21")

@@ -34,7 +34,7 @@ class State:
         self.gateway: deque[bytes] = deque()
         self.acks: deque[int] = deque()
         self.is_broken = False
-        self.out = Out(9, self.lane.append)
+        self.out = Out(9, 5, self.lane.append)
         self.incoming = joins()
         self.taken: tuple[int, ...] = ()
 

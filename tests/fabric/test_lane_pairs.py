@@ -45,22 +45,22 @@ def test_what_ends_say_comes_in_the_order_among_their_messages() -> None:
     number = bob.peer.number
     ann.say(
         message(HOT, b"1"),
-        lane_frame("switch", peers=[number], numbers=[1]),
+        lane_frame("switch", peers=[number], lanes=[5], numbers=[1]),
         message(HOT, b"2"),
-        lane_frame("tail", **{"peer": number, "from": 3}),  # type: ignore[arg-type]  # no subject
+        lane_frame("tail", **{"peer": number, "lane": 5, "from": 3}),  # type: ignore[arg-type]  # no subject
         tail(bob, HOT, b"3"),
         tail(bob, HOT, b"4"),
         message(HOT, b"5"),
-        lane_frame("end", peer=number, count=4),
+        lane_frame("end", peer=number, lane=5, count=4),
         message(HOT, b"6"),
     )
     heard = bob.heard()
     assert shown(heard) == ["1", "switch", "2", "tail", "3", "4", "5", "end", "6"]
     told = words(heard)
     assert [each.facts for each in told] == [
-        {"peer": ann.peer.number, "number": 1},
-        {"peer": ann.peer.number, "from": 3},
-        {"peer": ann.peer.number, "count": 4},
+        {"peer": ann.peer.number, "lane": 5, "number": 1},
+        {"peer": ann.peer.number, "lane": 5, "from": 3},
+        {"peer": ann.peer.number, "lane": 5, "count": 4},
     ]
     last = next(frame for frame in heard if frame.kind == Kind.TAIL)
     assert (last.origin, last.publisher) == (7, ann.peer.number)
@@ -73,16 +73,27 @@ def test_a_switch_may_speak_of_several_lanes() -> None:
     ann = house.knowing("ann")
     go_direct(house, ann, bob, eve)
     peers = [bob.peer.number, eve.peer.number]
-    ann.say(lane_frame("switch", peers=peers, numbers=[1, 3]))
+    ann.say(lane_frame("switch", peers=peers, lanes=[5, 6], numbers=[1, 3]))
     assert [words(each.heard())[0].facts["number"] for each in (bob, eve)] == [1, 3]
 
 
 @pytest.mark.parametrize(
-    ("peers", "numbers"), [([1], []), ([1] * 1025, [1] * 1025), (["1"], [1]), ([1], [True])]
+    ("peers", "lanes", "numbers"),
+    [
+        ([1], [5], []),
+        ([1], [], [1]),
+        ([1] * 1025, [5] * 1025, [1] * 1025),
+        (["1"], [5], [1]),
+        ([1], [5.0], [1]),
+        ([1], [5], [True]),
+    ],
 )
-def test_a_switch_that_says_nothing_is_refused(peers: list[int], numbers: list[int]) -> None:
+def test_a_switch_that_says_nothing_is_refused(
+    peers: list[int], lanes: list[int], numbers: list[int]
+) -> None:
     _, ann, _ = begun()
-    assert errors(ann.say(lane_frame("switch", peers=peers, numbers=numbers))) == ["BadOption"]
+    word = lane_frame("switch", peers=peers, lanes=lanes, numbers=numbers)
+    assert errors(ann.say(word)) == ["BadOption"]
 
 
 @pytest.mark.req("HUB-21")
@@ -91,9 +102,9 @@ def test_two_without_a_lane_can_tell_each_other_nothing() -> None:
     eve = house.knowing("eve")
     number = eve.peer.number
     for frame in (
-        lane_frame("switch", peers=[number, 999], numbers=[1, 1]),
-        lane_frame("tail", **{"peer": number, "from": 1}),  # type: ignore[arg-type]  # no subject
-        lane_frame("end", peer=number, count=1),
+        lane_frame("switch", peers=[number, 999], lanes=[5, 6], numbers=[1, 1]),
+        lane_frame("tail", **{"peer": number, "lane": 5, "from": 1}),  # type: ignore[arg-type]  # no subject
+        lane_frame("end", peer=number, lane=5, count=1),
         tail(eve, HOT, b"x"),
     ):
         assert ann.say(frame) == bob.say(frame) == []
@@ -105,7 +116,10 @@ def test_two_without_a_lane_can_tell_each_other_nothing() -> None:
 def test_answers_come_back_by_the_same_way() -> None:
     _, ann, bob = begun()
     reply = ann.inbox + b"1"
-    bob.say(lane_frame("switch", peers=[ann.peer.number], numbers=[2]), tail(ann, reply, b"answer"))
+    bob.say(
+        lane_frame("switch", peers=[ann.peer.number], lanes=[5], numbers=[2]),
+        tail(ann, reply, b"answer"),
+    )
     assert shown(ann.heard()) == ["switch", "answer"]
 
 

@@ -50,7 +50,7 @@ def test_a_revoked_right_closes_the_lane_at_once(loser: str, reason: str) -> Non
         "over",
         {"peer": ann.peer.number, "reason": reason, "gone": False},
     )
-    assert ann.say(lane_frame("switch", peers=[bob.peer.number], numbers=[2])) == []
+    assert ann.say(lane_frame("switch", peers=[bob.peer.number], lanes=[5], numbers=[2])) == []
     assert words(bob.heard()) == []
 
 

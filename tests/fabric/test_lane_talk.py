@@ -291,7 +291,7 @@ def test_who_goes_direct_twice_or_without_an_offer() -> None:
 
 
 def two_words(number: int) -> Callable[[int], bytes]:
-    return lambda other: lane_frame("end", peer=other, count=number)
+    return lambda other: lane_frame("end", peer=other, lane=5, count=number)
 
 
 def test_both_ends_of_a_lane_that_is_over_are_forgotten_after_a_while() -> None:
@@ -303,10 +303,10 @@ def test_both_ends_of_a_lane_that_is_over_are_forgotten_after_a_while() -> None:
     assert len(pairs) == 0
     bob.heard()
     # What comes late is still passed on.
-    ann.say(lane_frame("switch", peers=[bob.peer.number], numbers=[3]))
+    ann.say(lane_frame("switch", peers=[bob.peer.number], lanes=[5], numbers=[3]))
     assert names(bob.heard()) == ["switch"]
     house.tick(61)
-    ann.say(lane_frame("switch", peers=[bob.peer.number], numbers=[3]))
+    ann.say(lane_frame("switch", peers=[bob.peer.number], lanes=[5], numbers=[3]))
     assert "switch" not in names(bob.heard())
 
 
@@ -323,7 +323,7 @@ def test_an_offer_that_came_to_nothing_is_forgotten_after_a_while() -> None:
 
 def test_an_ok_that_is_wanted_by_a_word_about_lanes_is_given() -> None:
     house, ann, bob = begun()
-    word = bytearray(lane_frame("switch", peers=[bob.peer.number], numbers=[1]))
+    word = bytearray(lane_frame("switch", peers=[bob.peer.number], lanes=[5], numbers=[1]))
     word[5] |= ANSWER
     assert kinds(ann.say(bytes(word))) == [Kind.OK]
     assert names(bob.heard()) == ["switch"]

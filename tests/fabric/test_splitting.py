@@ -21,7 +21,7 @@ class Ways:
         self.splitter.stamp.origin, self.splitter.stamp.publisher = 5, 6
         self.gateway: list[bytes] = []
         self.lanes: dict[int, list[bytes]] = {number: [] for number in numbers}
-        self.outs = {number: Out(number, self.lanes[number].append) for number in numbers}
+        self.outs = {number: Out(number, 5, self.lanes[number].append) for number in numbers}
         for out in self.outs.values():
             self.splitter.add(out)
         self.now = 100.0

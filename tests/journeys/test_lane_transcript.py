@@ -16,7 +16,7 @@ from tests.journeys.raw import LIMIT_S, Raw, dialled, fields, greeting, message,
 from tests.journeys.running import running
 
 from weft.core.frames import Flag, Frame, Kind, encode
-from weft.core.lane_tickets import Proofs
+from weft.core.lane_tickets import Proofs, lane_number
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
 
@@ -177,11 +177,13 @@ async def talk_directly(one: Raw, three: Raw, door: Door, told: Told) -> None:
     await lane_word(there, "ack")
 
     await one.send(lane_frame("direct", b"foo4"))
-    await one.send(lane_frame("switch", peers=[told.receiver], numbers=[1]))
+    lane = lane_number(told.ticket)
+    await one.send(lane_frame("switch", peers=[told.receiver], lanes=[lane], numbers=[1]))
     await there.send(lane_frame("switch", number=1))
     await there.send(message("foo4", b"yyyy", one.inbox + b".rep"))
     _, switched = await word(three, "switch")
     assert (await lane_word(here, "switch"))["number"] == switched["number"] == 1
+    assert switched["lane"] == lane
     direct = await here.next()
     # It names its subject, and the reply as it is.
     assert (direct.subject, direct.body) == (b"foo4", b"yyyy")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from weft.client.lane_greeting import Other
+from weft.client.lane_greeting import Invitation
 from weft.client.lane_wire import Wire
 from weft.core.frames import HEADER_BYTES, Kind
 from weft.core.lane_words import lane_frame, word_in
@@ -60,10 +60,11 @@ class Owner(Protocol):
 class Lane:
     """A lane that is proven."""
 
-    def __init__(self, other: Other, origin: int, wire: Wire, lanes: Owner) -> None:
-        self.other = other
+    def __init__(self, invitation: Invitation, origin: int, wire: Wire, lanes: Owner) -> None:
+        other = self.other = invitation.other
+        self.number = invitation.lane
         self.wire = wire
-        self.out = Out(other.number, wire.write)
+        self.out = Out(other.number, self.number, wire.write)
         self.incoming = In()
         # What the other end may send here, and what of it was said not to be served any more.
         self.serves: set[bytes] = set()
@@ -83,6 +84,8 @@ class Lane:
         self._loop = asyncio.get_running_loop()
         # Set once the other end has begun, too: its first word says so.
         self.confirmed: asyncio.Future[None] = self._loop.create_future()
+        # The same, also if that word is lost with the wire: others come through the gateway.
+        self.is_confirmed = False
         self._told = 0
         self._told_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -164,6 +167,8 @@ class Lane:
         self._lanes.deal(self, self.incoming.switched_by_lane(facts.get_int64("number")))
 
     def _acked(self, facts: Message) -> None:
+        self.is_confirmed = True
+        # Whoever waited for it may have given up.
         if not self.confirmed.done():
             self.confirmed.set_result(None)
         if not self.out.ack(facts.get_int64("count")):

@@ -106,7 +106,9 @@ class LaneEnds:
 
     def finish(self, lane: Lane, reason: str) -> None:
         """End a lane; what the other end has not confirmed goes to it through the gateway."""
-        if not self.is_gateway_here or lane in self._parting:
+        # Of a lane that was not confirmed the other end may know nothing, and nothing went by it.
+        is_unheard_of = lane.is_caller and not lane.is_confirmed
+        if not self.is_gateway_here or lane in self._parting or is_unheard_of:
             self.drop(lane)
             return
         if not lane.out.is_over:

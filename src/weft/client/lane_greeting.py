@@ -6,7 +6,7 @@ The publisher calls, the receiver answers. docs/protocol.md has the words and th
 from collections.abc import Callable
 from typing import NamedTuple
 
-from weft.core.lane_tickets import NONCE_BYTES, Proofs, is_proof
+from weft.core.lane_tickets import NONCE_BYTES, Proofs, is_proof, lane_number
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
 from weft.errors import NotAllowed
@@ -28,6 +28,11 @@ class Invitation(NamedTuple):
     other: Other
     is_sealed: bool
     ends_at: float
+
+    @property
+    def lane(self) -> int:
+        """What both ends call the lane that begins with this ticket."""
+        return lane_number(self.ticket)
 
     def __repr__(self) -> str:
         # The key is for nobody else.

@@ -112,7 +112,7 @@ class Invitations:
             raise NotAllowed(f"{invitation.subject.decode()} is not served here")
         proofs = answering.proofs
         keys = proofs.keys()[::-1] if proofs is not None and invitation.is_sealed else None
-        lane = self._lanes.begin(wire, invitation.other, keys)
+        lane = self._lanes.begin(wire, invitation, keys)
         lane.serves.add(invitation.subject)
         # The other end waits for this: only now is there somebody for what it sends.
         lane.tell_taken()

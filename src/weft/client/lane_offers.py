@@ -194,7 +194,7 @@ class Offers:
                 return
             caller = Caller(entry.invitation)
             await caller.call(entry.address, entry.unix)
-            lane = self._lanes.begin(caller.wire, entry.invitation.other, caller.keys())
+            lane = self._lanes.begin(caller.wire, entry.invitation, caller.keys())
             lane.is_caller = True
             lane.claims += 1
             claimed[number] = lane

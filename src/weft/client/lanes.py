@@ -12,7 +12,7 @@ from time import time_ns
 from weft.client.lane import Lane
 from weft.client.lane_ends import LaneEnds
 from weft.client.lane_gate import Gate
-from weft.client.lane_greeting import Other
+from weft.client.lane_greeting import Invitation
 from weft.client.lane_invitations import Invitations
 from weft.client.lane_offers import Offers
 from weft.client.lane_table import LaneTable
@@ -171,7 +171,7 @@ class Lanes:
         found = self.gate.subscriptions.interests.find(subject)
         return bool(found) and not any(each.group for each in found)
 
-    def begin(self, wire: Wire, other: Other, keys: tuple[bytes, bytes] | None) -> Lane:
+    def begin(self, wire: Wire, invitation: Invitation, keys: tuple[bytes, bytes] | None) -> Lane:
         """Use a wire whose ends are proven; what this end says is sealed with the first key.
 
         Raises:
@@ -180,10 +180,10 @@ class Lanes:
         if not self.ends.is_gateway_here:
             wire.close()
             raise NotAllowed("the gateway is gone meanwhile")
-        if self.table.of(other.number) is not None:
+        if self.table.of(invitation.other.number) is not None:
             wire.close()
             raise NotAllowed("the last lane between these two is not over yet")
-        lane = Lane(other, self._session.origin, wire, self)
+        lane = Lane(invitation, self._session.origin, wire, self)
         wire.speaker = lane
         wire.begin(self._session.body_limit_bytes, keys)
         self.table.add(lane)
@@ -222,9 +222,14 @@ class Lanes:
     # What others say of their streams, through the gateway.
 
     def _streamed(self, word: str, facts: Message) -> None:
-        lane = self.table.of(facts.get_int64("peer"))
-        if lane is None:
+        peer, number = facts.get_int64("peer"), facts.get_int64("lane")
+        lane = self.table.of(peer)
+        if lane is None or lane.number != number:
+            if word == "tail":
+                # The other end waits for the end of a lane that this one never had.
+                self.gate.tell_gateway(lane_frame("end", peer=peer, lane=number, count=0))
             return
+        lane.is_confirmed = True
         incoming = lane.incoming
         try:
             if word == "switch":

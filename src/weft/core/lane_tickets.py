@@ -44,6 +44,11 @@ def sign(secret: bytes, ticket: bytes) -> bytes:
     return hmac.digest(secret, _TICKET + ticket, "sha256")
 
 
+def lane_number(ticket: bytes) -> int:
+    """What both ends call the lane that began with a ticket, whatever else goes by it later."""
+    return int.from_bytes(hashlib.sha256(ticket).digest()[:4], "little")
+
+
 class Proofs(NamedTuple):
     """What both ends of one lane make of a ticket's key and of a number from each of them."""
 

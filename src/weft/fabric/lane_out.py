@@ -7,6 +7,7 @@ be sent again through the gateway, marks included, so that nothing but the way d
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from weft.core.frames import Kind
 from weft.core.lane_words import lane_frame, word_in
@@ -20,10 +21,14 @@ _MESSAGE = int(Kind.MESSAGE)
 
 
 class Out:
-    """What is sent to one peer by a lane; `write` has bytes sent there."""
+    """What is sent to one peer by a lane; `write` has bytes sent there.
 
-    def __init__(self, peer: int, write: Callable[[bytes], object]) -> None:
+    Two may have one lane after the other: `lane` tells them apart.
+    """
+
+    def __init__(self, peer: int, lane: int, write: Callable[[bytes], object]) -> None:
         self.peer = peer
+        self.lane = lane
         # How often the way changed: odd while it is the lane.
         self.number = 0
         self.sent = 0
@@ -84,11 +89,12 @@ class Out:
         self.is_over = True
         if not with_tail:
             self._unacked.clear()
-        tail: dict[str, object] = {"peer": self.peer, "from": self._floor}
-        told = [lane_frame("tail", b"", **tail)]
+        which: dict[str, Any] = {"peer": self.peer, "lane": self.lane}
+        # `from` is a word of the language.
+        told = [lane_frame("tail", **(which | {"from": self._floor}))]
         for _, stretch in self._unacked:
             told += [self._tail(frame) for frame in frames_in(stretch)]
-        told.append(lane_frame("end", peer=self.peer, count=self.sent))
+        told.append(lane_frame("end", **which, count=self.sent))
         self._unacked.clear()
         self.unacked_bytes = 0
         return told
@@ -103,7 +109,7 @@ class Out:
         """What a frame that went by the lane is on its way through the gateway."""
         if frame[4] != _MESSAGE:
             _, facts = word_in(frame)
-            return lane_frame("switch", peers=[self.peer], numbers=[facts.get_int64("number")])
+            return _switch_frame([self], [facts.get_int64("number")])
         tail = bytearray(frame)
         tail[4] = _TAIL
         put_u32(tail, 8, self.peer & 0xFFFFFFFF)
@@ -123,5 +129,9 @@ def frames_in(stretch: bytes) -> list[bytes]:
 
 def switch_frame(outs: list[Out]) -> bytes:
     """What the gateway is told when the way to these has changed."""
-    peers = [out.peer for out in outs]
-    return lane_frame("switch", peers=peers, numbers=[out.number for out in outs])
+    return _switch_frame(outs, [out.number for out in outs])
+
+
+def _switch_frame(outs: list[Out], numbers: list[int]) -> bytes:
+    peers, lanes = [out.peer for out in outs], [out.lane for out in outs]
+    return lane_frame("switch", peers=peers, lanes=lanes, numbers=numbers)

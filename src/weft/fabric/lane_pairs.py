@@ -97,38 +97,40 @@ class LanePairs:
 
     def switch(self, peer: Peer, facts: Message) -> None:
         """Tell others where in its stream a peer changes its way to them."""
-        peers, numbers = facts.get_list("peers"), facts.get_list("numbers")
-        if len(peers) != len(numbers) or len(peers) > PEERS_MAX:
+        peers, lanes = facts.get_list("peers"), facts.get_list("lanes")
+        numbers = facts.get_list("numbers")
+        if not len(peers) == len(lanes) == len(numbers) <= PEERS_MAX:
             raise BadOption(
-                f"{len(peers)} peers and {len(numbers)} numbers: there must be as many of both,"
-                f" at most {PEERS_MAX}"
+                f"{len(peers)} peers, {len(lanes)} lanes and {len(numbers)} numbers: there must be"
+                f" as many of each, at most {PEERS_MAX}"
             )
-        if not all(type(each) is int for each in [*peers, *numbers]):
-            raise BadOption("peers and numbers are lists of int64")
+        if not all(type(each) is int for each in [*peers, *lanes, *numbers]):
+            raise BadOption("peers, lanes and numbers are lists of int64")
         # The word itself is paid for already.
         spend(peer, len(peers))
-        for number, step in zip(peers, numbers, strict=True):
+        for number, lane, step in zip(peers, lanes, numbers, strict=True):
             other = self._other(peer, number)
             if other is not None:
-                other.owe(lane_frame("switch", peer=peer.number, number=step))
+                other.owe(lane_frame("switch", peer=peer.number, lane=lane, number=step))
 
     def tail(self, peer: Peer, facts: Message) -> None:
         """Tell the other that the rest of a lane follows through the gateway."""
-        start = facts.get_int64("from")
+        start, lane = facts.get_int64("from"), facts.get_int64("lane")
         other = self._other(peer, facts.get_int64("peer"))
         if other is not None:
             # `from` is a word of the language.
-            facts_of_tail: dict[str, Any] = {"peer": peer.number, "from": start}
+            facts_of_tail: dict[str, Any] = {"peer": peer.number, "lane": lane, "from": start}
             other.owe(lane_frame("tail", **facts_of_tail))
 
     def end(self, peer: Peer, facts: Message) -> None:
         """Tell the other that a lane is over; it is, once both have said so."""
-        number, count = facts.get_int64("peer"), facts.get_int64("count")
+        number, lane = facts.get_int64("peer"), facts.get_int64("lane")
+        count = facts.get_int64("count")
         other = self._other(peer, number)
         pair = self._get(peer.number, number)
         if other is None or pair is None:
             return
-        other.owe(lane_frame("end", peer=peer.number, count=count))
+        other.owe(lane_frame("end", peer=peer.number, lane=lane, count=count))
         pair.ended.add(peer.number)
         if len(pair.ended) == 2:
             pair.is_used = False

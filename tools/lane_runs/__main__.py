@@ -9,8 +9,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tools.lane_runs.run import Result, Run
-from tools.lane_runs.runs import Sums, summed
+from tools.lane_runs.run import Result
+from tools.lane_runs.runs import Sums, result_of, summed
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,7 +52,7 @@ class _Teller:
 
 
 def _one(seed: int, is_traced: bool) -> int:
-    result = Run(seed, is_traced=is_traced).result()
+    result = result_of(seed, is_traced=is_traced)
     print("\n".join(result.trace), file=sys.stderr)
     sums = Sums()
     sums.add(result)

@@ -11,6 +11,7 @@ from tools.lane_runs.world import Process
 from weft.client.aio import AsyncConnection, AsyncSubscription
 from weft.client.engine import Engine
 from weft.client.keeper import Keeper
+from weft.client.lane import Lane
 from weft.client.options import Options
 from weft.client.received import AsyncReceived
 from weft.client.status import Gap as Announced
@@ -47,6 +48,7 @@ class Client:
         self.process = process
         self.chance = chance
         self.connection: AsyncConnection | None = None
+        self._engine: Engine | None = None
         self.is_connected = False
         self.is_over = False
         # Nothing new is begun.
@@ -69,6 +71,7 @@ class Client:
         )
         reporter = Reporter(options.logger, options.name, options.on_status)
         engine = Engine(options, reporter, self.process.call_soon)
+        self._engine = engine
         keeper = Keeper(engine, addresses_from(GATEWAY), self.chance.random)
         await keeper.open()
         self.connection = AsyncConnection(engine, keeper)
@@ -86,6 +89,12 @@ class Client:
         self.is_connected = False
         self.process.die()
         self.process.network.kill(self.process)
+
+    def ending_lanes(self) -> list[Lane]:
+        """Lanes that it ended, and whoever is at the other end did not."""
+        if self._engine is None or not self.is_connected or self.is_stopping:
+            return []
+        return [lane for lane in self._engine.lanes.table if lane.out.is_over]
 
     async def live(self) -> None:
         """Do what it is here for."""
@@ -200,8 +209,10 @@ class Publishes(Client):
 
     async def _ask(self) -> None:
         number = 0
+        # Often enough for lanes, or not.
+        rate = self.chance.choice((40, 100))
         while not self.is_stopping and self.connection is not None:
-            await asyncio.sleep(self.chance.expovariate(40))
+            await asyncio.sleep(self.chance.expovariate(rate))
             number += 1
             self.process.begin(self._request(number))
 
@@ -212,7 +223,8 @@ class Publishes(Client):
         body = b"%d" % number
         try:
             answer = await self.connection.send_request(ASKED, body, REQUEST_S)
-            outcome = "answered" if answer.payload == b"re " + body else "wrong"
+            way = "by a lane" if answer.sequence >= BY_LANE else "through the gateway"
+            outcome = f"answered {way}" if answer.payload == b"re " + body else "wrong"
         except WeftError as error:
             outcome = type(error).__name__
             self.process.world.tell(f"{self.process.name} request {number}: {error!r}")

@@ -12,9 +12,11 @@ from tools.lane_runs.hub import Hub
 from tools.lane_runs.network import Network, Pace
 from tools.lane_runs.world import Process, World
 
+from weft.client.lane import Lane
 from weft.fabric import lane_out
 from weft.fabric.lane_policy import LaneSettings
 
+RELAYED = LaneSettings(enabled=False, ask=False)
 SETTINGS = LaneSettings(messages_s=50, hold_s=0.1, retry_s=0.2, idle_s=1.0)
 # What everybody needs to find its peace after the last fault: an end that nobody was told of is
 # found within three seconds, and what waits for that takes as long again.
@@ -23,6 +25,10 @@ END_S = 12.0
 # Nothing more comes if nothing came for so long; and when it is waited for no longer.
 SILENCE_S = 3.0
 SILENCE_BY_S = 300.0
+# What may become of a request although nothing breaks; those that run out of time, and those that
+# hang, are looked at on their own.
+ANSWERED = ("answered by a lane", "answered through the gateway")
+FINE = {*ANSWERED, "NotKnown", "TimedOut", "open", "wrong"}
 # A publisher that may have much under way is never stopped by its lane.
 WINDOWS = (4 << 10, 32 << 10, 2 << 20)
 
@@ -38,6 +44,8 @@ class Result:
     demotions: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     requests: Counter[str] = field(default_factory=Counter)
+    # Requests ran out of time although nothing broke.
+    is_late: bool = False
     failures: list[str] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
 
@@ -54,7 +62,9 @@ class Result:
 class Run:
     """Everything that a seed stands for."""
 
-    def __init__(self, seed: int, *, is_traced: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, is_traced: bool = False, settings: LaneSettings = SETTINGS
+    ) -> None:
         self.seed = seed
         chance = self._chance = random.Random(seed)
         self.world = World(random.Random(chance.random()))
@@ -63,7 +73,7 @@ class Run:
         delay_max_s = chance.choice((0.0005, 0.003, 0.02))
         window_bytes = chance.choice((4 << 10, 64 << 10, 512 << 10))
         self.network = Network(self.world, Pace(delay_max_s, window_bytes, chance.choice((0, 0.3))))
-        self.hub = Hub(self._process("gateway", "127.0.0.1"), self.network, SETTINGS)
+        self.hub = Hub(self._process("gateway", "127.0.0.1"), self.network, settings)
         self.faults = Faults(self.world, self.network, self.hub)
         self.publishers: list[Publishes] = []
         self.receivers: list[Hears] = []
@@ -93,7 +103,9 @@ class Run:
         for publisher in self.publishers:
             publisher.is_stopping = publisher.is_stopping or not publisher.is_over
         self.world.run(self._lasts_s + SETTLE_S)
+        ending = [lane for client in self.faults.clients for lane in client.ending_lanes()]
         self._await_silence()
+        self._find_stuck(ending)
         for receiver in self.receivers:
             receiver.finish()
         self.hub.end()
@@ -135,6 +147,7 @@ class Run:
         for publisher in self.publishers:
             result.requests += publisher.requests
             result.failures += self._hanging(publisher)
+            result.is_late |= self._is_calm and publisher.requests["TimedOut"] > 0
         result.failures += self._unsettled()
         return result
 
@@ -145,9 +158,9 @@ class Run:
         wrong = [
             f"{requests[each]} requests {each}" for each in ("open", "wrong") if requests[each]
         ]
-        unanswered = [each for each in requests if each not in ("answered", "open")]
-        if self._is_calm and set(unanswered) - {"NotKnown"}:
-            wrong.append(f"without a fault, requests end with {', '.join(unanswered)}")
+        refused = [each for each in requests if each not in FINE]
+        if self._is_calm and refused:
+            wrong.append(f"without a fault, requests end with {', '.join(refused)}")
         return [f"{publisher.process.name}: {each}" for each in wrong]
 
     def _unsettled(self) -> list[str]:
@@ -156,6 +169,14 @@ class Run:
             for client in self.faults.clients
             if not client.is_connected and not client.is_over and not client.is_stopping
         ]
+
+    def _find_stuck(self, ending: list[Lane]) -> None:
+        """Lanes that were ending seconds ago have come to their end."""
+        for client in self.faults.clients:
+            for lane in client.ending_lanes():
+                if lane in ending:
+                    told = f"{client.process.name} waits for the end of its lane with"
+                    self.world.failures.append(f"{told} {lane.other.name} for ever")
 
     def _people(self) -> None:
         chance = self._chance

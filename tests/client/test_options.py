@@ -46,6 +46,7 @@ def test_an_option_like_no_other_gets_all_of_them() -> None:
     ("kind", "given", "said"),
     [
         (Options, {"when_full": "explode"}, "not one of block, raise, drop"),
+        (Options, {"look": "often"}, "look is .often., not one of auto, never"),
         (Options, {"timeout_s": 0}, "timeout_s is 0, and must be more than 0"),
         (Options, {"backoff_cap_s": float("nan")}, "backoff_cap_s is nan"),
         (Options, {"buffer_bytes": -1}, "buffer_bytes is -1"),

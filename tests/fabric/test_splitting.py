@@ -140,6 +140,20 @@ def test_an_answer_goes_back_the_way_that_the_question_came() -> None:
     assert ways.by_gateway()[2:] == ["again"]
 
 
+def test_questions_and_answers_by_lanes_are_counted_and_messages_are_not() -> None:
+    ways = Ways(1)
+    ways.direct(b"ticks", 1)
+    ways.publish(message("ticks", "a"), message("news", "b"))
+    ways.now += FOLLOW_S
+    assert ways.splitter.exchanges == 0
+    ways.publish(message("ticks", "?", Flag.REQUEST, INBOX + b".1"))
+    assert ways.splitter.exchanges == 1
+    asked = message("here", "?", Flag.REQUEST, b"_INBOX.00000001.2.3")
+    ways.splitter.note_replies([asked], ways.outs[1])
+    ways.publish(message("_INBOX.00000001.2.3", "!"))
+    assert ways.splitter.exchanges == 2
+
+
 def test_only_so_many_questions_are_remembered() -> None:
     ways = Ways(1)
     asked = [message("s", "?", 0, INBOX + b".%d" % number) for number in range(REPLIES_MAX + 1)]

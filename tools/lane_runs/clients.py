@@ -67,6 +67,8 @@ class Client:
             on_status=self._told,
             logger=Silence(),
             connect_timeout_s=2.0,
+            # It goes by the real clock.
+            look="never",
             backoff_cap_s=0.5,
         )
         reporter = Reporter(options.logger, options.name, options.on_status)

@@ -84,7 +84,7 @@ class Engine:
         self._is_about_to_flush = False
         self.reading = Reading(self.session, reporter, options.queue_bytes, defer)
         is_required = options.direct == "require"
-        self.lanes = Lanes(self, is_required=is_required)
+        self.lanes = Lanes(self, is_required=is_required, is_looking=options.look == "auto")
         self.required = Required(self.lanes.splitter.routes) if is_required else None
         self._cause: WeftError | None = None
         self._unsent = 0

@@ -17,6 +17,7 @@ from weft.client.lane_invitations import Invitations
 from weft.client.lane_offers import Offers
 from weft.client.lane_table import LaneTable
 from weft.client.lane_wire import Wire
+from weft.client.looking import Looking, has_cores
 from weft.client.status import Status, What
 from weft.core.frames import Kind
 from weft.core.lane_words import lane_frame, word_in
@@ -39,7 +40,7 @@ _MESSAGE = bytes([Kind.MESSAGE])
 class Lanes:
     """All of them, at both ends."""
 
-    def __init__(self, gate: Gate, *, is_required: bool) -> None:
+    def __init__(self, gate: Gate, *, is_required: bool, is_looking: bool) -> None:
         self.gate = gate
         self.reporter = gate.reporter
         self.splitter = Splitter(is_required=is_required)
@@ -50,6 +51,8 @@ class Lanes:
         self._offers = Offers(self)
         self._invitations = Invitations(self)
         self.ends = LaneEnds(self.table, self.splitter, gate, self._lost)
+        is_wanted = is_looking and has_cores()
+        self._looking = Looking(self._loop.call_soon, is_wanted=is_wanted)
         self._timer: asyncio.TimerHandle | None = None
         self._on: dict[str, Callable[[Message], None]] = {
             "invite": self._invitations.invited,
@@ -108,9 +111,12 @@ class Lanes:
         data = view.obj
         if not isinstance(data, bytearray):
             raise TypeError("only what lies in a bytearray can be stamped in place")
-        before = self.splitter.dropped
-        self.splitter.split(data, len(view), write, self._loop.time())
-        if before == 0 and self.splitter.dropped:
+        splitter = self.splitter
+        dropped, exchanges = splitter.dropped, splitter.exchanges
+        splitter.split(data, len(view), write, self._loop.time())
+        if splitter.exchanges != exchanges:
+            self._looking.begin()
+        if dropped == 0 and splitter.dropped:
             detail = "messages were dropped: a lane is required for them, and there is none"
             self.reporter.report(Status(What.DROPPED, detail))
 
@@ -198,6 +204,7 @@ class Lanes:
     def deal(self, lane: Lane, runs: list[Run]) -> None:
         """Messages are next in the stream of another client."""
         if runs:
+            self._looking.came()
             self.gate.deal(runs)
         lane.wire.is_early = lane.incoming.is_lane_early
         self.gate.reading.steer()

@@ -20,6 +20,7 @@ KEY_MAX = 255
 
 WhenFull = Literal["block", "raise", "drop"]
 Direct = Literal["auto", "never", "require"]
+Look = Literal["auto", "never"]
 Policy = Literal["cut", "drop_new", "drop_old", "latest"]
 
 _REGION = re.compile(r"[A-Za-z0-9._-]{0,63}")
@@ -36,6 +37,7 @@ class ConnectOptions(TypedDict, total=False):
     name: str
     reachable_at: str
     direct: Direct
+    look: Look
     wait: bool
     closest: bool | str
     region: str
@@ -66,6 +68,9 @@ class Options:
     # Let the gateway offer lanes to other clients, and take them up: `auto`; `never`; or `require`:
     # publish only what goes by lanes, and nothing through the gateway.
     direct: Direct = "auto"
+    # Look for an answer that is to come by a lane before the loop rests, for at most 100 µs: `auto`,
+    # as long as that is mostly not in vain; or `never`, where cores are scarce.
+    look: Look = "auto"
     # Wait for ever for the first connection, instead of raising if no gateway can be had.
     wait: bool = False
     # Ask for the closest gateway: True the address given, a text the gateways named by it. Those
@@ -100,6 +105,7 @@ class Options:
         """
         _check_choice("when_full", self.when_full, get_args(WhenFull))
         _check_choice("direct", self.direct, get_args(Direct))
+        _check_choice("look", self.look, get_args(Look))
         for name in ("timeout_s", "connect_timeout_s", "backoff_first_s", "backoff_cap_s"):
             _check_positive(name, getattr(self, name))
         for name in ("buffer_bytes", "queue_bytes", "waiting_max"):

@@ -57,6 +57,8 @@ class Splitter:
     def __init__(self, *, is_required: bool = False) -> None:
         self.is_required = is_required
         self.dropped = 0
+        # Questions and answers that went by lanes: what follows them is waited for.
+        self.exchanges = 0
         # By subject; and where answers are awaited to what came by a lane, the oldest first.
         self.routes: dict[bytes, Direct] = {}
         self._replies: dict[bytes, Out] = {}
@@ -156,6 +158,8 @@ class Splitter:
         if direct is not None:
             direct.messages += self._run.count
             direct.bytes += self._run.end - self._run.start
+        if direct is None or self._run.flags & _REQUEST:
+            self.exchanges += self._run.count
 
     def _send(self, data: bytearray, view: memoryview, outs: list[Out], write: Write) -> None:
         run = self._run

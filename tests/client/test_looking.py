@@ -1,5 +1,6 @@
 from collections import deque
 from collections.abc import Callable
+from itertools import pairwise
 
 from weft.client.looking import LOOK_S, SKIPPED_MAX, Looking
 
@@ -12,7 +13,6 @@ class Loop:
         self.soon: deque[Callable[[], None]] = deque()
         self.looking = Looking(self.soon.append, lambda: self.now, is_wanted=is_wanted)
 
-    @property
     def is_resting(self) -> bool:
         return not self.soon
 
@@ -23,10 +23,10 @@ class Loop:
     def look_in_vain(self) -> bool:
         """Expect something that does not come; say if it was looked for."""
         self.looking.begin()
-        if self.is_resting:
+        if self.is_resting():
             return False
         self.turn(LOOK_S)
-        assert self.is_resting
+        assert self.is_resting()
         return True
 
 
@@ -35,10 +35,10 @@ def test_a_look_goes_on_until_something_comes() -> None:
     loop.looking.begin()
     for _ in range(3):
         loop.turn(LOOK_S / 4)
-        assert not loop.is_resting
+        assert not loop.is_resting()
     loop.looking.came()
     loop.turn()
-    assert loop.is_resting
+    assert loop.is_resting()
 
 
 def test_a_look_lasts_no_longer_whatever_else_is_expected_meanwhile() -> None:
@@ -48,13 +48,13 @@ def test_a_look_lasts_no_longer_whatever_else_is_expected_meanwhile() -> None:
     loop.looking.begin()
     assert len(loop.soon) == 1
     loop.turn(LOOK_S / 2)
-    assert loop.is_resting
+    assert loop.is_resting()
 
 
 def test_the_more_looks_are_in_vain_the_fewer_there_are() -> None:
     loop = Loop()
     looks = [at for at in range(1000) if loop.look_in_vain()]
-    pauses = [later - earlier - 1 for earlier, later in zip(looks, looks[1:], strict=False)]
+    pauses = [later - earlier - 1 for earlier, later in pairwise(looks)]
     assert pauses[:7] == [1, 2, 4, 8, 16, 32, 64]
     assert set(pauses[7:]) == {SKIPPED_MAX}
 
@@ -63,7 +63,7 @@ def test_one_that_was_not_in_vain_makes_up_for_all() -> None:
     loop = Loop()
     while not loop.look_in_vain() or loop.look_in_vain():
         pass
-    while loop.is_resting:
+    while loop.is_resting():
         loop.looking.begin()
     loop.looking.came()
     loop.turn()

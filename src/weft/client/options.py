@@ -68,8 +68,8 @@ class Options:
     # Let the gateway offer lanes to other clients, and take them up: `auto`; `never`; or `require`:
     # publish only what goes by lanes, and nothing through the gateway.
     direct: Direct = "auto"
-    # Look for an answer that is to come by a lane before the loop rests, for at most 100 µs: `auto`,
-    # as long as that is mostly not in vain; or `never`, where cores are scarce.
+    # Look for an answer that is to come by a lane before the loop rests, at most 100 µs: `auto`, as
+    # long as that is mostly not in vain; or `never`, where cores are scarce.
     look: Look = "auto"
     # Wait for ever for the first connection, instead of raising if no gateway can be had.
     wait: bool = False

@@ -123,12 +123,17 @@ class LanePairs:
             other.owe(lane_frame("tail", **facts_of_tail))
 
     def end(self, peer: Peer, facts: Message) -> None:
-        """Tell the other that a lane is over; it is, once both have said so."""
+        """Tell the other that a lane is over; it is, once both have said so.
+
+        Whoever waits for the same from somebody who is gone would wait for ever.
+        """
         number, lane = facts.get_int64("peer"), facts.get_int64("lane")
         count = facts.get_int64("count")
         other = self._other(peer, number)
         pair = self._get(peer.number, number)
         if other is None or pair is None:
+            reason = f"there is no lane to {number} any more"
+            peer.owe(lane_frame("over", peer=number, reason=reason, gone=False))
             return
         other.owe(lane_frame("end", peer=peer.number, lane=lane, count=count))
         pair.ended.add(peer.number)

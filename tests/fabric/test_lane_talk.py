@@ -183,8 +183,23 @@ def test_a_receiver_that_unsubscribes_ends_the_lanes() -> None:
 
 def test_a_change_that_leaves_the_audience_as_it_is_changes_nothing() -> None:
     house, ann, bob = begun()
-    assert kinds(bob.say(subscribe(HOT, policy="latest"))) == [Kind.OK]
+    # Of several policies the one that keeps most counts.
+    assert kinds(bob.say(subscribe(b"prices.*", policy="latest"))) == [Kind.OK]
     assert house.route(ann).state is State.DIRECT
+
+
+@pytest.mark.req("HUB-22")
+@pytest.mark.parametrize("policy", ["latest", "drop_old", "drop_new"])
+def test_whoever_would_rather_miss_some_than_be_waited_for_is_relayed_to(policy: str) -> None:
+    house, ann, bob = begun()
+    eve = house.knowing("eve")
+    eve.say(subscribe(HOT, policy=policy))
+    assert house.reason(ann) == f"withdrawing: receiver eve has the policy {policy}"
+    ann.say(lane_frame("withdrawn", HOT))
+    bob.heard()
+    house.tick(5)
+    assert house.reason(ann) == f"relayed: receiver eve has the policy {policy}"
+    assert "invite" not in names(bob.heard())
 
 
 def test_interest_of_another_gateway_ends_the_lanes() -> None:

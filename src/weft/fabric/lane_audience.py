@@ -1,5 +1,6 @@
 """Who would have to get a subject by lanes, or why that cannot be."""
 
+from weft.core.bounds import Policy
 from weft.core.rights import PUBLISH
 from weft.core.routes import Route
 from weft.core.service import Peer
@@ -29,10 +30,13 @@ def audience(publisher: Peer, route: Route, limit: int) -> list[Peer] | str:
     if problem:
         return problem
     found: list[Peer] = []
-    for outbox in route.outboxes:
+    for outbox, policy in zip(route.outboxes, route.policies, strict=True):
         peer: Peer | None = outbox.owner
         if peer is None or not peer.lanes:
             return f"receiver {'of this gateway' if peer is None else peer.name} knows no lanes"
+        if policy != Policy.CUT:
+            # Only a gateway can drop what one receiver is too slow for, and spare the others.
+            return f"receiver {peer.name} has the policy {Policy(policy).name.lower()}"
         found.append(peer)
     return found
 

@@ -1,8 +1,11 @@
+import os
 from collections import deque
 from collections.abc import Callable
 from itertools import pairwise
 
-from weft.client.looking import LOOK_S, SKIPPED_MAX, Looking
+import pytest
+
+from weft.client.looking import LOOK_S, SKIPPED_MAX, Looking, has_cores
 
 
 class Loop:
@@ -76,3 +79,22 @@ def test_one_that_was_not_in_vain_makes_up_for_all() -> None:
 def test_nobody_looks_who_was_told_not_to() -> None:
     loop = Loop(is_wanted=False)
     assert not loop.look_in_vain()
+
+
+def test_a_program_that_may_use_one_core_has_no_other_for_whoever_answers() -> None:
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert not has_cores()
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert has_cores() == (len(allowed) > 1)
+
+
+@pytest.mark.parametrize(("cores", "are_enough"), [(None, False), (1, False), (2, True)])
+def test_where_nobody_says_which_cores_may_be_used_all_count(
+    monkeypatch: pytest.MonkeyPatch, cores: int | None, *, are_enough: bool
+) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert has_cores() == are_enough

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.core.lane_tickets import KEY_BYTES, Proofs, Ticket, is_proof, sign
+from weft.core.lane_tickets import KEY_BYTES, Proofs, Ticket, is_proof, lane_number, sign
 
 SECRET = bytes(range(32))
 TICKET = Ticket("default", 7, 9, b"ticks.eur", 10_000_000_000, 1)
@@ -34,6 +34,12 @@ def test_two_tickets_have_the_same_key_only_if_they_say_the_same(
 @pytest.mark.req("HUB-21")
 def test_a_key_is_made_by_the_gateways_secret() -> None:
     assert sign(SECRET, TICKET.encode()) != sign(bytes(32), TICKET.encode())
+
+
+@pytest.mark.req("HUB-21")
+def test_a_lane_is_called_by_the_first_four_bytes_of_its_tickets_sha_256() -> None:
+    # FIPS 180-2: the digest of "abc" begins ba 78 16 bf.
+    assert lane_number(b"abc") == 0xBF1678BA
 
 
 @pytest.mark.req("HUB-21")

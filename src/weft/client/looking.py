@@ -65,4 +65,9 @@ class Looking:
 
 def has_cores() -> bool:
     """Say if whoever looks leaves another core to whoever answers."""
-    return len(os.sched_getaffinity(0)) > 1
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:
+        # Only Linux says which of them this program may use.
+        cores = os.cpu_count() or 1
+    return cores > 1

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import select
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from benchmarks.peers.lanes.hearing import FOUND, STEP, TOLD, WRONG
 from benchmarks.peers.lanes.part import Part
@@ -65,8 +67,14 @@ class AsyncProgress(Progress):
         super().__init__(part)
         self._loop = asyncio.get_running_loop()
         self._changed: asyncio.Future[None] = self._loop.create_future()
-        for pipe in part.pipes:
-            self._loop.add_reader(pipe, self._told, pipe)
+        self._listen()
+
+    @contextmanager
+    def deaf(self) -> Iterator[None]:
+        """Be told nothing for a while, as a blocking publisher is told nothing while it sleeps."""
+        self._ignore()
+        yield
+        self._listen()
 
     async def room(self, window: int) -> None:
         """Let others run, and wait until there is room in a window.
@@ -80,9 +88,16 @@ class AsyncProgress(Progress):
 
     def close(self) -> None:
         """Listen no more."""
+        self._ignore()
+        self._changed.cancel()
+
+    def _listen(self) -> None:
+        for pipe in self._heard:
+            self._loop.add_reader(pipe, self._told, pipe)
+
+    def _ignore(self) -> None:
         for pipe in self._heard:
             self._loop.remove_reader(pipe)
-        self._changed.cancel()
 
     def _told(self, pipe: int) -> None:
         try:

@@ -15,9 +15,12 @@ from weft.fabric.lane_in import In, Run
 from weft.fabric.lane_out import Out
 from weft.fabric.splitting import Splitter
 
-# The other end is told what was taken after so many bytes, or so long.
+# The other end is told what was taken after so many bytes, or with the first read after so long:
+# then the next message is furthest away, and waits for nobody who is busy with an ack.
 ACK_BYTES = 256 << 10
 ACK_S = 0.005
+# If no read comes then, so long after the first that was not told of.
+ACK_LATEST_S = 0.007
 
 _MESSAGE = int(Kind.MESSAGE)
 _LANE = int(Kind.LANE)
@@ -88,6 +91,7 @@ class Lane:
         self.is_confirmed = False
         self._told = 0
         self._told_bytes = 0
+        self._ack_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._on: dict[str, Callable[[Message], None]] = {
             "switch": self._switched,
@@ -123,7 +127,12 @@ class Lane:
         if self.wire.received_bytes - self._told_bytes >= ACK_BYTES:
             self.tell_taken()
         elif self._timer is None:
-            self._timer = self._loop.call_later(ACK_S, self.tell_taken)
+            self._ack_at = self._loop.time() + ACK_S
+            self._timer = self._loop.call_later(ACK_LATEST_S, self.tell_taken)
+        elif self._loop.time() >= self._ack_at:
+            # Whoever hears what was just read comes first.
+            self._stop_timer()
+            self._loop.call_soon(self.tell_taken)
 
     def broke(self, reason: str) -> None:
         """The wire is gone."""

@@ -1,0 +1,164 @@
+"""One end of a lane over a real socket: what it tells the other end, and when."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import pytest
+import uvloop
+
+from weft.client import lane as lane_module
+from weft.client.lane import Lane
+from weft.client.lane_greeting import Invitation, Other
+from weft.client.lane_wire import Wire
+from weft.client.line import Line
+from weft.core.address import Address
+from weft.core.frames import BODY_LIMIT_BYTES, Decoder, Flag, Kind, encode
+from weft.core.lane_words import word_in
+from weft.core.messages import Message
+from weft.fabric.lane_in import Run
+from weft.fabric.splitting import Splitter
+
+T = TypeVar("T")
+
+SUBJECT = b"hot"
+ORIGIN = 3
+INVITATION = Invitation(SUBJECT, b"ticket", bytes(32), Other(7, "writer"), False, 1e12)
+
+
+class Owner:
+    """Has one lane, and hears what comes by it a turn later, as subscriptions do."""
+
+    own_inbox = b"_INBOX.1."
+
+    def __init__(self, wire: Wire) -> None:
+        self.lane = Lane(INVITATION, ORIGIN, wire, self)
+        self.splitter = Splitter()
+        self.ends = self
+        self.heard: list[bytes] = []
+        self._loop = asyncio.get_running_loop()
+
+    def deal(self, lane: Lane, runs: list[Run]) -> None:
+        assert lane is self.lane
+        for run in runs:
+            self._loop.call_soon(self.heard.extend, run)
+
+    def greeted(self, lane: Lane, word: str, facts: Message) -> None:
+        raise AssertionError(lane, word, facts)
+
+    def not_served(self, lane: Lane, subject: bytes) -> None:
+        raise AssertionError(lane, subject)
+
+    def took_more(self, lane: Lane) -> None:
+        raise AssertionError(lane)
+
+    def part(self, lane: Lane) -> None:
+        raise AssertionError(lane)
+
+    def broke(self, lane: Lane, reason: str) -> None:
+        pass
+
+
+class Nobody:
+    """Whoever has a wire before its lane does."""
+
+    def took(self, run: list[bytes]) -> None:
+        raise AssertionError(run)
+
+    def read_all(self) -> None:
+        raise AssertionError
+
+    def broke(self, reason: str) -> None:
+        raise AssertionError(reason)
+
+
+def message(number: int) -> bytes:
+    frame = bytearray(encode(Kind.MESSAGE, SUBJECT, b"%d" % number, flags=Flag.BARE))
+    frame[8:16] = ORIGIN.to_bytes(4, "little") + INVITATION.other.number.to_bytes(4, "little")
+    return bytes(frame)
+
+
+def last_ack(data: bytes) -> int:
+    """What was confirmed last in what the other end was sent; 0 if nothing was."""
+    decoder = Decoder(BODY_LIMIT_BYTES)
+    decoder.feed(data)
+    words = []
+    while run := decoder.next_run():
+        words += [word_in(frame) for frame in run]
+    return max((facts.get_int64("count") for word, facts in words if word == "ack"), default=0)
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop])
+def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
+    with asyncio.Runner(loop_factory=request.param) as runner:
+        yield runner
+
+
+def test_what_was_just_read_is_heard_before_what_came_earlier_is_confirmed(
+    runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane_module, "ACK_S", 0.0)
+    monkeypatch.setattr(lane_module, "ACK_LATEST_S", 1e6)
+
+    async def hear_two() -> None:
+        async with lane_to_here() as (owner, there):
+            there.send(message(1))
+            await until(lambda: owner.heard)
+            there.send(message(2))
+            said = await until(lambda: read_now(there))
+            assert [frame[-1:] for frame in owner.heard] == [b"1", b"2"]
+            assert last_ack(said) == owner.lane.incoming.taken
+
+    runner.run(hear_two())
+
+
+def test_what_nothing_follows_is_confirmed_after_a_while(
+    runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane_module, "ACK_S", 1e6)
+
+    async def hear_one() -> None:
+        async with lane_to_here() as (owner, there):
+            there.send(message(1))
+            said = await until(lambda: read_now(there))
+            assert [frame[-1:] for frame in owner.heard] == [b"1"]
+            assert last_ack(said) == owner.lane.incoming.taken
+
+    runner.run(hear_one())
+
+
+@asynccontextmanager
+async def lane_to_here() -> AsyncIterator[tuple[Owner, socket.socket]]:
+    """A lane by which everything comes from here on, and the other end's socket."""
+    here, there = socket.socketpair()
+    here.setblocking(False)
+    there.setblocking(False)
+    wire = Wire(Nobody())
+    owner = Owner(wire)
+    lane = wire.speaker = owner.lane
+    lane.serves.add(SUBJECT)
+    wire.begin(BODY_LIMIT_BYTES, None)
+    line = wire.line = Line(Address("lane", 0, False), wire)
+    await asyncio.get_running_loop().create_connection(lambda: line, sock=here)
+    lane.incoming.switched_by_gateway(1)
+    lane.incoming.switched_by_lane(1)
+    with there:
+        yield owner, there
+        wire.close()
+        await line.ended
+
+
+async def until(look: Callable[[], T]) -> T:
+    async with asyncio.timeout(10):
+        while not (found := look()):
+            await asyncio.sleep(0)
+    return found
+
+
+def read_now(sock: socket.socket) -> bytes:
+    try:
+        return sock.recv(65_536)
+    except BlockingIOError:
+        return b""

@@ -1,13 +1,14 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from weft.client import line as line_module
 from weft.client.line import Line, dial
 from weft.core.address import Address, addresses_from
 from weft.errors import Unreachable
@@ -75,6 +76,40 @@ async def test_a_line_can_be_ended_from_here() -> None:
         line.abort()
         await line.ended
     assert owner.lines == [line]
+
+
+@asynccontextmanager
+async def owing() -> AsyncIterator[Line]:
+    """A line whose other end takes nothing of what it is owed."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        line = await dial(Address("127.0.0.1", listening.getsockname()[1], False), None, Owner())
+        while not line.unsent_bytes:
+            line.write(bytes(1 << 20))
+        yield line
+
+
+async def test_a_line_is_left_when_nothing_of_what_is_owed_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(line_module, "PARTING_S", 0.0)
+    async with owing() as line:
+        line.leave(60.0)
+        async with asyncio.timeout(10):
+            await line.ended
+        assert line.unsent_bytes > 0
+
+
+@pytest.mark.parametrize(("left_s", "is_left"), [(60.0, False), (0.0, True)])
+async def test_a_line_that_is_being_emptied_is_not_left_before_its_time(
+    left_s: float, is_left: bool
+) -> None:
+    async with owing() as line:
+        transport = line._transport
+        assert transport is not None
+        line._leave(line.unsent_bytes + 1, asyncio.get_running_loop().time() + left_s)
+        assert transport.is_closing() == is_left
+        line.abort()
+        await line.ended
 
 
 async def test_a_resting_line_reads_nothing_until_it_wakes(scripted: Scripted) -> None:

@@ -64,7 +64,7 @@ class Calls:
         try:
             async with asyncio.timeout(self._timeout_s):
                 while not outgoing.offer(frame):
-                    await self._engine.room()
+                    await self._engine.room.wait()
         except TimeoutError as error:
             raise outgoing.is_full(self._timeout_s) from error
 
@@ -267,7 +267,7 @@ class Calls:
                 return
             if self._engine.options.when_full != "block":
                 raise self._engine.outgoing.is_full()
-            await self._engine.room()
+            await self._engine.room.wait()
 
     def _forget(self, waiter: Waiter) -> None:
         self._session.forget(waiter)

@@ -20,6 +20,7 @@ from weft.client.options import Options
 from weft.client.outgoing import Outgoing
 from weft.client.reading import Defer, Reading
 from weft.client.required import Required
+from weft.client.room import Room
 from weft.client.session import Greeting, Session, goodbye_frame
 from weft.client.status import Gap, Reporter, Statistics, Status, What
 from weft.client.subscriptions import Subscriptions
@@ -36,8 +37,6 @@ from weft.errors import (
 )
 
 LIBRARY = "weft-python"
-# How long a gateway that said goodbye may take to send what it owes.
-PARTING_S = 2.0
 
 
 class Engine:
@@ -63,6 +62,7 @@ class Engine:
         self.outgoing = Outgoing(
             options.buffer_bytes, options.when_full, self._wake, self._began_to_drop
         )
+        self.room = Room(self.outgoing)
         self.subscriptions = Subscriptions(
             self.session, self.outgoing, reporter, options.waiting_max
         )
@@ -88,7 +88,6 @@ class Engine:
         self.required = Required(self.lanes.splitter.routes) if is_required else None
         self._cause: WeftError | None = None
         self._unsent = 0
-        self._room: list[asyncio.Future[None]] = []
         self._hearing = Hearing(self.subscriptions, self.memberships, reporter)
         self._on: dict[type[Any], Callable[[Any], None]] = self._hearing.on | {
             talk.Welcomed: self._welcomed,
@@ -126,7 +125,7 @@ class Engine:
         """The socket takes bytes again."""
         if line is not self.line:
             return
-        self._made_room()
+        self.room.made()
         self.flush()
 
     def ended(self, line: Line, error: Exception | None) -> None:
@@ -147,7 +146,7 @@ class Engine:
         self.outgoing.lost(self.session.inbox)
         for waiter in waiters:
             waiter.lost(cause)
-        self._made_room()
+        self.room.made()
         if was_open and not self.is_closed:
             self.reporter.report(Status(What.DISCONNECTED, f"{line.address} was lost", cause))
 
@@ -222,7 +221,7 @@ class Engine:
         self.subscriptions.clear()
         self.memberships.clear()
         unsent = self.outgoing.waiting_bytes + self._unsent
-        self._made_room()
+        self.room.made()
         # Whoever waits for a connection finds that there will be none.
         self.opened.set()
         return unsent
@@ -259,7 +258,7 @@ class Engine:
         ):
             self.statistics.sent_bytes += size
             if not line.is_blocked:
-                self._made_room()
+                self.room.made()
 
     async def until_open(self) -> None:
         """Wait for a connection.
@@ -272,16 +271,6 @@ class Engine:
             await self.opened.wait()
         if self.is_closed:
             raise NotOpen("the connection is closed")
-
-    async def room(self) -> None:
-        """Wait until there may be room in the buffer."""
-        waiter = self.loop.create_future()
-        self._room.append(waiter)
-        try:
-            await waiter
-        finally:
-            if waiter in self._room:
-                self._room.remove(waiter)
 
     def put_and_flush(self, frame: bytes) -> bool:
         """Buffer a frame, if there is room, and send it at once: somebody waits for the answer."""
@@ -347,14 +336,6 @@ class Engine:
         self.subscriptions.is_asking = False
         self.opened.clear()
 
-    def _made_room(self) -> None:
-        self.outgoing.sent()
-        if self._room:
-            waiters, self._room = self._room, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
-
     def _cause_of(self, line: Line, error: Exception | None) -> WeftError:
         if self._cause is None:
             reason = f": {error}" if error is not None else " by the gateway"
@@ -413,16 +394,7 @@ class Engine:
         self.say_goodbye()
         line = self.line
         if line is not None:
-            deadline = self.loop.time() + self.options.timeout_s
-            self.loop.call_later(PARTING_S, self._leave, line, line.unsent_bytes, deadline)
-
-    def _leave(self, line: Line, unsent: int, deadline: float) -> None:
-        """Leave a gateway that said goodbye, once it takes nothing more of what it is owed."""
-        left = line.unsent_bytes
-        if left < unsent and self.loop.time() < deadline:
-            self.loop.call_later(PARTING_S, self._leave, line, left, deadline)
-        else:
-            line.abort()
+            line.leave(self.options.timeout_s)
 
     def _broken(self, event: talk.Ended) -> None:
         self.fail(event.error)

@@ -10,6 +10,8 @@ from weft.errors import Unreachable
 
 # Beyond this the socket is considered full, and what follows waits in our own buffer.
 _HIGH_WATER_BYTES = 64 << 10
+# How long the other end may take nothing of what it is owed before it is left.
+PARTING_S = 2.0
 # The most that one read brings.
 READ_BYTES = 128 << 10
 
@@ -34,9 +36,9 @@ class Line(asyncio.BufferedProtocol):
         self.address = address
         self.is_blocked = False
         self.is_resting = False
-        loop = asyncio.get_running_loop()
-        self.welcomed: asyncio.Future[None] = loop.create_future()
-        self.ended: asyncio.Future[None] = loop.create_future()
+        self._loop = asyncio.get_running_loop()
+        self.welcomed: asyncio.Future[None] = self._loop.create_future()
+        self.ended: asyncio.Future[None] = self._loop.create_future()
         self._owner = owner
         self._transport: asyncio.Transport | None = None
         # For writing without the transport, which would keep a copy; it closes it.
@@ -107,6 +109,17 @@ class Line(asyncio.BufferedProtocol):
         else:
             self._transport.resume_reading()
 
+    def leave(self, within_s: float) -> None:
+        """End it once the other end takes nothing more of what it is owed, or after some time."""
+        deadline = self._loop.time() + within_s
+        self._loop.call_later(PARTING_S, self._leave, self.unsent_bytes, deadline)
+
+    def abort(self) -> None:
+        """End it now; what is unsent is lost."""
+        if self._transport is not None:
+            self._given_up += self._transport.get_write_buffer_size()
+            self._transport.abort()
+
     def _send(self, data: bytes | memoryview) -> int:
         """Give the socket what it takes at once, if nothing waits before it; how many bytes."""
         transport = self._transport
@@ -118,11 +131,12 @@ class Line(asyncio.BufferedProtocol):
             # It is full, or broken: then the transport meets with the same, and tells of the end.
             return 0
 
-    def abort(self) -> None:
-        """End it now; what is unsent is lost."""
-        if self._transport is not None:
-            self._given_up += self._transport.get_write_buffer_size()
-            self._transport.abort()
+    def _leave(self, unsent: int, deadline: float) -> None:
+        left = self.unsent_bytes
+        if left < unsent and self._loop.time() < deadline:
+            self._loop.call_later(PARTING_S, self._leave, left, deadline)
+        else:
+            self.abort()
 
 
 async def dial(address: Address, tls: ssl.SSLContext | None, owner: Owner) -> Line:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.journeys.clients import Client, Connect, taken, texts
+from tests.journeys.lane_people import Reader, Writer, eventually, state_of
 from tests.journeys.raw import dialled, greeting
 from tests.journeys.running import RunningGateway, running
 
@@ -60,6 +61,24 @@ async def test_large_bodies_go_over_tls(
         await paris.answer(subject, lambda asked: asked.payload)
         for _ in range(3):
             assert await echoed(london) == body
+
+
+@pytest.mark.req("HUB-21")
+async def test_clients_that_talk_tls_have_lanes_as_others_do(
+    encrypted: RunningGateway, trust: ssl.SSLContext, subject: str
+) -> None:
+    async with (
+        weft.connect(encrypted.address, tls=trust) as paris,
+        weft.connect(encrypted.address, tls=trust) as london,
+    ):
+        reader, writer = Reader(paris, subject), Writer(london, subject)
+        await reader.subscription.ready()
+        await writer.say(500)
+        await london.direct(subject)
+        await writer.say(500)
+        await eventually(lambda: len(reader.heard) == 1000)
+        assert reader.heard == [(number >= 500, number) for number in range(1000)]
+        assert await state_of(london, subject) == ["direct: its publisher asked for it"]
 
 
 async def test_a_gateway_that_is_not_trusted_is_not_spoken_to(connect: Connect) -> None:

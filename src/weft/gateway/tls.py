@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from weft.doors.pump import Pump
 from weft.errors import BadGreeting, BadOption, Overloaded, TooSlow
+from weft.gateway.far_ends import name_after
 from weft.gateway.refusals import Refusals
 from weft.gateway.settings import Tls
 
@@ -77,6 +78,7 @@ class Encryption:
             ours.setblocking(False)
             theirs.setblocking(False)
             with ours:
+                name_after(ours, peer)
                 enter(theirs, peer)
                 await _carried(pump, ours, peer)
 

@@ -164,3 +164,10 @@ async def proven(publisher: Knowing) -> AsyncIterator[Raw]:
 def words(frames: list[Frame]) -> list[str]:
     """The words among frames."""
     return [fields(frame)["word"] for frame in frames if frame.kind == Kind.LANE]
+
+
+def tail(to: int, subject: str, body: bytes) -> bytes:
+    """A message that a lane is said not to have brought."""
+    frame = bytearray(encode(Kind.TAIL, subject.encode(), body, flags=Flag.BARE))
+    frame[8:12] = to.to_bytes(4, "little")
+    return bytes(frame)

@@ -1,38 +1,19 @@
 """What clients, and a gateway, say of lanes that they have no right to say, or that is not so."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
 import pytest
-from tests.attacks.lane_stranger import (
-    HOT,
-    LANES,
-    Knowing,
-    Scene,
-    besieged,
-    knowing,
-    proven,
-    words,
-)
-from tests.journeys.raw import LIMIT_S, bodies, errors, fields, subscribe
+from tests.attacks.lane_receiver import alone, listening, ready
+from tests.attacks.lane_stranger import HOT, LANES, besieged, knowing, proven, tail, words
+from tests.journeys.raw import bodies, errors, fields
 
 import weft
 from weft.client.lane_offers import RECEIVERS_MAX
-from weft.core.frames import Decoder, Flag, Frame, Kind, encode, parse
-from weft.core.lane_tickets import NONCE_BYTES, Proofs
+from weft.core.frames import Kind, encode
 from weft.core.lane_words import lane_frame
 from weft.errors import NotDirect
-from weft.fabric.lane_policy import LaneSettings
-
-
-def tail(to: int, subject: str, body: bytes) -> bytes:
-    """A message that a lane is said not to have brought."""
-    frame = bytearray(encode(Kind.TAIL, subject.encode(), body, flags=Flag.BARE))
-    frame[8:12] = to.to_bytes(4, "little")
-    return bytes(frame)
 
 
 @pytest.mark.req("HUB-21")
@@ -124,79 +105,6 @@ async def test_what_is_said_of_another_lane_than_the_one_that_there_is_is_passed
         await scene.check()
 
 
-class Listening:
-    """A receiver by hand: what publishers say to it on lanes."""
-
-    def __init__(self, receiver: Knowing, server: asyncio.Server) -> None:
-        self.receiver = receiver
-        self.port: int = server.sockets[0].getsockname()[1]
-        self.frames: asyncio.Queue[Frame] = asyncio.Queue()
-        self.writer: asyncio.StreamWriter | None = None
-
-    async def hear(self, reader: asyncio.StreamReader) -> None:
-        decoder = Decoder(1 << 20)
-        while data := await reader.read(65_536):
-            decoder.feed(data)
-            while (frame := decoder.next_frame()) is not None:
-                self.frames.put_nowait(parse(frame))
-
-    async def next(self) -> Frame:
-        async with asyncio.timeout(LIMIT_S):
-            return await self.frames.get()
-
-    def say(self, data: bytes) -> None:
-        assert self.writer is not None
-        self.writer.write(data)
-
-    async def serve(self, invitation: dict[str, Any], *, begins: bool = True) -> None:
-        """Answer a publisher as it should be; or hang up when it is proven."""
-        shown = fields(await self.next())
-        nonce = bytes(NONCE_BYTES)
-        proofs = Proofs(invitation["key"], invitation["ticket"], shown["nonce"], nonce)
-        self.say(lane_frame("serve", HOT.encode(), nonce=nonce, proof=proofs.by_receiver()))
-        assert fields(await self.next())["word"] == "prove"
-        if begins:
-            self.say(lane_frame("ack", count=0))
-        else:
-            assert self.writer is not None
-            self.writer.close()
-
-
-@asynccontextmanager
-async def listening(address: str, name: str) -> AsyncIterator[Listening]:
-    """A receiver by hand that hears HOT, and has a port for lanes."""
-    made: list[Listening] = []
-
-    async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        made[0].writer = writer
-        # Both may hang up at once.
-        with suppress(ConnectionError):
-            await made[0].hear(reader)
-        writer.close()
-
-    server = await asyncio.start_server(met, "127.0.0.1", 0)
-    async with server, knowing(address, name) as receiver:
-        made.append(Listening(receiver, server))
-        await receiver.say(subscribe(HOT))
-        yield made[0]
-
-
-async def ready(receiver: Knowing, port: int, unix: str = "") -> dict[str, Any]:
-    """Say that lanes lead to a port; the invitation that this answers."""
-    invitation = await receiver.word("invite")
-    said = lane_frame("ready", HOT.encode(), ticket=invitation["ticket"], port=port, unix=unix)
-    await receiver.send(said)
-    return invitation
-
-
-@asynccontextmanager
-async def alone(lanes: LaneSettings = LANES) -> AsyncIterator[Scene]:
-    """A gateway whose reader has left."""
-    async with besieged(lanes) as scene:
-        await scene.reader.close()
-        yield scene
-
-
 @pytest.mark.req("HUB-15", "HUB-22")
 @pytest.mark.parametrize("count", [10, -1])
 async def test_a_receiver_that_confirms_what_it_was_not_sent_is_relayed_to(count: int) -> None:
@@ -263,14 +171,30 @@ async def test_a_port_of_somebody_else_gets_no_message_and_no_key() -> None:
 
 
 @pytest.mark.req("HUB-2", "HUB-21")
-async def test_only_the_host_that_the_gateway_sees_is_offered() -> None:
+@pytest.mark.parametrize(
+    "unix", ["10.0.0.1:80", "/run/dbus/system_bus_socket", f"weft-lane-{'0' * 33}"]
+)
+async def test_only_the_host_that_the_gateway_sees_is_offered_and_nothing_else_of_it(
+    unix: str,
+) -> None:
     async with (
         alone() as scene,
         listening(scene.gateway.address, "first") as first,
         knowing(scene.gateway.address, "writer") as writer,
     ):
         asking = asyncio.ensure_future(writer.offered())
-        await ready(first.receiver, first.port, "10.0.0.1:80")
+        await ready(first.receiver, first.port, unix)
+        assert errors(await first.receiver.say()) == ["BadOption"]
+        assert await scene.refused("BadOption") == 1
+        asking.cancel()
+        await asyncio.wait([asking])
+    async with (
+        alone() as scene,
+        listening(scene.gateway.address, "first") as first,
+        knowing(scene.gateway.address, "writer") as writer,
+    ):
+        asking = asyncio.ensure_future(writer.offered())
+        await ready(first.receiver, first.port)
         [offer] = await asking
         assert offer["address"] == f"127.0.0.1:{first.port}"
 

@@ -45,6 +45,9 @@ class Owner:
         for run in runs:
             self._loop.call_soon(self.heard.extend, run)
 
+    def may_answer(self, lane: Lane, reply: bytes) -> bool:
+        raise AssertionError(lane, reply)
+
     def greeted(self, lane: Lane, word: str, facts: Message) -> None:
         raise AssertionError(lane, word, facts)
 

@@ -1,6 +1,6 @@
 """A receiver that joins nothing: what every judge of lanes must find out."""
 
-from weft.fabric.lane_in import In
+from weft.fabric.lane_in import In, Run, Unheard
 
 
 class Naive(In):
@@ -9,7 +9,8 @@ class Naive(In):
     def by_gateway(self, run: list[bytes]) -> list[list[bytes]]:
         return [run]
 
-    def by_lane(self, run: list[bytes]) -> list[list[bytes]]:
+    def by_lane(self, run: Run | Unheard) -> list[Run]:
+        assert isinstance(run, list)
         self.taken += len(run)
         return [run]
 
@@ -20,5 +21,6 @@ class Naive(In):
     def switched_by_gateway(self, number: int) -> list[list[bytes]]:  # noqa: ARG002
         return []
 
-    def by_tail(self, frame: bytes) -> list[list[bytes]]:
-        return [[frame]]
+    def by_tail(self, item: Run | Unheard) -> list[Run]:
+        assert isinstance(item, list)
+        return [item]

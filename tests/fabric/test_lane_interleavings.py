@@ -98,7 +98,7 @@ class State:
         if kind == Kind.MESSAGE:
             runs = incoming.by_gateway([frame])
         elif kind == Kind.TAIL:
-            runs = incoming.by_tail(frame)
+            runs = incoming.by_tail([frame])
         else:
             word, facts = word_in(frame)
             if word == "switch":

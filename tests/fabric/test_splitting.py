@@ -6,6 +6,7 @@ import pytest
 
 from weft.core.frames import Flag, Kind, encode, parse
 from weft.core.lane_words import word_in
+from weft.core.senders import replies_in
 from weft.core.writer import Writer
 from weft.fabric.lane_out import WINDOW_BYTES, Out, frames_in
 from weft.fabric.splitting import FIRST_SEQUENCE, FOLLOW_S, REPLIES_MAX, Direct, Splitter
@@ -19,6 +20,7 @@ class Ways:
     def __init__(self, *numbers: int) -> None:
         self.splitter = Splitter()
         self.splitter.stamp.origin, self.splitter.stamp.publisher = 5, 6
+        self.splitter.own_inbox = INBOX + b"."
         self.gateway: list[bytes] = []
         self.lanes: dict[int, list[bytes]] = {number: [] for number in numbers}
         self.outs = {number: Out(number, 5, self.lanes[number].append) for number in numbers}
@@ -131,7 +133,7 @@ def test_what_only_a_gateway_can_do_goes_through_it(flag: Flag) -> None:
 def test_an_answer_goes_back_the_way_that_the_question_came() -> None:
     ways = Ways(1)
     asked = [message("sums", "?", Flag.REQUEST, INBOX + b".3f"), message("sums", "not asked")]
-    ways.splitter.note_replies(asked, ways.outs[1])
+    ways.splitter.note_replies(replies_in(asked), ways.outs[1])
     ways.publish(message(INBOX.decode() + ".3f", "yes"), message(INBOX.decode() + ".40", "no"))
     assert ways.by_lane(1) == ["switch 1", "yes"]
     assert ways.by_gateway() == ["switch [1][1]", "no"]
@@ -149,7 +151,7 @@ def test_questions_and_answers_by_lanes_are_counted_and_messages_are_not() -> No
     ways.publish(message("ticks", "?", Flag.REQUEST, INBOX + b".1"))
     assert ways.splitter.exchanges == 1
     asked = message("here", "?", Flag.REQUEST, b"_INBOX.00000001.2.3")
-    ways.splitter.note_replies([asked], ways.outs[1])
+    ways.splitter.note_replies(replies_in([asked]), ways.outs[1])
     ways.publish(message("_INBOX.00000001.2.3", "!"))
     assert ways.splitter.exchanges == 2
 
@@ -157,7 +159,7 @@ def test_questions_and_answers_by_lanes_are_counted_and_messages_are_not() -> No
 def test_only_so_many_questions_are_remembered() -> None:
     ways = Ways(1)
     asked = [message("s", "?", 0, INBOX + b".%d" % number) for number in range(REPLIES_MAX + 1)]
-    ways.splitter.note_replies(asked, ways.outs[1])
+    ways.splitter.note_replies(replies_in(asked), ways.outs[1])
     ways.publish(message(INBOX.decode() + ".0", "too late"))
     assert ways.by_gateway() == ["too late"]
 

@@ -7,7 +7,7 @@ from tools.lane_runs.history import NEVER, Episode, Gap, Heard, Published, Publi
 from tools.lane_runs.run import RELAYED, Run
 from tools.lane_runs.runs import joining, result_of, summed
 
-from weft.fabric.lane_in import In
+from weft.fabric.lane_in import In, Unheard
 from weft.fabric.lane_in import Run as Frames
 
 SEEDS = 100
@@ -24,7 +24,8 @@ OTHER = (1001, 2)
 class Deaf(In):
     """Loses what comes by lanes."""
 
-    def by_lane(self, run: Frames) -> list[Frames]:
+    def by_lane(self, run: Frames | Unheard) -> list[Frames]:
+        assert isinstance(run, list)
         self.taken += len(run)
         return []
 

@@ -6,13 +6,14 @@ from typing import Protocol
 
 from weft.client.lane_greeting import Invitation
 from weft.client.lane_wire import Wire
-from weft.core.frames import HEADER_BYTES, Kind
+from weft.core.frames import HEADER_BYTES, Flag, Kind
 from weft.core.lane_words import lane_frame, word_in
 from weft.core.messages import Message
-from weft.core.senders import all_from
+from weft.core.senders import all_from, replies_in
+from weft.core.subjects import is_subject
 from weft.errors import NotAllowed, ProtocolError, UnexpectedFrame, Unreachable
-from weft.fabric.lane_in import In, Run
-from weft.fabric.lane_out import Out
+from weft.fabric.lane_in import In, Run, Unheard
+from weft.fabric.lane_out import WINDOW_BYTES, Out
 from weft.fabric.splitting import Splitter
 
 # The other end is told what was taken after so many bytes, or with the first read after so long:
@@ -21,9 +22,12 @@ ACK_BYTES = 256 << 10
 ACK_S = 0.005
 # If no read comes then, so long after the first that was not told of.
 ACK_LATEST_S = 0.007
+# What of the words for somebody who does not read may wait in the socket, behind its messages.
+UNSENT_MAX_BYTES = 2 * WINDOW_BYTES
 
 _MESSAGE = int(Kind.MESSAGE)
 _LANE = int(Kind.LANE)
+_REQUEST = int(Flag.REQUEST)
 _SUBJECT = HEADER_BYTES
 
 
@@ -50,6 +54,9 @@ class Owner(Protocol):
     def ends(self) -> Ends:
         """Who deals with the ends of lanes."""
 
+    def may_answer(self, lane: "Lane", reply: bytes) -> bool:
+        """Say if what comes to an own reply subject may come from the other end of a lane."""
+
     def deal(self, lane: "Lane", runs: list[Run]) -> None:
         """Messages are next in the stream of the other end."""
 
@@ -72,6 +79,9 @@ class Lane:
         # What the other end may send here, and what of it was said not to be served any more.
         self.serves: set[bytes] = set()
         self.unserved: set[bytes] = set()
+        # What it may ask for here, and where it awaits answers.
+        self._answers: set[bytes] = set()
+        self._other_inbox = b""
         # This end called, and ends the lane when no route goes by it, and nothing else claims it.
         self.is_caller = False
         self.claims = 0
@@ -104,6 +114,22 @@ class Lane:
     def is_open(self) -> bool:
         """Say if bytes can be sent and come."""
         return self.wire.line is not None
+
+    def is_for(self, invitation: Invitation) -> bool:
+        """Say if a further subject may go by this lane."""
+        is_sealed_enough = self.wire.is_sealed or not invitation.is_sealed
+        return invitation.other.number == self.other.number and is_sealed_enough
+
+    def serve(self, invitation: Invitation) -> None:
+        """Take a subject from the other end, which has proven that it may send it."""
+        subject = invitation.subject
+        self.serves.add(subject)
+        self.unserved.discard(subject)
+        self._other_inbox = invitation.inbox
+        if invitation.may_ask:
+            self._answers.add(subject)
+        else:
+            self._answers.discard(subject)
 
     def took(self, run: list[bytes]) -> None:
         """Frames came by the lane.
@@ -143,9 +169,22 @@ class Lane:
             self.confirmed.exception()
         self._lanes.ends.broke(self, reason)
 
+    def tell(self, word: bytes) -> None:
+        """Answer a word of the other end.
+
+        Raises:
+            ProtocolError: it asks for more and more, and reads nothing.
+        """
+        if self.wire.unsent_bytes > UNSENT_MAX_BYTES:
+            raise ProtocolError(f"{self.other.name} does not read what it asks for")
+        self.wire.write(word)
+
     def tell_taken(self) -> None:
-        """Tell the other end what was taken."""
+        """Tell the other end what was taken; once it reads again, if it does not."""
         self._stop_timer()
+        if self.wire.unsent_bytes > UNSENT_MAX_BYTES:
+            self._timer = self._loop.call_later(ACK_LATEST_S, self.tell_taken)
+            return
         self._told = self.incoming.taken
         self._told_bytes = self.wire.received_bytes
         self.wire.write(lane_frame("ack", count=self._told))
@@ -157,12 +196,32 @@ class Lane:
     def _messages(self, run: list[bytes]) -> None:
         first = run[0]
         subject = first[_SUBJECT : _SUBJECT + first[6]]
-        if subject not in self.serves and not subject.startswith(self._lanes.own_inbox):
+        is_answer = subject.startswith(self._lanes.own_inbox)
+        if subject not in self.serves and not is_answer:
             raise NotAllowed(f"{self.other.name} has no ticket for what it sent by its lane")
         if not all_from(run, self.identity):
             raise NotAllowed(f"{self.other.name} sent in the name of another by its lane")
-        self._lanes.splitter.note_replies(run, self.out)
-        self._lanes.deal(self, self.incoming.by_lane(run))
+        if first[5] & _REQUEST and subject not in self._answers:
+            raise NotAllowed(f"{self.other.name} has no ticket to ask for anything by its lane")
+        if replies := replies_in(run):
+            self._note(replies)
+        heard = run if not is_answer or self._lanes.may_answer(self, subject) else Unheard(len(run))
+        self._lanes.deal(self, self.incoming.by_lane(heard))
+
+    def tail(self, message: bytes) -> None:
+        """A message came through the gateway that the lane was to bring."""
+        subject = message[_SUBJECT : _SUBJECT + message[6]]
+        is_own = subject.startswith(self._lanes.own_inbox)
+        is_heard = self._lanes.may_answer(self, subject) if is_own else subject in self.serves
+        self._lanes.deal(self, self.incoming.by_tail([message] if is_heard else Unheard(1)))
+
+    def _note(self, replies: list[bytes]) -> None:
+        """Have answers go back by the lane, to whoever asked and to nobody else."""
+        inbox = self._other_inbox
+        for reply in replies:
+            if not inbox or not reply.startswith(inbox) or not is_subject(reply):
+                raise NotAllowed(f"{self.other.name} has answers to its lane sent elsewhere")
+        self._lanes.splitter.note_replies(replies, self.out)
 
     def _word(self, frame: bytes) -> None:
         word, facts = word_in(frame)
@@ -180,9 +239,12 @@ class Lane:
         # Whoever waited for it may have given up.
         if not self.confirmed.done():
             self.confirmed.set_result(None)
+        before = self.out.acked
         if not self.out.ack(facts.get_int64("count")):
             raise ProtocolError(f"{self.other.name} took what it was not sent")
-        self._lanes.ends.took_more(self)
+        # Whoever says again and again what it took before has taken nothing.
+        if self.out.acked > before:
+            self._lanes.ends.took_more(self)
 
     def _ended(self, facts: Message) -> None:
         self._lanes.deal(self, self.incoming.end(facts.get_int64("count")))

@@ -12,6 +12,7 @@ from weft.core.frames import Kind
 from weft.core.lane_tickets import NONCE_BYTES
 from weft.core.lane_words import word_in
 from weft.errors import NotAllowed, UnexpectedFrame, Unreachable, WeftError
+from weft.fabric.lane_addresses import is_unix_name
 
 _LANE = int(Kind.LANE)
 
@@ -80,7 +81,7 @@ class Caller:
 
     async def _reach(self, address: str, unix: str) -> str:
         loop = asyncio.get_running_loop()
-        if unix and await self._reach_here(unix):
+        if is_unix_name(unix) and await self._reach_here(unix):
             return "unix"
         if not address:
             raise Unreachable(f"{self._name} cannot be reached on this machine")

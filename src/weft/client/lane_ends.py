@@ -15,6 +15,8 @@ from weft.fabric.splitting import Splitter
 
 # How long the last words on a lane may take when the gateway is gone.
 PARTING_S = 2.0
+# How long a gateway may take to tell that the other end, which lost it, is gone.
+PARTED_S = 60.0
 
 
 class LaneEnds:
@@ -70,6 +72,11 @@ class LaneEnds:
             changed: asyncio.Future[None] = self._loop.create_future()
             self._settled.append(changed)
             await changed
+
+    def close(self) -> None:
+        """There are no lanes any more: nothing is left to wait for."""
+        self._parting.clear()
+        self._tell_settled()
 
     def release_unused(self) -> None:
         """Send nothing more by lanes that no route goes by; they end once all was taken."""
@@ -131,11 +138,13 @@ class LaneEnds:
     def part(self, lane: Lane) -> None:
         """Bring a lane to its end without the gateway: the other end gets what is under way.
 
-        As long as the gateway may bring what the other end said before, it is waited for.
+        As long as the gateway may bring what the other end said before, it is waited for; but not
+        for ever: somebody may say that it goes, and stay.
         """
         if lane not in self._parting and lane in self._table:
             self._retire(lane, "the gateway is gone")
             self._parting.add(lane)
+            self._loop.call_later(PARTED_S, self.drop, lane)
             if lane.is_open and not lane.out.is_over:
                 lane.say_end()
             self._end_if_parted(lane)
@@ -213,8 +222,11 @@ class LaneEnds:
 
     def _changed(self) -> None:
         """There may be room now, or nothing left to wait for."""
+        self._tell_settled()
+        self._gate.flush()
+
+    def _tell_settled(self) -> None:
         waiting, self._settled = self._settled, []
         for each in waiting:
             if not each.done():
                 each.set_result(None)
-        self._gate.flush()

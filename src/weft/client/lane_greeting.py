@@ -28,6 +28,9 @@ class Invitation(NamedTuple):
     other: Other
     is_sealed: bool
     ends_at: float
+    # Of whoever is invited to come: where it awaits answers, and if it may ask for any.
+    inbox: bytes = b""
+    may_ask: bool = False
 
     @property
     def lane(self) -> int:

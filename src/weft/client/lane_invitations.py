@@ -38,6 +38,8 @@ class Invitations:
             Other(facts.get_int64("sender"), facts.get_string("name")),
             facts.get_bool("encrypt"),
             now + facts.get_double("ttl_s"),
+            facts.get_string("inbox").encode() + b".",
+            facts.get_bool("answers"),
         )
         if not self._lanes.serves(subject):
             self._no(invitation, "it does not serve the subject")
@@ -53,31 +55,36 @@ class Invitations:
         subject = facts.subject.encode()
         answering = self.listener.answering()
         try:
-            answer = self._checked(answering, facts)
+            answer = self._checked(lane, answering, facts)
         except WeftError as error:
+            self.listener.refused += 1
             answer = lane_frame("refused", subject, reason=str(error))
         else:
             self._answering[(lane, subject)] = answering
-        lane.wire.write(answer)
+        lane.tell(answer)
 
     def proven(self, lane: Lane, facts: Message) -> None:
         """The other end of a lane proves a further subject."""
         answering = self._answering.pop((lane, facts.subject.encode()), None)
         if answering is None:
             raise NotAllowed(f"{lane.other.name} proves what it did not show")
-        subject = answering.proven(facts).subject
-        lane.serves.add(subject)
-        lane.unserved.discard(subject)
+        lane.serve(answering.proven(facts))
 
     def lane_lost(self, lane: Lane) -> None:
         """A lane is over."""
         for key in [key for key in self._answering if key[0] is lane]:
             del self._answering[key]
 
-    def close(self) -> None:
-        """Let nobody in any more."""
+    def lost(self) -> None:
+        """The gateway is gone: nobody comes any more of those whom it told to."""
         for task in self._tasks:
             task.cancel()
+        self._answering.clear()
+        self.listener.forget()
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self.lost()
         self.listener.close()
 
     async def _ready(self, invitation: Invitation) -> None:
@@ -101,10 +108,13 @@ class Invitations:
         word = lane_frame("no", invitation.subject, ticket=invitation.ticket, reason=reason)
         self._lanes.gate.tell_gateway(word)
 
-    def _checked(self, answering: Answering, facts: Message) -> bytes:
+    def _checked(self, lane: Lane, answering: Answering, facts: Message) -> bytes:
         if not self._lanes.serves(facts.subject.encode()):
             raise NotAllowed(f"{facts.subject} is not served here")
-        return answering.hello(facts)
+        answer = answering.hello(facts)
+        if answering.invitation is None or not lane.is_for(answering.invitation):
+            raise NotAllowed("the ticket is for another lane")
+        return answer
 
     def _welcome(self, wire: Wire, invitation: Invitation, answering: Answering) -> None:
         """Somebody has proven a ticket over a new wire."""
@@ -113,6 +123,6 @@ class Invitations:
         proofs = answering.proofs
         keys = proofs.keys()[::-1] if proofs is not None and invitation.is_sealed else None
         lane = self._lanes.begin(wire, invitation, keys)
-        lane.serves.add(invitation.subject)
+        lane.serve(invitation)
         # The other end waits for this: only now is there somebody for what it sends.
         lane.tell_taken()

@@ -19,6 +19,7 @@ from weft.core.frames import Kind
 from weft.core.lane_tickets import NONCE_BYTES
 from weft.core.lane_words import lane_frame, word_in
 from weft.errors import NotAllowed, UnexpectedFrame, WeftError
+from weft.fabric.lane_addresses import UNIX_RANDOM_BYTES, unix_name
 
 # How many that have proven nothing may wait, and for how long.
 STRANGERS_MAX = 16
@@ -42,6 +43,7 @@ class Listener:
         self._welcome = welcome
         self._loop = asyncio.get_running_loop()
         self._host = ""
+        self._opening = asyncio.Lock()
         self._servers: list[asyncio.AbstractServer] = []
         # The one that came first is the first.
         self._strangers: dict[Stranger, None] = {}
@@ -53,8 +55,12 @@ class Listener:
         Raises:
             OSError: it cannot be.
         """
-        if self._servers and host == self._host:
-            return
+        # Several may be asked for at once: one listener does for all.
+        async with self._opening:
+            if not self._servers or host != self._host:
+                await self._open(host)
+
+    async def _open(self, host: str) -> None:
         self._stop()
         if not host:
             # Without one it would be every address that the machine has.
@@ -63,7 +69,7 @@ class Listener:
         server = await self._loop.create_server(self._met, host, 0)
         self._servers.append(server)
         self.port = server.sockets[0].getsockname()[1]
-        name = f"weft-lane-{secrets.token_hex(16)}"
+        name = unix_name(secrets.token_hex(UNIX_RANDOM_BYTES))
         # A name that is no file is gone with the process; only Linux has such.
         with suppress(OSError, NotImplementedError, AttributeError):
             self._servers.append(await self._loop.create_unix_server(self._met, "\0" + name))
@@ -82,12 +88,26 @@ class Listener:
             return None
         return invitation
 
-    def close(self) -> None:
-        """Listen no more."""
-        self._stop()
+    def expects(self, number: int) -> bool:
+        """Say if a connection was told to come here, and may still, or is at the door."""
+        now = self._loop.time()
+        shown = [stranger.shown for stranger in self._strangers]
+        return any(
+            each.other.number == number and each.ends_at >= now
+            for each in [*self._invitations.values(), *shown]
+            if each is not None
+        )
+
+    def forget(self) -> None:
+        """Let nobody in of those who were told to come."""
         for stranger in list(self._strangers):
             stranger.wire.close()
         self._invitations.clear()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._stop()
+        self.forget()
 
     def _stop(self) -> None:
         for server in self._servers:
@@ -105,12 +125,17 @@ class Listener:
         self._strangers[stranger] = None
         if len(self._strangers) > STRANGERS_MAX:
             # Whoever waits longest has proven nothing for longest.
-            self._loop.call_soon(next(iter(self._strangers)).refuse, "too many wait")
+            oldest = next(iter(self._strangers))
+            self._left(oldest)
+            # It may have come in this very turn, and have no socket yet.
+            self._loop.call_soon(oldest.refuse, "too many wait")
         return wire.line
 
     def _passed(self, stranger: "Stranger", invitation: Invitation, answering: Answering) -> None:
-        del self._strangers[stranger]
+        if stranger not in self._strangers:
+            raise NotAllowed("too many wait")
         self._welcome(stranger.wire, invitation, answering)
+        del self._strangers[stranger]
 
     def _left(self, stranger: "Stranger") -> None:
         if stranger in self._strangers:
@@ -132,6 +157,11 @@ class Stranger:
         self._passed = passed
         self._left = left
         self._timer = asyncio.get_running_loop().call_later(GREETING_S, self.refuse, "too slow")
+
+    @property
+    def shown(self) -> Invitation | None:
+        """The invitation that it has shown a ticket of."""
+        return self._answering.invitation
 
     def refuse(self, reason: str) -> None:
         """Say that it is not welcome, and hang up."""

@@ -109,7 +109,8 @@ class Offers:
         """The other end of a lane proves a further subject."""
         proof = self._proofs.pop((lane, facts.subject.encode()), None)
         if proof is None:
-            raise NotAllowed(f"{lane.other.name} proves what nobody asked for")
+            # Whoever asked has given up.
+            return
         try:
             lane.wire.write(proof.calling.served(facts))
         except WeftError as error:
@@ -186,7 +187,7 @@ class Offers:
         number = entry.invitation.other.number
         # Two subjects at once: the second is proven on the lane that the first has called for.
         async with self._calls.setdefault(number, asyncio.Lock()):
-            lane = self._lanes.table.of(number)
+            lane = self._lanes.table.of(number) or await self._lanes.called_by(number)
             if lane is not None:
                 lane.claims += 1
                 claimed[number] = lane
@@ -202,7 +203,7 @@ class Offers:
 
     def _go(self, subject: bytes, entries: list[Entry], claimed: dict[int, Lane]) -> None:
         lanes = list(claimed.values())
-        if not all(lane.is_open and not lane.out.is_over for lane in lanes):
+        if not all(self._is_usable(lane) for lane in lanes):
             raise ConnectionLost("a lane broke at once")
         answering = [
             claimed[entry.invitation.other.number].out for entry in entries if entry.answers
@@ -220,12 +221,25 @@ class Offers:
         self._decide(subject, NotDirect(reason))
 
     async def _prove(self, lane: Lane, invitation: Invitation) -> None:
-        if lane.out.is_over or not lane.is_open:
+        if not self._is_usable(lane):
             raise NotAllowed(f"the last lane to {lane.other.name} is just ending")
+        if not lane.is_for(invitation):
+            raise NotAllowed(f"the lane to {lane.other.name} is not encrypted, as it must be")
         proof = Proof(Calling(invitation, os.urandom(NONCE_BYTES)), self._loop.create_future())
-        self._proofs[(lane, invitation.subject)] = proof
-        lane.wire.write(proof.calling.hello())
-        await proof.answered
+        key = lane, invitation.subject
+        self._proofs[key] = proof
+        try:
+            lane.wire.write(proof.calling.hello())
+            await proof.answered
+        finally:
+            # Whoever gives up waits for no answer to it.
+            if self._proofs.get(key) is proof:
+                del self._proofs[key]
+
+    def _is_usable(self, lane: Lane) -> bool:
+        """Say if something new may go by a lane."""
+        is_ending = lane.out.is_over or self._lanes.ends.is_parting(lane)
+        return lane.is_open and not is_ending
 
     def _decline(self, subject: bytes, reason: str) -> None:
         self._lanes.gate.tell_gateway(lane_frame("declined", subject, reason=reason[:256]))

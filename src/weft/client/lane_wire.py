@@ -48,6 +48,16 @@ class Wire:
             self._seal, self._unseal = Seal(keys[0]), Unseal(keys[1])
         self.is_begun = True
 
+    @property
+    def is_sealed(self) -> bool:
+        """Say if nobody else can read what goes over it."""
+        return self._seal is not None
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What the other end has not let the socket take."""
+        return 0 if self.line is None else self.line.unsent_bytes
+
     def write(self, data: bytes) -> None:
         """Send bytes; after the end they go nowhere."""
         if self.line is not None:
@@ -94,7 +104,8 @@ class Wire:
         """Take one frame after the other: the last of them says how to read what follows."""
         first = self._first
         first += data
-        while not self.is_begun and len(first) >= 4:
+        # Once it is closed nothing more of it counts.
+        while not (self.is_begun or self._fault) and len(first) >= 4:
             size = u32_at(first, 0)
             if not HEADER_BYTES <= size <= _GREETING_MAX:
                 raise FrameTooBig(f"a first frame of {size} bytes on a lane")

@@ -19,6 +19,7 @@ from weft.client.lane_table import LaneTable
 from weft.client.lane_wire import Wire
 from weft.client.looking import Looking, has_cores
 from weft.client.status import Status, What
+from weft.client.waiters import Several
 from weft.core.frames import Kind
 from weft.core.lane_words import lane_frame, word_in
 from weft.core.messages import Message
@@ -31,6 +32,8 @@ TICK_S = 0.5
 # A lane on which nothing is confirmed for so long is given up: while it is full, and otherwise.
 SLOW_S = 0.5
 DEAD_S = 3.0
+# How long whoever was told to call is waited for before it is called itself.
+CALLED_S = 1.0
 # What of one client may be held back because its lane is late.
 HELD_MAX_BYTES = 8 << 20
 
@@ -54,6 +57,8 @@ class Lanes:
         is_wanted = is_looking and has_cores()
         self._looking = Looking(self._loop.call_soon, is_wanted=is_wanted)
         self._timer: asyncio.TimerHandle | None = None
+        # Lanes that somebody waits for, by the number of whoever is to call for them.
+        self._expected: dict[int, asyncio.Future[Lane]] = {}
         self._on: dict[str, Callable[[Message], None]] = {
             "invite": self._invitations.invited,
             "offer": self._offers.offered,
@@ -86,7 +91,7 @@ class Lanes:
         """A gateway is there, perhaps another one: connections have other numbers."""
         self.ends.is_gateway_here = True
         session = self._session
-        self.own_inbox = session.inbox + b"."
+        self.own_inbox = self.splitter.own_inbox = session.inbox + b"."
         stamp = self.splitter.stamp
         stamp.origin, stamp.publisher = session.origin, session.publisher
         stamp.sequence = FIRST_SEQUENCE
@@ -94,7 +99,10 @@ class Lanes:
     def lost(self) -> None:
         """The gateway is gone: lanes are used up, and nothing new goes by them."""
         self._offers.clear()
+        self._invitations.lost()
         self.ends.part_all()
+        # Whoever awaited an answer is told so.
+        self.splitter.asked.clear()
 
     async def until_direct(self, subject: bytes) -> None:
         """Wait until a subject goes by lanes.
@@ -136,16 +144,15 @@ class Lanes:
         """Messages came through the gateway: what of them is next, now."""
         merged = self.table.merge(run)
         for lane in self.table:
-            if lane.incoming.held_bytes > HELD_MAX_BYTES:
-                self.ends.give_up(lane, f"over {HELD_MAX_BYTES} bytes wait for its lane")
+            self._check_held(lane)
         return merged
 
     def tail(self, frame: bytes) -> None:
         """A message came through the gateway that a lane did not bring."""
         lane = self.table.of_sender(frame)
         if lane is not None:
-            message = frame[:4] + _MESSAGE + frame[5:]
-            self.deal(lane, lane.incoming.by_tail(message))
+            lane.tail(frame[:4] + _MESSAGE + frame[5:])
+            self._check_held(lane)
 
     def finish_all(self) -> None:
         """End every lane through the gateway, because the connection ends."""
@@ -159,6 +166,7 @@ class Lanes:
         for lane in self.table:
             self.table.forget(lane)
             lane.wire.close()
+        self.ends.close()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -176,6 +184,24 @@ class Lanes:
         """Say if somebody here hears a subject, and not as one of a group."""
         found = self.gate.subscriptions.interests.find(subject)
         return bool(found) and not any(each.group for each in found)
+
+    async def called_by(self, number: int) -> Lane | None:
+        """The lane that a connection is about to call for, if it does so soon.
+
+        Of two that are told to call each other one must wait, or each would refuse the other: the
+        one with the higher number does.
+        """
+        if number > self._session.publisher or not self._invitations.listener.expects(number):
+            return None
+        begun: asyncio.Future[Lane] = self._loop.create_future()
+        self._expected[number] = begun
+        try:
+            async with asyncio.timeout(CALLED_S):
+                return await begun
+        except TimeoutError:
+            return None
+        finally:
+            del self._expected[number]
 
     def begin(self, wire: Wire, invitation: Invitation, keys: tuple[bytes, bytes] | None) -> Lane:
         """Use a wire whose ends are proven; what this end says is sealed with the first key.
@@ -195,11 +221,25 @@ class Lanes:
         self.table.add(lane)
         self.splitter.add(lane.out)
         lane.progress_at = self._loop.time()
+        expected = self._expected.get(lane.other.number)
+        if expected is not None and not expected.done():
+            expected.set_result(lane)
         if self._timer is None:
             self._timer = self._loop.call_later(TICK_S, self._tick)
         return lane
 
     # What lanes call.
+
+    def may_answer(self, lane: Lane, reply: bytes) -> bool:
+        """Say if what comes to an own reply subject may come from the other end of a lane.
+
+        Whoever was asked answers, and nobody else; of those who were told and not asked, all may.
+        """
+        asked = self.splitter.asked.get(reply)
+        if asked is not None:
+            return asked == lane.other.number
+        waiter = self._session.waiter(reply)
+        return waiter is None or isinstance(waiter, Several)
 
     def deal(self, lane: Lane, runs: list[Run]) -> None:
         """Messages are next in the stream of another client."""
@@ -224,7 +264,9 @@ class Lanes:
 
     def not_served(self, lane: Lane, subject: bytes) -> None:
         """The other end does not serve a subject any more."""
-        self._offers.decline(subject, f"{lane.other.name} does not serve it any more")
+        direct = self.splitter.routes.get(subject)
+        if direct is not None and lane.out in direct.outs:
+            self._offers.decline(subject, f"{lane.other.name} does not serve it any more")
 
     # What others say of their streams, through the gateway.
 
@@ -246,9 +288,15 @@ class Lanes:
                 self.ends.finish(lane, f"{lane.other.name} ended the lane")
             else:
                 self.deal(lane, incoming.end(facts.get_int64("count")))
+            self._check_held(lane)
         except ProtocolError as error:
             # It is the other client's fault, and not the gateway's.
             self.ends.give_up(lane, str(error))
+
+    def _check_held(self, lane: Lane) -> None:
+        """Wait no longer for somebody for whom too much would have to be kept meanwhile."""
+        if lane.incoming.held_bytes > HELD_MAX_BYTES:
+            self.ends.give_up(lane, f"over {HELD_MAX_BYTES} bytes wait for its lane")
 
     def _is_over(self, facts: Message) -> None:
         number = facts.get_int64("peer")

@@ -5,10 +5,25 @@ address that means something else elsewhere is told only to those who come from 
 """
 
 import ipaddress
+import re
 
-# As long as the path of a socket can be.
-UNIX_MAX_BYTES = 107
+# What nobody can guess of the name of a listener on the machine.
+UNIX_RANDOM_BYTES = 16
 PORT_MAX = 65_535
+
+
+_UNIX = "weft-lane-{}"
+_IS_UNIX = re.compile(_UNIX.format(f"[0-9a-f]{{{2 * UNIX_RANDOM_BYTES}}}"), re.ASCII)
+
+
+def unix_name(random: str) -> str:
+    """What a listener is called on its machine."""
+    return _UNIX.format(random)
+
+
+def is_unix_name(name: str) -> bool:
+    """Say if a name could be that of a listener, and of nothing else on the machine."""
+    return _IS_UNIX.fullmatch(name) is not None
 
 
 def reach_of(host: str) -> str:

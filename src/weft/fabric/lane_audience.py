@@ -1,7 +1,7 @@
 """Who would have to get a subject by lanes, or why that cannot be."""
 
 from weft.core.bounds import Policy
-from weft.core.rights import PUBLISH
+from weft.core.rights import PUBLISH, REQUEST
 from weft.core.routes import Route
 from weft.core.service import Peer
 from weft.core.subjects import CHANNEL, is_reserved
@@ -14,6 +14,11 @@ def may_publish(peer: Peer, subject: bytes) -> bool:
     if is_reserved(subject) and not subject.startswith(_LOCAL):
         return False
     return peer.rights is None or peer.rights.allows(PUBLISH, subject)
+
+
+def may_request(peer: Peer, subject: bytes) -> bool:
+    """Say if a peer that may publish to a subject may ask for answers there, too."""
+    return peer.rights is None or peer.rights.allows(REQUEST, subject)
 
 
 def audience(publisher: Peer, route: Route, limit: int) -> list[Peer] | str:

@@ -22,6 +22,20 @@ class Ended:
         self.count = count
 
 
+class Unheard:
+    """Items that count, and that nobody is to hear."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+
+# What waits for its turn: messages, a change of way.
+Item = Run | int | Unheard
+
+# What anything that waits counts for, beside its bytes.
+_WAITING_BYTES = 64
+
+
 class In:
     """What one peer sends, by both ways; each method returns what is to be dealt with now.
 
@@ -37,11 +51,11 @@ class In:
         # Items that will never come; and whether there may have been some that nobody counted.
         self.missing = 0
         self.is_cut_short = False
-        # What came through the gateway and waits for the lane.
+        # What came through the gateway and waits.
         self.held_bytes = 0
         self._released: list[list[Run]] = [[]]
         self._by_gateway: deque[Run | int] = deque()
-        self._by_lane: deque[Run | int | Ended] = deque()
+        self._by_lane: deque[Item | Ended] = deque()
         # Nothing more comes through the gateway.
         self._is_alone = False
         # Between `tail` and `end`: how many of what comes are known already.
@@ -63,11 +77,11 @@ class In:
         # What is said without a change of way before it stands for itself, such as an answer.
         if not self._by_gateway:
             return [run]
-        self.held_bytes += sum(map(len, run))
+        self.held_bytes += _size(run)
         self._by_gateway.append(run)
         return self._advance()
 
-    def by_lane(self, run: Run) -> list[Run]:
+    def by_lane(self, run: Run | Unheard) -> list[Run]:
         """Messages came by the lane."""
         if self._is_tail or self.is_over:
             return []
@@ -78,6 +92,7 @@ class In:
         """A change of way came through the gateway; in a tail it is one of the lane."""
         if self._is_tail:
             return self._tail_item(number)
+        self.held_bytes += _size(number)
         self._by_gateway.append(number)
         return self._advance()
 
@@ -101,9 +116,9 @@ class In:
         self._known = self.taken - start
         return []
 
-    def by_tail(self, frame: bytes) -> list[Run]:
-        """A message of the tail came through the gateway."""
-        return self._tail_item([frame]) if self._is_tail else []
+    def by_tail(self, item: Run | Unheard) -> list[Run]:
+        """One message of the tail came through the gateway."""
+        return self._tail_item(item) if self._is_tail else []
 
     def end(self, count: int) -> list[Run]:
         """There were so many items in all; what is not here by now will not come."""
@@ -132,10 +147,11 @@ class In:
         self._release(self._by_lane, 0)
         self._finish(self.taken)
 
-    def _tail_item(self, item: Run | int) -> list[Run]:
+    def _tail_item(self, item: Item) -> list[Run]:
         if self._known > 0:
             self._known -= 1
             return []
+        self.held_bytes += _size(item)
         self._by_lane.append(item)
         return self._advance()
 
@@ -153,14 +169,18 @@ class In:
                     self.over()
                 break
             item = queue.popleft()
+            if isinstance(item, Ended):
+                break
+            if self._is_tail or not is_lane:
+                # Of what comes by the lane itself the wire holds the rest.
+                self.held_bytes -= _size(item)
             if isinstance(item, int):
                 self.taken += is_lane
                 self._switch(item)
-            elif isinstance(item, list):
-                if is_lane:
-                    self.taken += len(item)
-                else:
-                    self.held_bytes -= sum(map(len, item))
+            elif isinstance(item, Unheard):
+                self.taken += item.count
+            else:
+                self.taken += len(item) if is_lane else 0
                 runs.append(item)
         return runs
 
@@ -181,7 +201,7 @@ class In:
         self._release(self._by_gateway, 1)
         self._by_gateway.clear()
 
-    def _release(self, queue: Iterable[Run | int | Ended], parity: int) -> None:
+    def _release(self, queue: Iterable[Item | Ended], parity: int) -> None:
         """Let go what waits; at each change to the other way something is missing."""
         for item in queue:
             if isinstance(item, list):
@@ -193,3 +213,8 @@ class In:
         """What was held back, once the lane is over: between two of these something is missing."""
         released, self._released = self._released, [[]]
         return released
+
+
+def _size(item: Item) -> int:
+    """What an item that waits counts for."""
+    return _WAITING_BYTES + (sum(map(len, item)) if isinstance(item, list) else 0)

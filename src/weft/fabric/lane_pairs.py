@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.core.bounds import Policy
 from weft.core.credit import spend
-from weft.core.frames import HEADER_BYTES
+from weft.core.frames import HEADER_BYTES, Flag
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
 from weft.core.publish import wrong_reply
@@ -17,7 +17,7 @@ from weft.core.service import Peer, Service
 from weft.core.subjects import is_subject
 from weft.core.words import cut, put_u32, u32_at
 from weft.errors import BadOption, BadSubject, WeftError
-from weft.fabric.lane_audience import may_publish
+from weft.fabric.lane_audience import may_publish, may_request
 
 # What comes late by a lane that both have ended is still passed on for so long.
 LINGER_NS = 60_000_000_000
@@ -26,6 +26,7 @@ PEERS_MAX = 1024
 
 _HEADER = HEADER_BYTES
 _CUT = int(Policy.CUT)
+_REQUEST = int(Flag.REQUEST)
 _INBOX = b"_INBOX."
 
 
@@ -156,8 +157,11 @@ class LanePairs:
             # An answer to somebody who is gone.
             return None
         is_reply = other is not None and is_own_inbox(other, subject)
-        if not is_reply and not may_publish(peer, subject):
-            return may_not("publish to", subject)
+        if not is_reply:
+            if not may_publish(peer, subject):
+                return may_not("publish to", subject)
+            if data[at + 5] & _REQUEST and not may_request(peer, subject):
+                return may_not("request", subject)
         reply = cut(data, names, names + data[at + 7])
         problem = wrong_reply(peer, reply) if reply else None
         if other is not None and problem is None:

@@ -46,6 +46,8 @@ class Receiver:
         self.ticket = ticket
         self.key = key
         self.is_encrypted = is_encrypted
+        # It may be asked, and not only told.
+        self.answers = False
         self.is_ready = False
         self.address = ""
         self.unix = ""

@@ -12,11 +12,11 @@ from weft.core.lane_tickets import TICKET_S, Ticket, sign
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
 from weft.core.routes import Route
-from weft.core.service import NOWHERE, Peer, Service
+from weft.core.service import INBOX_BYTES, NOWHERE, Peer, Service
 from weft.errors import BadOption, Refused, TooSlow, UsageError, shortened
-from weft.fabric.lane_addresses import UNIX_MAX_BYTES, is_encrypted, may_be_told
+from weft.fabric.lane_addresses import is_encrypted, is_unix_name, may_be_told
 from weft.fabric.lane_answers import LaneAnswers
-from weft.fabric.lane_audience import audience
+from weft.fabric.lane_audience import audience, may_request
 from weft.fabric.lane_claims import LaneClaims
 from weft.fabric.lane_pairs import LanePairs
 from weft.fabric.lane_policy import LaneSettings
@@ -81,8 +81,9 @@ class LaneTalk:
         """A receiver says where it listens."""
         ticket, port = facts.get_blob("ticket"), facts.get_int64("port")
         unix = facts.get_string("unix")
-        if len(unix.encode()) > UNIX_MAX_BYTES:
-            raise BadOption(f"a path of {len(unix.encode())} bytes is over {UNIX_MAX_BYTES}")
+        if unix and not is_unix_name(unix):
+            # It could be anybody's on the machine of the publisher.
+            raise BadOption(f"{shortened(unix)} is not the name of a listener for lanes")
         route, receiver = self._answering(peer, ticket)
         if route is None or receiver is None:
             # Too late, and nobody waits for it.
@@ -252,6 +253,20 @@ class LaneTalk:
             self.withdraw(route, f"{', '.join(came)} subscribed", Cause.AUDIENCE)
         elif len(now) < len(route.receivers):
             self.withdraw(route, "a receiver unsubscribed", Cause.AUDIENCE)
+        else:
+            self.check_answers(route, Cause.AUDIENCE)
+
+    def check_answers(self, route: LaneRoute, cause: Cause) -> None:
+        """End a route's lanes if others may be asked now than those that its publisher was told."""
+        for receiver in route.receivers.values():
+            if receiver.answers != self._answers(route, receiver.peer):
+                self.withdraw(route, f"{receiver.peer.name} answers otherwise now", cause)
+                return
+
+    def _answers(self, route: LaneRoute, receiver: Peer) -> bool:
+        """Say if a receiver may be asked by the publisher of a route."""
+        is_responder = receiver.outbox in route.route.responders
+        return is_responder and may_request(route.publisher, route.subject)
 
     def _invite(self, route: LaneRoute, peer: Peer) -> Receiver:
         service, publisher = self._service, route.publisher
@@ -262,6 +277,7 @@ class LaneTalk:
         hosts = self.claims.host(publisher), self.claims.host(peer)
         encrypts = self.settings.encrypt == "always" or is_encrypted(*hosts)
         receiver = Receiver(peer, made, sign(service.secret, made), encrypts)
+        receiver.answers = self._answers(route, peer)
         self._invited[made] = route
         invitation = {
             "ticket": made,
@@ -269,7 +285,9 @@ class LaneTalk:
             "ttl_s": TICKET_S,
             "sender": publisher.number,
             "name": publisher.name,
+            "inbox": publisher.inbox[:INBOX_BYTES].decode(),
             "encrypt": encrypts,
+            "answers": receiver.answers,
         }
         peer.owe(lane_frame("invite", route.subject, **invitation))
         return receiver
@@ -297,7 +315,7 @@ class LaneTalk:
                 "ticket": each.ticket,
                 "key": each.key,
                 "encrypt": each.is_encrypted,
-                "answers": each.peer.outbox in route.route.responders,
+                "answers": each.answers,
             }
             for number, each in route.receivers.items()
         ]

@@ -109,6 +109,7 @@ class Lanes(Laning):
                     self.talk.close(route, peer, reason)
                 elif not may_subscribe(peer, route.subject):
                     self.talk.close(route, peer, f"{peer.name} may not subscribe to it any more")
+            self.talk.check_answers(route, Cause.RIGHTS)
 
     def part(self, peer: Peer) -> None:
         """A peer is over: nothing leads to it any more."""

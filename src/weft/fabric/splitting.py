@@ -63,6 +63,8 @@ class Splitter:
         self.routes: dict[bytes, Direct] = {}
         self._replies: dict[bytes, Out] = {}
         self.stamp = Stamp(0, 0, FIRST_SEQUENCE)
+        # Where this connection awaits answers: by a lane it may have them sent nowhere else.
+        self.own_inbox = b""
         # Replies of requests that went by a lane: the number of whoever was asked.
         self.asked: dict[bytes, int] = {}
         self._outs: list[Out] = []
@@ -89,12 +91,13 @@ class Splitter:
             self._outs.remove(out)
         self.forget_replies(out)
 
-    def note_replies(self, run: list[bytes], out: Out) -> None:
+    def note_replies(self, replies: list[bytes], out: Out) -> None:
         """Have answers to messages that came by a lane go back by it.
 
-        What was asked through the gateway is answered there: it waits for that.
+        All of these lie in the inbox of whoever is there: anything else that is published may be
+        for others, too. What was asked through the gateway is answered there: it waits for that.
         """
-        for reply in replies_in(run):
+        for reply in replies:
             self._replies[reply] = out
         while len(self._replies) > REPLIES_MAX:
             del self._replies[next(iter(self._replies))]
@@ -116,11 +119,14 @@ class Splitter:
                     continue
                 subject = run.subject(data)
                 outs = self._lanes_for(subject)
-                if outs and not self._must_follow(outs, now):
+                replies = self._replies_of(view) if outs and run.has_reply else []
+                if outs and not self._must_follow(outs, now) and self._is_own(subject, replies):
                     _write(write, view, kept, run.start)
                     kept = at
                     self._count(subject)
                     self._send(data, view, outs, write)
+                    if run.flags & _REQUEST:
+                        self.asked.update(dict.fromkeys(replies, outs[0].peer))
                 elif self.is_required and not subject.startswith(_OF_THE_GATEWAY):
                     _write(write, view, kept, run.start)
                     kept = at
@@ -153,6 +159,22 @@ class Splitter:
             return True
         return now < self._follow_until and not all(out.is_by_lane for out in outs)
 
+    def _replies_of(self, view: memoryview) -> list[bytes]:
+        return replies_in(frames_in(bytes(view[self._run.start : self._run.end])))
+
+    def _is_own(self, subject: bytes, replies: list[bytes]) -> bool:
+        """Say if answers to a run may be awaited where its frames say.
+
+        Only a gateway knows who may have them sent to others. An answer has its asker's inbox for a
+        subject, and awaits nothing by the lane.
+        """
+        if not replies:
+            return True
+        return subject in self.routes and all(map(self._is_in_own_inbox, replies))
+
+    def _is_in_own_inbox(self, reply: bytes) -> bool:
+        return reply.startswith(self.own_inbox)
+
     def _count(self, subject: bytes) -> None:
         direct = self.routes.get(subject)
         if direct is not None:
@@ -172,8 +194,6 @@ class Splitter:
         stretch = bytes(view[run.start : run.end])
         for out in outs:
             out.send(stretch, run.count)
-        if run.flags & _REQUEST:
-            self._note(stretch, outs[0])
 
     def _return(self, write: Write) -> None:
         """Go on through the gateway, to everyone."""
@@ -182,11 +202,6 @@ class Splitter:
             for out in changed:
                 out.switch()
             write(memoryview(switch_frame(changed)))
-
-    def _note(self, stretch: bytes, out: Out) -> None:
-        """Remember who was asked."""
-        for reply in replies_in(frames_in(stretch)):
-            self.asked[reply] = out.peer
 
 
 def _is_for_anyone(subject: bytes) -> bool:

@@ -239,7 +239,7 @@ def test_whoever_has_lanes_with_one_that_is_over_is_told() -> None:
     leave(ann.peer)
     house.flush()
     assert [each.facts for each in words(bob.heard())] == [
-        {"peer": ann.peer.number, "reason": "ann is over", "gone": True}
+        {"peer": ann.peer.number, "reason": "ann is gone", "gone": True}
     ]
     assert len(house.lanes.talk.routes) == 0
 

@@ -103,7 +103,7 @@ def test_a_publisher_that_does_not_come_back_is_ended_and_the_ok_goes_out() -> N
     assert ann.peer.is_over
     assert kinds(eve.heard()) == [Kind.OK]
     assert [(each.word, each.facts) for each in words(bob.heard())] == [
-        ("over", {"peer": ann.peer.number, "reason": "ann is over", "gone": True})
+        ("over", {"peer": ann.peer.number, "reason": "ann is gone", "gone": True})
     ]
 
 
@@ -223,7 +223,7 @@ def test_the_lanes_that_led_to_a_client_that_leaves_are_withdrawn() -> None:
         ("withdraw", None),
         ("over", bob.peer.number),
     ]
-    assert house.reason(ann) == "withdrawing: receiver bob is over"
+    assert house.reason(ann) == "withdrawing: receiver bob is gone"
     ann.say(lane_frame("withdrawn", HOT))
     # The audience is another one: it need not wait for long.
     house.tick()
@@ -277,7 +277,7 @@ def test_settings_that_forbid_lanes_bring_routes_back() -> None:
 def test_a_lane_that_broke_is_tried_again_later() -> None:
     house, ann, bob = begun(retry_s=5)
     ann.say(lane_frame("declined", HOT, reason="bob hung up"))
-    assert house.reason(ann) == "relayed: lane broke: bob hung up"
+    assert house.reason(ann) == "relayed: bob hung up"
     house.tick(4)
     assert names(bob.heard()) == []
     house.tick()

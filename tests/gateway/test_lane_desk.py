@@ -124,8 +124,8 @@ async def test_the_publisher_is_told_that_a_receiver_has_gone() -> None:
         async with knowing(made, "bob", HOT) as bob:
             await go_direct(ann, bob)
             assert (await asked(ann, "routes"))["routes"][0]["state"] == "direct"
-        assert await word(ann, "withdraw") == {"reason": "receiver bob is over"}
-        assert (await word(ann, "over"))["reason"] == "bob is over"
+        assert await word(ann, "withdraw") == {"reason": "receiver bob is gone"}
+        assert (await word(ann, "over"))["reason"] == "bob is gone"
 
 
 @pytest.mark.req("HUB-22")
@@ -242,6 +242,6 @@ async def test_whoever_does_not_know_lanes_hears_nothing_of_them() -> None:
         await old.greet(SERVICE, "old")
         await old.say(subscribe(HOT))
         answer = await asked(ann, "lane.direct", subject=HOT)
-        assert answer == {"state": "relayed", "reason": "receiver old knows no lanes"}
+        assert answer == {"state": "relayed", "reason": "receiver old takes no lanes"}
         heard: list[Frame] = await old.say(encode(Kind.PING, flags=ANSWER))
         assert [frame.kind for frame in heard] == [Kind.PONG, Kind.OK]

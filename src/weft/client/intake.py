@@ -15,6 +15,10 @@ from weft.client.status import Gap
 # What Python adds to the bytes of an item in a queue, rounded up.
 ITEM_COST_BYTES = 128
 
+# A full intake asks for more once so much was taken, or half of what it holds if that is less: a
+# reader that is slow but steady is seen to be so.
+EASE_BYTES = 256 << 10
+
 _ITEM_COST = ITEM_COST_BYTES
 
 
@@ -41,6 +45,7 @@ class Intake:
     def __init__(self, limit_bytes: int, flow: Flow) -> None:
         self.is_full = False
         self._limit = limit_bytes
+        self._low = limit_bytes - min(limit_bytes // 2, EASE_BYTES)
         self._flow = flow
         self._arrived = 0
         self._taken = 0
@@ -116,7 +121,7 @@ class Intake:
             call()
 
     def _ease_if_low(self) -> None:
-        if self.held_bytes <= self._limit // 2:
+        if self.held_bytes <= self._low:
             with self._lock:
                 was_full = self.is_full
                 self.is_full = False

@@ -57,6 +57,7 @@ class Lanes:
         is_wanted = is_looking and has_cores()
         self._looking = Looking(self._loop.call_soon, is_wanted=is_wanted)
         self._timer: asyncio.TimerHandle | None = None
+        self._ticked_at = 0.0
         # Lanes that somebody waits for, by the number of whoever is to call for them.
         self._expected: dict[int, asyncio.Future[Lane]] = {}
         self._on: dict[str, Callable[[Message], None]] = {
@@ -225,6 +226,7 @@ class Lanes:
         if expected is not None and not expected.done():
             expected.set_result(lane)
         if self._timer is None:
+            self._ticked_at = lane.progress_at
             self._timer = self._loop.call_later(TICK_S, self._tick)
         return lane
 
@@ -319,10 +321,13 @@ class Lanes:
     def _tick(self) -> None:
         self._timer = self._loop.call_later(TICK_S, self._tick) if self.table else None
         now = self._loop.time()
+        # A program that stood still itself has heard nothing, whatever others did.
+        was_still = now - self._ticked_at > 2 * TICK_S
+        self._ticked_at = now
         self._offers.tell_counts()
         for lane in self.table:
             waited_s = now - lane.progress_at
-            if lane.out.is_settled or self.ends.is_parting(lane):
+            if was_still or lane.out.is_settled or self.ends.is_parting(lane):
                 lane.progress_at = now
             elif waited_s >= (SLOW_S if lane.out.is_full else DEAD_S):
                 self.ends.finish(lane, f"{lane.other.name} took nothing for {waited_s:.1f} s")

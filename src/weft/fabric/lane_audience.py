@@ -38,7 +38,7 @@ def audience(publisher: Peer, route: Route, limit: int) -> list[Peer] | str:
     for outbox, policy in zip(route.outboxes, route.policies, strict=True):
         peer: Peer | None = outbox.owner
         if peer is None or not peer.lanes:
-            return f"receiver {'of this gateway' if peer is None else peer.name} knows no lanes"
+            return f"receiver {'of this gateway' if peer is None else peer.name} takes no lanes"
         if policy != Policy.CUT:
             # Only a gateway can drop what one receiver is too slow for, and spare the others.
             return f"receiver {peer.name} has the policy {Policy(policy).name.lower()}"
@@ -65,4 +65,4 @@ def _no_publisher(publisher: Peer, route: Route) -> str:
         return "the publisher subscribes to it itself"
     if not may_publish(publisher, route.subject):
         return "the publisher may not publish to it"
-    return "" if publisher.lanes else "the publisher knows no lanes"
+    return "" if publisher.lanes else "the publisher takes no lanes"

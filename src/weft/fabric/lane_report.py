@@ -11,6 +11,8 @@ from weft.fabric.lanes import Lanes, flow_of
 Facts = dict[str, Any]
 
 _OF_SYSTEM = (b"_INBOX", b"_WEFT")
+# From this share on it is said how much of a direct route goes through the gateway.
+_MUCH = 0.1
 
 
 def lane_counts(lanes: Lanes) -> Facts:
@@ -76,9 +78,13 @@ def _row(lanes: Lanes, peer: Peer, subject: bytes, flow: Flow | None) -> Facts:
 
 def _reason(lanes: Lanes, peer: Peer, subject: bytes, flow: Flow | None) -> str:
     route = lanes.talk.routes.get(peer.number, subject)
-    if route is not None and route.reason:
-        return route.reason
-    return lanes.why_relayed(peer, subject, flow)
+    if route is None or not route.reason:
+        return lanes.why_relayed(peer, subject, flow)
+    if route.state is State.DIRECT and flow is not None:
+        share = route.relayed_share(flow.messages)
+        if share > _MUCH:
+            return f"{route.reason}; {share:.0%} relayed, in order with other subjects"
+    return route.reason
 
 
 def _receivers(route: LaneRoute) -> list[str]:

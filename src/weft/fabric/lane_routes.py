@@ -76,6 +76,8 @@ class LaneRoute:
         self.cold_ns = 0
         self.not_before_ns = 0
         self.failures = 0
+        # Who was to get it when it failed: with others it may not.
+        self.failed_with: frozenset[int] = frozenset()
         # Its publisher asked for it, whatever the rate.
         self.is_pinned = False
         # The publisher has said that it went direct.
@@ -90,6 +92,20 @@ class LaneRoute:
         self.bytes = 0
         self.counted_ns = 0
         self.direct_ns = 0
+        # What had gone each way when it last became direct.
+        self._by_lanes_before = 0
+        self._relayed_before = 0
+
+    def begin(self, total: int) -> None:
+        """Count anew what goes which way; so many messages were there in all until now."""
+        self._by_lanes_before = self.messages
+        self._relayed_before = total - self.messages
+
+    def relayed_share(self, total: int) -> float:
+        """What part of it went through the gateway since it is direct; so many are there in all."""
+        relayed = total - self.messages - self._relayed_before
+        went = relayed + self.messages - self._by_lanes_before
+        return relayed / went if went > 0 else 0.0
 
     @property
     def key(self) -> tuple[int, bytes]:

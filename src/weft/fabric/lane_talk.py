@@ -12,12 +12,13 @@ from weft.core.lane_tickets import TICKET_S, Ticket, sign
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
 from weft.core.routes import Route
-from weft.core.service import INBOX_BYTES, NOWHERE, Peer, Service
+from weft.core.service import NOWHERE, Peer, Service
 from weft.errors import BadOption, Refused, TooSlow, UsageError, shortened
 from weft.fabric.lane_addresses import is_encrypted, is_unix_name, may_be_told
 from weft.fabric.lane_answers import LaneAnswers
 from weft.fabric.lane_audience import audience, may_request
 from weft.fabric.lane_claims import LaneClaims
+from weft.fabric.lane_offering import invitation, offer
 from weft.fabric.lane_pairs import LanePairs
 from weft.fabric.lane_policy import LaneSettings
 from weft.fabric.lane_routes import Cause, LaneRoute, LaneRoutes, Receiver, State
@@ -58,8 +59,7 @@ class LaneTalk:
         Reasons that may be gone in a moment are looked at again in a moment.
         """
         publisher = route.publisher
-        found = self._found(route)
-        people = audience(publisher, found, self.settings.receivers)
+        people = self._audience(route)
         if isinstance(people, str):
             route.reason = people
             return
@@ -69,9 +69,9 @@ class LaneTalk:
         sender_host = self.claims.host(publisher)
         for peer in people:
             if not may_be_told(sender_host, self.claims.host(peer)):
-                self._fail(route, _no_address(peer))
+                self._fail(route, self._no_address(peer))
                 return
-        route.route = found
+        route.route = self._found(route)
         route.is_proven = route.is_lapsed = False
         route.receivers = {peer.number: self._invite(route, peer) for peer in people}
         route.deadline_ns = self._after(INVITE_S)
@@ -97,7 +97,7 @@ class LaneTalk:
         if self.claims.host(peer) == self.claims.host(route.publisher):
             receiver.unix = unix
         if not receiver.address and not receiver.unix:
-            self._fail(route, _no_address(peer))
+            self._fail(route, self._no_address(peer))
             return
         receiver.is_ready = True
         if all(each.is_ready for each in route.receivers.values()):
@@ -139,7 +139,7 @@ class LaneTalk:
             self.finish(route, route.reason)
         elif route.state is State.DIRECT:
             self.demotions[Cause.PUBLISHER] += 1
-            self._fail(route, f"lane broke: {reason}")
+            self._fail(route, reason)
         elif route.state is State.OFFERED:
             self._fail(route, f"the publisher declined: {reason}")
 
@@ -191,7 +191,7 @@ class LaneTalk:
             silent = [each.peer.name for each in route.receivers.values() if not each.is_ready]
             self._fail(route, f"receiver {', '.join(silent)} did not answer")
         elif route.state is State.OFFERED:
-            route.failures += 1
+            self._note_failure(route)
             self.withdraw(route, "the publisher did not answer", Cause.PUBLISHER)
         elif route.is_proven:
             text = f"lanes for {subject} were to be withdrawn, and were not in time"
@@ -233,7 +233,7 @@ class LaneTalk:
         """A connection is over."""
         self.claims.forget(peer)
         self.answers.forget(peer)
-        reason = f"{peer.name} is over"
+        reason = f"{peer.name} is gone"
         for route in self.routes.of(peer.number):
             self.finish(route, reason)
             self.routes.drop(route)
@@ -279,17 +279,7 @@ class LaneTalk:
         receiver = Receiver(peer, made, sign(service.secret, made), encrypts)
         receiver.answers = self._answers(route, peer)
         self._invited[made] = route
-        invitation = {
-            "ticket": made,
-            "key": receiver.key,
-            "ttl_s": TICKET_S,
-            "sender": publisher.number,
-            "name": publisher.name,
-            "inbox": publisher.inbox[:INBOX_BYTES].decode(),
-            "encrypt": encrypts,
-            "answers": receiver.answers,
-        }
-        peer.owe(lane_frame("invite", route.subject, **invitation))
+        peer.owe(invitation(route, receiver))
         return receiver
 
     def _prove(self, route: LaneRoute) -> None:
@@ -306,23 +296,9 @@ class LaneTalk:
         self.check(route, None)
         if route.state is not State.ASKED:
             return
-        lanes = [
-            {
-                "receiver": number,
-                "name": each.peer.name,
-                "address": each.address,
-                "unix": each.unix,
-                "ticket": each.ticket,
-                "key": each.key,
-                "encrypt": each.is_encrypted,
-                "answers": each.answers,
-            }
-            for number, each in route.receivers.items()
-        ]
         for each in route.receivers.values():
             self.pairs.open(route.publisher, each.peer)
-        offer = {"lanes": lanes, "ttl_s": TICKET_S, "reason": route.reason}
-        route.publisher.owe(lane_frame("offer", route.subject, **offer))
+        route.publisher.owe(offer(route))
         route.deadline_ns = self._after(OFFER_S)
         self.routes.become(route, State.OFFERED, route.reason)
 
@@ -344,7 +320,7 @@ class LaneTalk:
         return self._service.router.route(route.subject) or NOWHERE
 
     def _fail(self, route: LaneRoute, reason: str) -> None:
-        route.failures += 1
+        self._note_failure(route)
         self._back(route, reason, Cause.PUBLISHER)
 
     def _back(self, route: LaneRoute, reason: str, cause: Cause) -> None:
@@ -353,6 +329,33 @@ class LaneTalk:
             route.publisher.owe(lane_frame("withdraw", route.subject, reason=reason))
         self._pause(route, cause)
         self.finish(route, reason)
+
+    def _no_address(self, peer: Peer) -> str:
+        if not self.claims.host(peer):
+            return f"receiver {peer.name} did not come by TCP"
+        return f"no address of {peer.name} that the publisher may be told"
+
+    def forgive(self, route: LaneRoute) -> None:
+        """Have a route that failed be tried soon, if others are to get it now than then."""
+        if route.failures and route.failed_with != self._numbers(route):
+            route.failures = 0
+            self._pause(route, Cause.AUDIENCE)
+
+    def obstacle(self, route: LaneRoute) -> str:
+        """Why there can be no lanes for a route at all; or empty."""
+        people = self._audience(route)
+        return people if isinstance(people, str) else ""
+
+    def _note_failure(self, route: LaneRoute) -> None:
+        route.failures += 1
+        route.failed_with = self._numbers(route)
+
+    def _numbers(self, route: LaneRoute) -> frozenset[int]:
+        people = self._audience(route)
+        return frozenset() if isinstance(people, str) else frozenset(peer.number for peer in people)
+
+    def _audience(self, route: LaneRoute) -> list[Peer] | str:
+        return audience(route.publisher, self._found(route), self.settings.receivers)
 
     def _pause(self, route: LaneRoute, cause: Cause) -> None:
         """Have a route stay at the gateway for a while: longer each time that it failed."""
@@ -374,10 +377,6 @@ def _hears(route: Route, peer: Peer) -> bool:
 
 def _reason_in(facts: Message) -> str:
     return facts.get_string("reason")[:REASON_MAX]
-
-
-def _no_address(peer: Peer) -> str:
-    return f"no address of {peer.name} that the publisher may be told"
 
 
 def _shown(subject: bytes) -> str:

@@ -50,7 +50,7 @@ class Lanes(Laning):
         self._words: dict[str, Callable[[Peer, bytes, Message], None]] = {
             "ready": lambda peer, _, facts: talk.ready(peer, facts),
             "no": lambda peer, _, facts: talk.refuse(peer, facts),
-            "direct": lambda peer, subject, _: talk.direct(peer, subject),
+            "direct": lambda peer, subject, _: self._direct(peer, subject),
             "declined": talk.decline,
             "withdrawn": lambda peer, subject, _: talk.withdrawn(peer, subject),
             "switch": lambda peer, _, facts: pairs.switch(peer, facts),
@@ -145,6 +145,9 @@ class Lanes(Laning):
         if route is None or (len(pinned) >= LIVE_PER_PEER_MAX and not route.is_pinned):
             raise TooMany(f"lanes were asked for {len(pinned)} subjects, which is too many")
         route.is_pinned = True
+        if not route.failures:
+            # Who gets it has changed a moment ago, which is no reason to make anybody wait.
+            route.not_before_ns = 0
         self._look_at(route)
         return route
 
@@ -206,11 +209,11 @@ class Lanes(Laning):
         hold_ns = int(self.settings.threshold(route.subject).hold_s * _S)
         is_held = heat.is_certain or now_ns - route.hot_ns >= hold_ns
         if now_ns < route.not_before_ns:
-            return
-        if is_held:
+            self.talk.forgive(route)
+        elif is_held:
             self.talk.promote(route, heat.reason)
         else:
-            route.reason = f"{heat.reason}, not for long"
+            route.reason = self.talk.obstacle(route) or f"{heat.reason}, not for long"
 
     def _look_at_direct(self, route: LaneRoute, heat: Heat, flow: Flow | None) -> None:
         now_ns = self.service.now_ns
@@ -227,6 +230,13 @@ class Lanes(Laning):
         route.cold_ns = route.cold_ns or now_ns
         if now_ns - route.cold_ns >= self.settings.idle_s * _S:
             self.talk.withdraw(route, "rate fell", Cause.RATE)
+
+    def _direct(self, peer: Peer, subject: bytes) -> None:
+        """A publisher has gone direct."""
+        self.talk.direct(peer, subject)
+        route, flow = self.talk.routes.get(peer.number, subject), flow_of(peer, subject)
+        if route is not None:
+            route.begin(0 if flow is None else flow.messages)
 
     def _count(self, peer: Peer, facts: Message) -> None:
         """Count what a publisher says that it sent by lanes."""

@@ -13,7 +13,7 @@ from weft.core.senders import replies_in
 from weft.fabric.lane_out import Out, frames_in, switch_frame
 
 # How long messages follow one that went through the gateway.
-FOLLOW_S = 0.02
+FOLLOW_S = 0.002
 # Lanes number what goes by them apart from what a gateway numbers.
 FIRST_SEQUENCE = (1 << 63) + 1
 # Answers to older messages than this go through the gateway.

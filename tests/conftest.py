@@ -32,8 +32,9 @@ INLINE_ONLY = {"guard", "words", "kernel"}
 
 def faults_of_build() -> list[str]:
     """The modules that are not compiled as they now are: not built, out of date, or gone."""
-    extensions = {path.name.split(".")[0]: path for path in SOURCE.rglob("*.so")}
-    sources = {path.stem: path for path in SOURCE.rglob("*.pxd") if path.stem not in INLINE_ONLY}
+    extensions = {_name(path): path for path in SOURCE.rglob("*.so")}
+    pxds = [path for path in SOURCE.rglob("*.pxd") if path.stem not in INLINE_ONLY]
+    sources = {_name(path): path for path in pxds}
     faults = [f"{name} has no source" for name in extensions.keys() - sources.keys()]
     faults += [f"{name} is not built" for name in sources.keys() - extensions.keys()]
     for name in extensions.keys() & sources.keys():
@@ -42,6 +43,11 @@ def faults_of_build() -> list[str]:
         if built < max(source.stat().st_mtime, source.with_suffix(".py").stat().st_mtime):
             faults.append(f"{name} was built before its last edit")
     return sorted(faults)
+
+
+def _name(path: Path) -> str:
+    """What a module is called, with its package: two may have the same last name."""
+    return ".".join([*path.relative_to(SOURCE).parts[:-1], path.name.split(".")[0]])
 
 
 def pytest_configure() -> None:

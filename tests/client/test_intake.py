@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from weft.client.intake import ITEM_COST_BYTES, Intake
+from weft.client.intake import EASE_BYTES, ITEM_COST_BYTES, Intake
 from weft.client.status import Gap
 
 OVERSHOOT = 1000
@@ -56,6 +56,19 @@ def test_half_empty_it_asks_once_to_go_on() -> None:
     bound.release(SIZE)
     assert tap.asked == ["hold", "ease"]
     assert not bound.is_full
+
+
+def test_one_that_holds_much_goes_on_before_it_is_half_empty() -> None:
+    tap = Tap()
+    bound = Intake(8 * EASE_BYTES, tap)
+    piece = EASE_BYTES // 4
+    while not bound.is_full:
+        bound.admit(piece)
+    for _ in range(4):
+        bound.release(piece)
+    assert tap.asked == ["hold"]
+    bound.release(piece)
+    assert tap.asked == ["hold", "ease"]
 
 
 def test_beyond_twice_its_limit_and_what_was_under_way_it_admits_nothing() -> None:

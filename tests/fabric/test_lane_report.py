@@ -85,3 +85,19 @@ def test_lanes_are_counted() -> None:
     ann.say(lane_frame("declined", HOT, reason="broken"))
     assert lane_counts(house.lanes)["demotions"] == {"publisher": 1}
     assert lane_counts(house.lanes)["routes_direct"] == 0
+
+
+def test_a_direct_route_says_how_much_of_it_is_relayed_all_the_same() -> None:
+    house = LaneHouse()
+    bob, ann = house.knowing("bob", HOT), house.knowing("ann")
+    heat(ann, count=100)
+    bob.heard()
+    go_direct(house, ann, bob)
+    assert house.reason(ann) == "direct: its publisher asked for it"
+    ann.say(lane_frame("counts", flows=[[HOT.decode(), 300, 30_000]]))
+    assert house.reason(ann) == "direct: its publisher asked for it"
+    heat(ann, count=100)
+    assert (
+        house.reason(ann)
+        == "direct: its publisher asked for it; 25% relayed, in order with other subjects"
+    )

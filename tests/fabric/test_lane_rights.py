@@ -2,9 +2,10 @@
 
 import pytest
 from tests.core.locksmith import key_of, record
-from tests.core.talk import Guest, connect, subscribe
+from tests.core.talk import Guest, connect, errors, kinds, subscribe
 from tests.fabric.lane_house import HOT, LaneHouse, accept, go_direct, names, words
 
+from weft.core.frames import Flag, Kind, encode
 from weft.core.keys import KeyRecord, Keyring
 from weft.core.lane_words import lane_frame
 from weft.fabric.lane_routes import State
@@ -92,3 +93,43 @@ def test_who_may_not_publish_to_a_subject_is_told_so() -> None:
     assert route is not None
     house.lanes.talk.promote(route, "hot")
     assert route.reason == "the publisher may not publish to it"
+
+
+ASKS = {"publish": ["prices.>"], "request": ["prices.>"]}
+SERVES = {"subscribe": ["prices.>"], "serve": ["prices.>"]}
+
+
+def offered(house: LaneHouse) -> tuple[Guest, Guest, list[bool]]:
+    """Ann and bob, and whether each was told that bob may be asked."""
+    bob, ann = enter(house, "bob", HOT), enter(house, "ann")
+    bob.heard()
+    ann.heard()
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    invite = accept(bob)
+    [offer] = words(ann.heard())
+    return ann, bob, [invite.facts["answers"], offer.facts["lanes"][0]["answers"]]
+
+
+@pytest.mark.req("HUB-21")
+@pytest.mark.parametrize("may_ask", [True, False])
+def test_only_whoever_may_request_is_told_that_it_may_ask(may_ask: bool) -> None:
+    rights = ASKS if may_ask else {"publish": ["prices.>"]}
+    house = locked(record("ann", **rights), record("bob", **SERVES))
+    ann, bob, told = offered(house)
+    assert told == [may_ask, may_ask]
+    ann.say(lane_frame("direct", HOT))
+    asked = bytearray(encode(Kind.TAIL, HOT, b"?", ann.peer.inbox + b"1", Flag.REQUEST))
+    asked[8:12] = bob.peer.number.to_bytes(4, "little")
+    assert errors(ann.say(bytes(asked))) == ([] if may_ask else ["NotAllowed"])
+    assert (Kind.TAIL in kinds(bob.heard())) == may_ask
+
+
+@pytest.mark.req("HUB-21")
+def test_whoever_loses_the_right_to_request_comes_back() -> None:
+    house = locked(record("ann", **ASKS), record("bob", **SERVES))
+    ann, _, _ = offered(house)
+    ann.say(lane_frame("direct", HOT))
+    house.service.set_keys(Keyring([record("ann", publish=["prices.>"]), record("bob", **SERVES)]))
+    house.flush()
+    assert house.reason(ann) == "withdrawing: bob answers otherwise now"

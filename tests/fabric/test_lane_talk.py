@@ -11,6 +11,7 @@ from tests.fabric.lane_house import HOT, LaneHouse, accept, go_direct, names, wo
 from weft.core.departure import leave
 from weft.core.frames import Kind, encode
 from weft.core.lane_words import lane_frame
+from weft.core.messages import Message
 from weft.core.outbox import Outbox
 from weft.fabric.lane_policy import LaneSettings
 from weft.fabric.lane_report import lane_counts
@@ -282,6 +283,40 @@ def test_a_lane_that_broke_is_tried_again_later() -> None:
     assert names(bob.heard()) == []
     house.tick()
     assert names(bob.heard()) == ["invite"]
+
+
+def test_a_lane_that_broke_because_its_receiver_left_is_soon_tried_with_the_others() -> None:
+    house = LaneHouse(retry_s=600)
+    bob, eve = house.knowing("bob", HOT), house.knowing("eve", HOT)
+    ann = house.knowing("ann")
+    go_direct(house, ann, bob, eve)
+    ann.say(lane_frame("declined", HOT, reason="eve hung up"))
+    house.tick()
+    assert names(bob.heard()) == []
+    leave(eve.peer)
+    for _ in range(3):
+        house.tick()
+    assert names(bob.heard()) == ["invite"]
+
+
+def test_whoever_asks_is_not_made_to_wait_because_subscribers_have_changed() -> None:
+    house, ann, bob = begun()
+    eve = house.knowing("eve")
+    eve.say(subscribe(HOT))
+    ann.say(lane_frame("withdrawn", HOT))
+    assert house.route(ann).state is State.RELAYED
+    house.lanes.ask(ann.peer, HOT)
+    house.flush()
+    assert "invite" in names(bob.heard())
+    assert "invite" in names(eve.heard())
+
+
+@pytest.mark.req("HUB-18")
+def test_a_receiver_that_does_not_answer_any_more_brings_the_route_back() -> None:
+    house, ann, bob = begun()
+    bob.say(encode(Kind.SUBSCRIBE, HOT, Message(listen_only=True).encode()))
+    house.flush()
+    assert house.reason(ann) == "withdrawing: bob answers otherwise now"
 
 
 @pytest.mark.parametrize("state", ["offered", "direct"])

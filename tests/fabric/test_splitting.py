@@ -142,6 +142,35 @@ def test_an_answer_goes_back_the_way_that_the_question_came() -> None:
     assert ways.by_gateway()[2:] == ["again"]
 
 
+@pytest.mark.req("HUB-8", "HUB-21")
+def test_whoever_has_answers_sent_to_others_goes_through_the_gateway() -> None:
+    ways = Ways(1)
+    ways.direct(b"jobs", 1)
+    own = message("jobs", "own", 0, INBOX + b".1")
+    other = message("jobs", "results", 0, b"results")
+    third = message("jobs", "third", 0, INBOX[:-1] + b"8.1")
+    for each in (own, other, third, own):
+        ways.publish(each)
+    assert ways.by_lane(1) == ["switch 1", "own", "switch 2", "switch 3", "own"]
+    assert ways.by_gateway() == [
+        "switch [1][1]",
+        "switch [1][2]",
+        "results",
+        "third",
+        "switch [1][3]",
+    ]
+
+
+@pytest.mark.req("HUB-8")
+def test_an_answer_that_awaits_another_goes_through_the_gateway() -> None:
+    ways = Ways(1)
+    asked = [message("sums", "?", Flag.REQUEST, INBOX + b".3f")]
+    ways.splitter.note_replies(replies_in(asked), ways.outs[1])
+    ways.publish(message(INBOX.decode() + ".3f", "and you?", 0, b"_INBOX.00000002.5.1"))
+    assert ways.by_lane(1) == []
+    assert ways.by_gateway() == ["and you?"]
+
+
 def test_questions_and_answers_by_lanes_are_counted_and_messages_are_not() -> None:
     ways = Ways(1)
     ways.direct(b"ticks", 1)

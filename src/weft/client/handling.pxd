@@ -4,6 +4,7 @@ from weft.client.intake cimport Intake
 from weft.client.received cimport blocking_received
 
 cdef Py_ssize_t _RELEASED_TOGETHER
+cdef Py_ssize_t _MUCH_BYTES
 
 
 @cython.final

@@ -7,6 +7,8 @@ from weft.client.intake import Intake
 from weft.client.received import BlockingReceived, Publisher, blocking_received
 
 _RELEASED_TOGETHER = 64
+# Of larger ones fewer: what is released late is read late.
+_MUCH_BYTES = 64 << 10
 
 Handler = Callable[[BlockingReceived], object]
 
@@ -45,7 +47,7 @@ class Handling:
                 size += len(frame)
                 self._handle(frame)
                 # The intake is told of several together.
-                if count - released >= _RELEASED_TOGETHER:
+                if count - released >= _RELEASED_TOGETHER or size > _MUCH_BYTES:
                     self._intake.release(size, count - released)
                     released = count
                     size = 0

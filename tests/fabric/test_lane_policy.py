@@ -20,6 +20,18 @@ def test_the_first_rule_that_matches_holds_and_leaves_the_rest_as_it_is() -> Non
     assert not LaneSettings(enabled=False, rules=rules).threshold(b"a.b").enabled
 
 
+def test_a_rule_of_a_service_holds_there_and_nowhere_else() -> None:
+    rules = (
+        LaneRule(service="weather", messages_s=5.0),
+        LaneRule(pattern="a.>", enabled=False),
+    )
+    settings = LaneSettings(rules=rules)
+    assert settings.of("weather").threshold(b"a.b").messages_s == 5.0
+    assert settings.of("weather").threshold(b"a.b").enabled
+    assert settings.of("other").threshold(b"a.b").messages_s == 1000.0
+    assert not settings.of("other").threshold(b"a.b").enabled
+
+
 @pytest.mark.parametrize(
     ("settings", "text"),
     [

@@ -17,7 +17,7 @@ from weft.core.frames import Frame, Kind, encode
 from weft.core.lane_tickets import TICKET_S
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
-from weft.errors import NotAllowed
+from weft.errors import NotAllowed, NotDirect
 from weft.fabric.lane_policy import LaneRule, LaneSettings
 from weft.gateway.gateway import Gateway
 from weft.gateway.key_file import change_keys
@@ -245,3 +245,20 @@ async def test_whoever_does_not_know_lanes_hears_nothing_of_them() -> None:
         assert answer == {"state": "relayed", "reason": "receiver old takes no lanes"}
         heard: list[Frame] = await old.say(encode(Kind.PING, flags=ANSWER))
         assert [frame.kind for frame in heard] == [Kind.PONG, Kind.OK]
+
+
+async def test_a_service_may_have_rules_of_its_own() -> None:
+    rules = (LaneRule(service="quiet", enabled=False),)
+    settings = Settings(listen="127.0.0.1:0", lanes=LaneSettings(rules=rules))
+    async with Gateway(settings=settings, workers="inline") as made:
+        for service in ("quiet", "loud"):
+            async with (
+                weft.connect(made.address, service=service) as receiver,
+                weft.connect(made.address, service=service) as publisher,
+            ):
+                await receiver.subscribe(HOT).ready()
+                if service == "quiet":
+                    with pytest.raises(NotDirect, match="lanes are off"):
+                        await publisher.direct(HOT)
+                else:
+                    await publisher.direct(HOT)

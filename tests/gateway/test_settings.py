@@ -9,6 +9,7 @@ from weft.core.limits import Limits
 from weft.core.service import BODY_MAX_BYTES, Service
 from weft.doors.origins import WebSettings
 from weft.errors import BadOption
+from weft.fabric.lane_policy import LaneRule, LaneSettings
 from weft.gateway.key_file import change_keys, path_of
 from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import (
@@ -153,6 +154,11 @@ def test_keys_that_cannot_be_used_are_no_keys(tmp_path: Path) -> None:
     path_of(tmp_path).chmod(0o644)
     with pytest.raises(BadOption, match="its mode is 0644"):
         Settings(listen="0.0.0.0:7411", data=str(tmp_path))
+
+
+def test_a_rule_for_lanes_names_a_service_that_can_be() -> None:
+    with pytest.raises(BadOption, match=r"lanes\.rules: 'a b' cannot be the name of a service"):
+        Settings(lanes=LaneSettings(rules=(LaneRule(service="a b"),)))
 
 
 @pytest.mark.parametrize("pattern", ["_CHANNEL.>", "_CHANNEL.*.moves", f"_CHANNEL.{'0' * 32}.a"])

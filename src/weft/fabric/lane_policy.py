@@ -12,9 +12,11 @@ RECEIVERS_MAX = 8
 
 
 class LaneRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is different for the subjects of one pattern."""
+    """What is different for the subjects of one pattern, in one service or in all of them."""
 
-    pattern: str
+    pattern: str = ">"
+    # Empty: whichever it is.
+    service: str = ""
     enabled: bool | None = None
     messages_s: float | None = None
     bytes_s: float | None = None
@@ -48,6 +50,11 @@ class LaneSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # Whether publishers may ask for lanes, however little they send.
     ask: bool = True
     rules: tuple[LaneRule, ...] = ()
+
+    def of(self, service: str) -> "LaneSettings":
+        """What holds in one service."""
+        rules = tuple(rule for rule in self.rules if rule.service in ("", service))
+        return msgspec.structs.replace(self, rules=rules)
 
     def threshold(self, subject: bytes) -> Threshold:
         """What holds for a legal subject: that of the first rule that matches it."""

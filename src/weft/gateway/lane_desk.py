@@ -41,8 +41,8 @@ class LaneDesk:
             turn.service.desks[name] = partial(self._ask, name, answer)
 
     def set(self, settings: LaneSettings) -> None:
-        """Go by these settings from now on."""
-        self.lanes.settings = settings
+        """Go by these settings from now on, as far as they are about this service."""
+        self.lanes.settings = settings.of(self._service.name)
 
     def tick(self) -> None:
         """Do what time brings."""

@@ -154,6 +154,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_ranges(self.web, "web.")
         _check_ranges(self.lanes, "lanes.")
         check_lanes(self.lanes)
+        for rule in self.lanes.rules:
+            if rule.service and not is_service(rule.service):
+                name = shortened(rule.service)
+                raise BadOption(f"lanes.rules: {name} cannot be the name of a service")
         formats_of(self.formats)
         _check_journal(self.journal, self.data)
         _check_limits(self.limits)

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.attacks.lane_stranger import HOT, Knowing, Scene, besieged, knowing, proven, tail
-from tests.journeys.raw import Raw, bodies, errors
+from tests.attacks.lane_stranger import HOT, NONCE, Knowing, Scene, besieged, knowing, proven, tail
+from tests.journeys.raw import LIMIT_S, Raw, bodies, errors, fields
 
 import weft
 from weft.core.frames import Flag, Kind, encode
@@ -147,6 +147,29 @@ async def test_a_tail_brings_only_what_the_lane_could() -> None:
         while not heard:
             await asyncio.sleep(0.005)
         assert heard == [b"relayed"]
+
+
+@pytest.mark.req("HUB-22")
+async def test_a_tail_brings_what_a_ticket_was_shown_for_and_not_proven_any_more() -> None:
+    async with besieged() as scene, knowing(scene.gateway.address, "writer") as writer:
+        heard: asyncio.Queue[bytes] = asyncio.Queue()
+        await scene.reader.subscribe("more", lambda each: heard.put_nowait(each.payload)).ready()
+        async with proven(writer) as lane:
+            number = number_of(scene)
+            first = writer.lane
+            [offer] = await writer.offered("more")
+            writer.lane = first
+            shown = lane_frame("hello", b"more", ticket=offer["ticket"], nonce=NONCE)
+            await lane.send(shown)
+            assert fields(await lane.next(Kind.LANE))["word"] == "serve"
+            # From here on as if the lane had broken under what was sent by it.
+            told: dict[str, Any] = {"lane": first, "from": 0}
+            await writer.switch(number, 1)
+            await writer.send(lane_frame("tail", peer=number, **told))
+            await writer.switch(number, 1)
+            await writer.send(tail(number, "more", b"not lost"))
+            async with asyncio.timeout(LIMIT_S):
+                assert await heard.get() == b"not lost"
 
 
 @pytest.mark.req("HUB-21")

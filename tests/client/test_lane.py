@@ -38,11 +38,14 @@ class Owner:
         self.splitter = Splitter()
         self.ends = self
         self.heard: list[bytes] = []
+        self.closes_at = b"none"
         self._loop = asyncio.get_running_loop()
 
     def deal(self, lane: Lane, runs: list[Run]) -> None:
         assert lane is self.lane
         for run in runs:
+            if run[0][-1:] == self.closes_at:
+                lane.wire.close()
             self._loop.call_soon(self.heard.extend, run)
 
     def may_answer(self, lane: Lane, reply: bytes) -> bool:
@@ -130,6 +133,23 @@ def test_what_nothing_follows_is_confirmed_after_a_while(
             assert last_ack(said) == owner.lane.incoming.taken
 
     runner.run(hear_one())
+
+
+def test_what_a_closed_lane_still_has_of_a_read_is_not_taken(runner: asyncio.Runner) -> None:
+    async def close_first() -> None:
+        async with lane_to_here() as (owner, there):
+            owner.closes_at = b"1"
+            taken = owner.lane.incoming.taken
+            # Two runs: they differ in their flags.
+            other = bytearray(message(2))
+            other[5] |= Flag.NOT_BACK
+            there.send(message(1) + bytes(other))
+            await until(lambda: owner.heard)
+            await until(lambda: owner.lane.wire.line is None)
+            assert [frame[-1:] for frame in owner.heard] == [b"1"]
+            assert owner.lane.incoming.taken == taken + 1
+
+    runner.run(close_first())
 
 
 @asynccontextmanager

@@ -25,6 +25,11 @@ async def test_whoever_stood_still_itself_does_not_blame_others() -> None:
         [lane] = lanes.table
         while lane.out.is_settled:
             await asyncio.sleep(0)
+        # It was idle until now, and this went just before.
+        lane.progress_at -= DEAD_S
+        lane.is_waited_for = False
+        lanes._tick()
+        assert not lane.out.is_over
         # As if the whole program had been stopped.
         lanes._ticked_at -= DEAD_S + 3 * TICK_S
         lane.progress_at -= DEAD_S + 3 * TICK_S

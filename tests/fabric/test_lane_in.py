@@ -55,6 +55,20 @@ def test_a_tail_that_is_next_is_not_held() -> None:
     assert incoming.taken == 3
 
 
+@pytest.mark.req("HUB-22")
+def test_after_the_end_what_comes_through_the_gateway_is_held_no_more() -> None:
+    incoming = by_lane()
+    incoming.switched_by_lane(2)
+    incoming.end(2)
+    assert incoming.is_over
+    # Both are late: the lane was faster.
+    assert incoming.switched_by_gateway(2) == []
+    assert incoming.by_gateway(ONE) == [ONE]
+    assert incoming.tail(0) == []
+    assert incoming.by_gateway(TWO) == [TWO]
+    assert incoming.held_bytes == 0
+
+
 @pytest.mark.req("HUB-21")
 @pytest.mark.parametrize("way", ["lane", "tail"])
 def test_what_nobody_is_to_hear_counts_as_taken(way: str) -> None:

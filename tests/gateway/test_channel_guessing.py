@@ -200,11 +200,11 @@ async def test_who_was_right_has_all_tries_again() -> None:
 
 @pytest.mark.req("RLY-14")
 @pytest.mark.usefixtures("endless")
-@pytest.mark.parametrize("way", ["ws://", "tls://"])
+@pytest.mark.parametrize("way", ["ws://", "wss://"])
 async def test_who_guesses_by_a_door_that_tells_no_address_keeps_out_nobody_else(
     way: str, tls: Tls
 ) -> None:
-    is_encrypted = way == "tls://"
+    is_encrypted = way == "wss://"
     trust = ssl.create_default_context(cafile=tls.cert) if is_encrypted else None
     async with Place(tls=tls if is_encrypted else Tls()) as place:
         alice, bob, mallory = [await place.caller(way=way, tls=trust) for _ in range(3)]

@@ -66,11 +66,26 @@ async def test_with_require_nothing_goes_through_the_gateway(
         with pytest.raises(NotDirect, match="a lane is required"):
             await connection.send_request(subject, b"0")
         await connection.direct(subject)
+        with pytest.raises(NotDirect, match="brings answers only to whoever asks"):
+            await connection.publish(subject, b"0", reply="results")
         writer = Writer(connection, subject)
         await writer.say(100)
         await connection.flush()
         await eventually(lambda: len(reader.heard) == 100)
         assert reader.by_lane == 100
+
+
+async def test_with_require_nobody_is_asked_who_only_listens(
+    gateway: RunningGateway, subject: str
+) -> None:
+    async with (
+        weft.connect(gateway.address) as reader,
+        weft.connect(gateway.address, direct="require") as connection,
+    ):
+        await reader.subscribe(subject, listen_only=True).ready()
+        await connection.direct(subject)
+        with pytest.raises(NotDirect, match="nobody at its end answers"):
+            await connection.send_request(subject, b"0")
 
 
 async def test_two_subjects_at_once_share_the_lane_of_their_receiver(

@@ -90,7 +90,7 @@ class Calls:
     async def request(self, draft: Draft, timeout: float | None, *, resend: bool) -> bytes:
         """Ask one responder; the frame that answers."""
         limit_s = self._timeout_s if timeout is None else timeout
-        self._check(draft, 0)
+        self._check(draft, Flag.REQUEST)
         about = f"no answer from {draft.subject!r}"
         began = self._engine.loop.time()
         waiter = Single()
@@ -214,7 +214,7 @@ class Calls:
     def _check(self, draft: Draft, flags: int) -> None:
         """Refuse what would have to go through the gateway, if nothing may."""
         if self._engine.required is not None:
-            self._engine.required.check(draft.subject, draft.flags | flags)
+            self._engine.required.check(draft.subject, draft.flags | flags, draft.reply)
 
     def _ask_at_once(self, waiter: Single, draft: Draft) -> bool:
         """Send a request, if there is a connection and room for it."""

@@ -85,7 +85,7 @@ class Engine:
         self.reading = Reading(self.session, reporter, options.queue_bytes, defer)
         is_required = options.direct == "require"
         self.lanes = Lanes(self, is_required=is_required, is_looking=options.look == "auto")
-        self.required = Required(self.lanes.splitter.routes) if is_required else None
+        self.required = Required(self.lanes.splitter) if is_required else None
         self._cause: WeftError | None = None
         self._unsent = 0
         self._hearing = Hearing(self.subscriptions, self.memberships, reporter)

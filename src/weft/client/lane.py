@@ -79,6 +79,8 @@ class Lane:
         # What the other end may send here, and what of it was said not to be served any more.
         self.serves: set[bytes] = set()
         self.unserved: set[bytes] = set()
+        # What it has shown a ticket for: a tail of that may come before it is proven.
+        self.shown: set[bytes] = set()
         # What it may ask for here, and where it awaits answers.
         self._answers: set[bytes] = set()
         self._other_inbox = b""
@@ -87,8 +89,12 @@ class Lane:
         self.claims = 0
         # Nothing more of the other end comes through a gateway.
         self.is_alone = False
-        # Of the loop: since when nothing was confirmed that is under way.
+        # Of the loop: since when nothing was confirmed that is under way, if anything is.
         self.progress_at = 0.0
+        self.is_waited_for = False
+        # When something was last taken of what the other end sends, and how much until then.
+        self.heard_at = 0.0
+        self.heard = 0
         # What its messages must say of where they come from.
         self.identity = origin.to_bytes(4, "little") + (other.number & 0xFFFFFFFF).to_bytes(
             4, "little"
@@ -194,6 +200,8 @@ class Lane:
         self.wire.write(lane_frame("end", count=self.out.sent))
 
     def _messages(self, run: list[bytes]) -> None:
+        if self.incoming.is_over:
+            return
         first = run[0]
         subject = first[_SUBJECT : _SUBJECT + first[6]]
         is_answer = subject.startswith(self._lanes.own_inbox)
@@ -212,7 +220,11 @@ class Lane:
         """A message came through the gateway that the lane was to bring."""
         subject = message[_SUBJECT : _SUBJECT + message[6]]
         is_own = subject.startswith(self._lanes.own_inbox)
-        is_heard = self._lanes.may_answer(self, subject) if is_own else subject in self.serves
+        is_heard = (
+            self._lanes.may_answer(self, subject)
+            if is_own
+            else subject in self.serves or subject in self.shown
+        )
         self._lanes.deal(self, self.incoming.by_tail([message] if is_heard else Unheard(1)))
 
     def _note(self, replies: list[bytes]) -> None:
@@ -221,7 +233,8 @@ class Lane:
         for reply in replies:
             if not inbox or not reply.startswith(inbox) or not is_subject(reply):
                 raise NotAllowed(f"{self.other.name} has answers to its lane sent elsewhere")
-        self._lanes.splitter.note_replies(replies, self.out)
+        if not self.out.is_over:
+            self._lanes.splitter.note_replies(replies, self.out)
 
     def _word(self, frame: bytes) -> None:
         word, facts = word_in(frame)

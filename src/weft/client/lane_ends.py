@@ -15,6 +15,8 @@ from weft.fabric.splitting import Splitter
 
 # How long the last words on a lane may take when the gateway is gone.
 PARTING_S = 2.0
+# How long nothing must have come by a lane of what the other end may send by it.
+UNHEARD_S = 10.0
 # How long a gateway may take to tell that the other end, which lost it, is gone.
 PARTED_S = 60.0
 
@@ -188,8 +190,13 @@ class LaneEnds:
             self.finish(lane, "no route goes by it any more")
 
     def _is_unused(self, lane: Lane) -> bool:
-        """Say if this end has no use for a lane that it called for."""
+        """Say if this end has no use for a lane that it called for, and the other made none of it.
+
+        The other end may have proven something, too, and sends it now and then.
+        """
         if not lane.is_caller or lane.claims or lane.out.is_over or lane in self._parting:
+            return False
+        if lane.shown and self._loop.time() - lane.heard_at < UNHEARD_S:
             return False
         return not any(lane.out in direct.outs for direct in self._splitter.routes.values())
 

@@ -24,6 +24,8 @@ class Invitations:
         self._loop = asyncio.get_running_loop()
         self.listener = Listener(self._welcome)
         self._tasks: set[asyncio.Task[None]] = set()
+        # How often the gateway was lost: an earlier one's invitations are good for nothing.
+        self._losses = 0
         # Further subjects that are being proven on lanes.
         self._answering: dict[tuple[Lane, bytes], Answering] = {}
 
@@ -38,8 +40,8 @@ class Invitations:
             Other(facts.get_int64("sender"), facts.get_string("name")),
             facts.get_bool("encrypt"),
             now + facts.get_double("ttl_s"),
-            facts.get_string("inbox").encode() + b".",
-            facts.get_bool("answers"),
+            f"{facts.get('inbox', '')}.".encode(),
+            bool(facts.get("answers", False)),
         )
         if not self._lanes.serves(subject):
             self._no(invitation, "it does not serve the subject")
@@ -60,6 +62,7 @@ class Invitations:
             self.listener.refused += 1
             answer = lane_frame("refused", subject, reason=str(error))
         else:
+            lane.shown.add(subject)
             self._answering[(lane, subject)] = answering
         lane.tell(answer)
 
@@ -77,21 +80,25 @@ class Invitations:
 
     def lost(self) -> None:
         """The gateway is gone: nobody comes any more of those whom it told to."""
-        for task in self._tasks:
-            task.cancel()
+        self._losses += 1
         self._answering.clear()
         self.listener.forget()
 
     def close(self) -> None:
         """Let nobody in any more."""
         self.lost()
+        for task in self._tasks:
+            task.cancel()
         self.listener.close()
 
     async def _ready(self, invitation: Invitation) -> None:
+        losses = self._losses
         try:
             await self.listener.open(self._lanes.gate.local_host())
         except OSError as error:
             self._no(invitation, f"it cannot listen: {error.strerror}")
+            return
+        if losses != self._losses:
             return
         self.listener.invite(invitation)
         self._lanes.gate.tell_gateway(

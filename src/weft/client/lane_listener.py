@@ -62,6 +62,7 @@ class Listener:
 
     async def _open(self, host: str) -> None:
         self._stop()
+        self.unix = ""
         if not host:
             # Without one it would be every address that the machine has.
             raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
@@ -91,12 +92,15 @@ class Listener:
     def expects(self, number: int) -> bool:
         """Say if a connection was told to come here, and may still, or is at the door."""
         now = self._loop.time()
-        shown = [stranger.shown for stranger in self._strangers]
-        return any(
+        return self.is_shown(number) or any(
             each.other.number == number and each.ends_at >= now
-            for each in [*self._invitations.values(), *shown]
-            if each is not None
+            for each in self._invitations.values()
         )
+
+    def is_shown(self, number: int) -> bool:
+        """Say if a connection is at the door, with a ticket."""
+        shown = [stranger.shown for stranger in self._strangers]
+        return any(each is not None and each.other.number == number for each in shown)
 
     def forget(self) -> None:
         """Let nobody in of those who were told to come."""

@@ -107,16 +107,17 @@ class Offers:
 
     def served(self, lane: Lane, facts: Message) -> None:
         """The other end of a lane proves a further subject."""
-        proof = self._proofs.pop((lane, facts.subject.encode()), None)
+        proof = self._proofs.get((lane, facts.subject.encode()))
         if proof is None:
             # Whoever asked has given up.
             return
         try:
-            lane.wire.write(proof.calling.served(facts))
-        except WeftError as error:
-            _settle(proof, error)
-        else:
-            _settle(proof, None)
+            answer = proof.calling.served(facts)
+        except NotAllowed:
+            # It may answer an earlier ticket; if not, nothing comes of it in time.
+            return
+        lane.wire.write(answer)
+        _settle(proof, None)
 
     def refused(self, lane: Lane, facts: Message) -> None:
         """The other end of a lane will not have a further subject."""

@@ -97,7 +97,8 @@ class Wire:
 
     def _deal(self, data: bytes | memoryview) -> None:
         self._decoder.feed(data if self._unseal is None else self._unseal.open(data))
-        while self.line is not None and (run := self._decoder.next_run()):
+        # What a wire that was closed still has of one read comes by other ways.
+        while self.line is not None and not self._fault and (run := self._decoder.next_run()):
             self.speaker.took(run)
 
     def _greeted(self, data: memoryview) -> None:

@@ -190,9 +190,11 @@ class Lanes:
         """The lane that a connection is about to call for, if it does so soon.
 
         Of two that are told to call each other one must wait, or each would refuse the other: the
-        one with the higher number does.
+        one with the higher number does, unless the other is at its door already.
         """
-        if number > self._session.publisher or not self._invitations.listener.expects(number):
+        listener = self._invitations.listener
+        is_lower = self._session.publisher < number
+        if not (listener.is_shown(number) if is_lower else listener.expects(number)):
             return None
         begun: asyncio.Future[Lane] = self._loop.create_future()
         self._expected[number] = begun
@@ -200,7 +202,7 @@ class Lanes:
             async with asyncio.timeout(CALLED_S):
                 return await begun
         except TimeoutError:
-            return None
+            return self.table.of(number)
         finally:
             del self._expected[number]
 
@@ -221,7 +223,7 @@ class Lanes:
         wire.begin(self._session.body_limit_bytes, keys)
         self.table.add(lane)
         self.splitter.add(lane.out)
-        lane.progress_at = self._loop.time()
+        lane.progress_at = lane.heard_at = self._loop.time()
         expected = self._expected.get(lane.other.number)
         if expected is not None and not expected.done():
             expected.set_result(lane)
@@ -327,10 +329,16 @@ class Lanes:
         self._offers.tell_counts()
         for lane in self.table:
             waited_s = now - lane.progress_at
-            if was_still or lane.out.is_settled or self.ends.is_parting(lane):
+            if lane.incoming.taken != lane.heard:
+                lane.heard, lane.heard_at = lane.incoming.taken, now
+            is_idle = lane.out.is_settled or self.ends.is_parting(lane)
+            if was_still or is_idle or not lane.is_waited_for:
+                # What went just before this may not be there yet.
                 lane.progress_at = now
+                lane.is_waited_for = not is_idle
             elif waited_s >= (SLOW_S if lane.out.is_full else DEAD_S):
                 self.ends.finish(lane, f"{lane.other.name} took nothing for {waited_s:.1f} s")
+        self.ends.release_unused()
         asked = self.splitter.asked
         for reply in [reply for reply in asked if self._session.waiter(reply) is None]:
             del asked[reply]

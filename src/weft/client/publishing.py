@@ -48,7 +48,7 @@ class Publishing:
     def _put(self, subject: str, body: Body, reply: str, flags: int) -> bytes | None:
         """Put a message into the buffer, or drop it if so chosen; the frame if it must wait."""
         if self._required is not None:
-            self._required.check(subject, flags)
+            self._required.check(subject, flags, reply)
         if (
             type(body) is bytes
             and not reply

@@ -92,6 +92,8 @@ class In:
         """A change of way came through the gateway; in a tail it is one of the lane."""
         if self._is_tail:
             return self._tail_item(number)
+        if self.is_over:
+            return []
         self.held_bytes += _size(number)
         self._by_gateway.append(number)
         return self._advance()
@@ -109,6 +111,8 @@ class In:
         Raises:
             ProtocolError: it does not fit what was taken.
         """
+        if self.is_over:
+            return []
         if self._is_tail or start > self.taken:
             raise ProtocolError(f"a tail from {start}, after {self.taken} items")
         self._is_tail = True

@@ -8,6 +8,7 @@ from typing import Any
 from tests.attacks.lane_stranger import HOT, LANES, Knowing, Scene, besieged, knowing
 from tests.journeys.raw import LIMIT_S, fields, subscribe
 
+import weft
 from weft.core.frames import Decoder, Frame, parse
 from weft.core.lane_tickets import NONCE_BYTES, Proofs
 from weft.core.lane_words import lane_frame
@@ -85,3 +86,17 @@ async def alone(lanes: LaneSettings = LANES) -> AsyncIterator[Scene]:
     async with besieged(lanes) as scene:
         await scene.reader.close()
         yield scene
+
+
+@asynccontextmanager
+async def going_direct(name: str) -> AsyncIterator[tuple[Listening, weft.AsyncConnection]]:
+    """A receiver by hand, and a publisher of which HOT goes by a lane to it."""
+    async with (
+        alone() as scene,
+        listening(scene.gateway.address, name) as receiver,
+        weft.connect(scene.gateway.address, name="writer") as writer,
+    ):
+        asking = asyncio.ensure_future(writer.direct(HOT))
+        await receiver.serve(await ready(receiver.receiver, receiver.port))
+        await asking
+        yield receiver, writer

@@ -5,11 +5,10 @@ import socket
 from typing import Any
 
 import pytest
-from tests.attacks.lane_receiver import alone, listening, ready
+from tests.attacks.lane_receiver import going_direct, ready
 from tests.attacks.lane_stranger import HOT, besieged, hello, knowing, proven, tail
 from tests.journeys.raw import LIMIT_S, Raw, dialled, fields, subscribe
 
-import weft
 from weft.client import lane_ends
 from weft.client.lane import UNSENT_MAX_BYTES
 from weft.client.lane_listener import STRANGERS_MAX
@@ -83,14 +82,7 @@ async def test_whoever_asks_and_never_reads_loses_its_lane() -> None:
 
 @pytest.mark.req("HUB-22")
 async def test_whoever_says_again_what_it_took_has_taken_nothing() -> None:
-    async with (
-        alone() as scene,
-        listening(scene.gateway.address, "lazy") as lazy,
-        weft.connect(scene.gateway.address, name="writer") as writer,
-    ):
-        asking = asyncio.ensure_future(writer.direct(HOT))
-        await lazy.serve(await ready(lazy.receiver, lazy.port))
-        await asking
+    async with going_direct("lazy") as (lazy, writer):
         for _ in range(WINDOW_BYTES // len(PIECE) + 2):
             await writer.publish(HOT, PIECE)
 
@@ -112,14 +104,7 @@ async def test_a_lane_that_the_other_end_leaves_takes_nothing_new_and_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lane_ends, "PARTED_S", 0.5)
-    async with (
-        alone() as scene,
-        listening(scene.gateway.address, "leaver") as leaver,
-        weft.connect(scene.gateway.address, name="writer") as writer,
-    ):
-        asking = asyncio.ensure_future(writer.direct(HOT))
-        await leaver.serve(await ready(leaver.receiver, leaver.port))
-        await asking
+    async with going_direct("leaver") as (leaver, writer):
         table = writer._engine.lanes.table
         [left] = table
         await writer.publish(HOT, b"never taken")

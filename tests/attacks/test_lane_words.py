@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.attacks.lane_receiver import alone, listening, ready
+from tests.attacks.lane_receiver import alone, going_direct, listening, ready
 from tests.attacks.lane_stranger import HOT, LANES, besieged, knowing, proven, tail, words
 from tests.journeys.raw import bodies, errors, fields
 
@@ -108,14 +108,7 @@ async def test_what_is_said_of_another_lane_than_the_one_that_there_is_is_passed
 @pytest.mark.req("HUB-15", "HUB-22")
 @pytest.mark.parametrize("count", [10, -1])
 async def test_a_receiver_that_confirms_what_it_was_not_sent_is_relayed_to(count: int) -> None:
-    async with (
-        alone() as scene,
-        listening(scene.gateway.address, "liar") as liar,
-        weft.connect(scene.gateway.address, name="writer") as writer,
-    ):
-        asking = asyncio.ensure_future(writer.direct(HOT))
-        await liar.serve(await ready(liar.receiver, liar.port))
-        await asking
+    async with going_direct("liar") as (liar, writer):
         await writer.publish(HOT, b"by the lane")
         liar.say(lane_frame("ack", count=count))
         await liar.receiver.word("end")
@@ -171,23 +164,7 @@ async def test_a_port_of_somebody_else_gets_no_message_and_no_key() -> None:
 
 
 @pytest.mark.req("HUB-2", "HUB-21")
-@pytest.mark.parametrize(
-    "unix", ["10.0.0.1:80", "/run/dbus/system_bus_socket", f"weft-lane-{'0' * 33}"]
-)
-async def test_only_the_host_that_the_gateway_sees_is_offered_and_nothing_else_of_it(
-    unix: str,
-) -> None:
-    async with (
-        alone() as scene,
-        listening(scene.gateway.address, "first") as first,
-        knowing(scene.gateway.address, "writer") as writer,
-    ):
-        asking = asyncio.ensure_future(writer.offered())
-        await ready(first.receiver, first.port, unix)
-        assert errors(await first.receiver.say()) == ["BadOption"]
-        assert await scene.refused("BadOption") == 1
-        asking.cancel()
-        await asyncio.wait([asking])
+async def test_only_the_host_that_the_gateway_sees_is_offered() -> None:
     async with (
         alone() as scene,
         listening(scene.gateway.address, "first") as first,
@@ -197,6 +174,20 @@ async def test_only_the_host_that_the_gateway_sees_is_offered_and_nothing_else_o
         await ready(first.receiver, first.port)
         [offer] = await asking
         assert offer["address"] == f"127.0.0.1:{first.port}"
+
+
+@pytest.mark.req("HUB-21")
+@pytest.mark.parametrize(
+    "unix", ["10.0.0.1:80", "/run/dbus/system_bus_socket", f"weft-lane-{'0' * 33}"]
+)
+async def test_no_other_socket_of_a_machine_is_offered(unix: str) -> None:
+    async with alone() as scene, listening(scene.gateway.address, "first") as first:
+        async with knowing(scene.gateway.address, "writer") as writer:
+            await writer.ask()
+            await ready(first.receiver, first.port, unix)
+            assert errors(await first.receiver.say()) == ["BadOption"]
+            assert words(await writer.say()) == []
+        assert await scene.refused("BadOption") == 1
 
 
 @pytest.mark.req("HUB-2", "HUB-21")

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.attacks.lane_receiver import alone, listening, ready
+from tests.attacks.lane_receiver import going_direct
 from tests.attacks.lane_stranger import HOT
 
 import weft
@@ -12,14 +12,7 @@ from weft.client.lanes import DEAD_S, TICK_S
 
 @pytest.mark.req("HUB-22")
 async def test_whoever_stood_still_itself_does_not_blame_others() -> None:
-    async with (
-        alone() as scene,
-        listening(scene.gateway.address, "slow") as slow,
-        weft.connect(scene.gateway.address, name="writer") as writer,
-    ):
-        asking = asyncio.ensure_future(writer.direct(HOT))
-        await slow.serve(await ready(slow.receiver, slow.port))
-        await asking
+    async with going_direct("slow") as (_, writer):
         await writer.publish(HOT, b"not confirmed yet")
         lanes = writer._engine.lanes
         [lane] = lanes.table

@@ -135,6 +135,24 @@ def test_what_nothing_follows_is_confirmed_after_a_while(
     runner.run(hear_one())
 
 
+@pytest.mark.req("HUB-21")
+@pytest.mark.parametrize("may_ask", [True, False])
+def test_only_whoever_may_ask_is_heard_asking(runner: asyncio.Runner, may_ask: bool) -> None:
+    inbox = b"_INBOX.7."
+    asked = bytearray(encode(Kind.MESSAGE, SUBJECT, b"?", inbox + b"1", Flag.REQUEST | Flag.BARE))
+    asked[8:16] = message(1)[8:16]
+
+    async def ask() -> None:
+        async with lane_to_here() as (owner, there):
+            owner.lane.serve(INVITATION._replace(inbox=inbox, may_ask=may_ask))
+            there.send(bytes(asked))
+            await until(lambda: owner.heard or owner.lane.wire.line is None)
+            assert [frame[-1:] for frame in owner.heard] == ([b"?"] if may_ask else [])
+            assert owner.lane.is_open == may_ask
+
+    runner.run(ask())
+
+
 def test_what_a_closed_lane_still_has_of_a_read_is_not_taken(runner: asyncio.Runner) -> None:
     async def close_first() -> None:
         async with lane_to_here() as (owner, there):

@@ -37,9 +37,8 @@ class Scene:
 
     @property
     def turned_away(self) -> int:
-        """How many strangers the reader's listener sent away."""
-        lanes = self.reader._engine.lanes
-        return lanes._invitations.listener.refused
+        """How often the reader refused strangers, or what others may not do by lanes."""
+        return self.reader.statistics.lane_refusals
 
     async def until_turned_away(self, count: int) -> None:
         """Wait until so many strangers were sent away."""

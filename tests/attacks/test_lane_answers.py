@@ -123,6 +123,7 @@ async def test_what_somebody_else_was_asked_is_not_answered_by_a_lane(way: str) 
                 await evil.send(tail(number, HOT, b"and then"))
             assert await scene.next() == b"and then"
             assert not answer.done()
+            assert scene.reader.statistics.lane_refusals == 1
             await question.respond(b"the truth")
             assert (await answer).payload == b"the truth"
 

@@ -144,6 +144,7 @@ async def test_whoever_oversteps_its_ticket_loses_its_lane_alone(what: str) -> N
             await writer.switch(number, 1)
             await lane.send(lane_frame("switch", number=1) + wrong[what])
             assert set(words(await lane.to_the_end())) <= {"ack"}
+        assert scene.turned_away == 1
         await good.direct(HOT)
         await good.publish(HOT, b"by the other lane")
         assert await scene.next() == b"by the other lane"

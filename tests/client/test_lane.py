@@ -39,6 +39,7 @@ class Owner:
         self.ends = self
         self.heard: list[bytes] = []
         self.closes_at = b"none"
+        self.refused = 0
         self._loop = asyncio.get_running_loop()
 
     def deal(self, lane: Lane, runs: list[Run]) -> None:
@@ -47,6 +48,9 @@ class Owner:
             if run[0][-1:] == self.closes_at:
                 lane.wire.close()
             self._loop.call_soon(self.heard.extend, run)
+
+    def refuse(self, count: int) -> None:
+        self.refused += count
 
     def may_answer(self, lane: Lane, reply: bytes) -> bool:
         raise AssertionError(lane, reply)
@@ -74,6 +78,9 @@ class Nobody:
         raise AssertionError(run)
 
     def read_all(self) -> None:
+        raise AssertionError
+
+    def overstepped(self) -> None:
         raise AssertionError
 
     def broke(self, reason: str) -> None:
@@ -149,6 +156,7 @@ def test_only_whoever_may_ask_is_heard_asking(runner: asyncio.Runner, may_ask: b
             await until(lambda: owner.heard or owner.lane.wire.line is None)
             assert [frame[-1:] for frame in owner.heard] == ([b"?"] if may_ask else [])
             assert owner.lane.is_open == may_ask
+            assert owner.refused == (not may_ask)
 
     runner.run(ask())
 

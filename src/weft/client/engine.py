@@ -204,8 +204,7 @@ class Engine:
 
     def refuse(self) -> None:
         """Take nothing more; what is buffered may still leave."""
-        self.is_closing = True
-        self.is_closed = True
+        self.is_closing = self.is_closed = True
         self.reading.is_closing = True
         self._cause = self._cause or ConnectionLost("the connection was closed")
         self.outgoing.close()
@@ -230,7 +229,8 @@ class Engine:
 
     def counted(self) -> Statistics:
         """What was done so far, as it is now."""
-        return replace(self.statistics, dropped=self.outgoing.dropped)
+        dropped, refusals = self.outgoing.dropped, self.lanes.refusals
+        return replace(self.statistics, dropped=dropped, lane_refusals=refusals)
 
     def listen(self, listening: Listening) -> None:
         """Begin a subscription; see Subscriptions.add()."""

@@ -54,6 +54,9 @@ class Owner(Protocol):
     def ends(self) -> Ends:
         """Who deals with the ends of lanes."""
 
+    def refuse(self, count: int) -> None:
+        """Count what the other end may not do."""
+
     def may_answer(self, lane: "Lane", reply: bytes) -> bool:
         """Say if what comes to an own reply subject may come from the other end of a lane."""
 
@@ -166,6 +169,10 @@ class Lane:
             self._stop_timer()
             self._loop.call_soon(self.tell_taken)
 
+    def overstepped(self) -> None:
+        """The other end did what it may not, and loses the lane for it."""
+        self._lanes.refuse(1)
+
     def broke(self, reason: str) -> None:
         """The wire is gone."""
         self._stop_timer()
@@ -213,8 +220,8 @@ class Lane:
             raise NotAllowed(f"{self.other.name} has no ticket to ask for anything by its lane")
         if replies := replies_in(run):
             self._note(replies)
-        heard = run if not is_answer or self._lanes.may_answer(self, subject) else Unheard(len(run))
-        self._lanes.deal(self, self.incoming.by_lane(heard))
+        is_heard = not is_answer or self._lanes.may_answer(self, subject)
+        self._lanes.deal(self, self.incoming.by_lane(run if is_heard else self._unheard(len(run))))
 
     def tail(self, message: bytes) -> None:
         """A message came through the gateway that the lane was to bring."""
@@ -225,7 +232,11 @@ class Lane:
             if is_own
             else subject in self.serves or subject in self.shown
         )
-        self._lanes.deal(self, self.incoming.by_tail([message] if is_heard else Unheard(1)))
+        self._lanes.deal(self, self.incoming.by_tail([message] if is_heard else self._unheard(1)))
+
+    def _unheard(self, count: int) -> Unheard:
+        self._lanes.refuse(count)
+        return Unheard(count)
 
     def _note(self, replies: list[bytes]) -> None:
         """Have answers go back by the lane, to whoever asked and to nobody else."""

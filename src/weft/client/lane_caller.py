@@ -71,6 +71,9 @@ class Caller:
     def read_all(self) -> None:
         """There is nothing to confirm."""
 
+    def overstepped(self) -> None:
+        """Whoever called is told why."""
+
     def broke(self, reason: str) -> None:
         """It hung up."""
         self._fail(Unreachable(f"{self._name} hung up: {reason}"))

@@ -182,6 +182,9 @@ class Stranger:
     def read_all(self) -> None:
         """There is nothing to confirm."""
 
+    def overstepped(self) -> None:
+        """It is counted when it has left."""
+
     def broke(self, reason: str) -> None:  # noqa: ARG002  # nobody asks why a stranger left
         """It left, or was sent away."""
         self._timer.cancel()

@@ -21,6 +21,9 @@ class Speaker(Protocol):
     def read_all(self) -> None:
         """Everything that one read brought was dealt with."""
 
+    def overstepped(self) -> None:
+        """What came cannot be, or may not; the wire is closed for it."""
+
     def broke(self, reason: str) -> None:
         """Nothing more comes or goes."""
 
@@ -83,6 +86,7 @@ class Wire:
             else:
                 self._greeted(data)
         except WeftError as error:
+            self.speaker.overstepped()
             self.close(str(error))
         else:
             self.speaker.read_all()

@@ -58,6 +58,7 @@ class Lanes:
         self._looking = Looking(self._loop.call_soon, is_wanted=is_wanted)
         self._timer: asyncio.TimerHandle | None = None
         self._ticked_at = 0.0
+        self._refused = 0
         # Lanes that somebody waits for, by the number of whoever is to call for them.
         self._expected: dict[int, asyncio.Future[Lane]] = {}
         self._on: dict[str, Callable[[Message], None]] = {
@@ -82,6 +83,11 @@ class Lanes:
     def is_needed(self) -> bool:
         """Say if what is sent must be split."""
         return self.splitter.is_needed
+
+    @property
+    def refusals(self) -> int:
+        """How often strangers and other clients were refused what they may not."""
+        return self._refused + self._invitations.listener.refused
 
     @property
     def may_send(self) -> bool:
@@ -234,6 +240,10 @@ class Lanes:
 
     # What lanes call.
 
+    def refuse(self, count: int) -> None:
+        """Count what the other end of a lane may not do."""
+        self._refused += count
+
     def may_answer(self, lane: Lane, reply: bytes) -> bool:
         """Say if what comes to an own reply subject may come from the other end of a lane.
 
@@ -295,11 +305,13 @@ class Lanes:
             self._check_held(lane)
         except ProtocolError as error:
             # It is the other client's fault, and not the gateway's.
+            self.refuse(1)
             self.ends.give_up(lane, str(error))
 
     def _check_held(self, lane: Lane) -> None:
         """Wait no longer for somebody for whom too much would have to be kept meanwhile."""
         if lane.incoming.held_bytes > HELD_MAX_BYTES:
+            self.refuse(1)
             self.ends.give_up(lane, f"over {HELD_MAX_BYTES} bytes wait for its lane")
 
     def _is_over(self, facts: Message) -> None:

@@ -76,6 +76,7 @@ class Statistics:
     unwanted: int = 0  # received for a subscription that was closed meanwhile
     late: int = 0  # answers that came after their request had ended
     overflowed: int = 0  # received but thrown away, announced as a gap `full`
+    lane_refusals: int = 0  # strangers, and what others may not send or answer by a lane
 
 
 StatusCallback = Callable[[Status], object]

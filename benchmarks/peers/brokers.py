@@ -5,7 +5,6 @@ broker is started on a free port of loopback and ended by its process id.
 """
 
 import contextlib
-import importlib.metadata
 import json
 import os
 import shutil
@@ -21,6 +20,7 @@ from typing import NamedTuple
 
 from benchmarks.peers.report import PeerFacts
 from benchmarks.running import Failed, Gateway
+from weft import distribution
 
 START_S = 10
 # A user's path leaves out where Debian puts servers.
@@ -65,7 +65,7 @@ class Peer:
     def version(self) -> str:
         """What the broker says it is."""
         if self.program is None:
-            return importlib.metadata.version("weft")
+            return distribution.installed_version()
         said = subprocess.run(
             [self.program, self.version_argument],
             capture_output=True,

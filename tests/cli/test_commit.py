@@ -1,7 +1,7 @@
 import pytest
 
 from weft.cli.commit import commit
-from weft.cli.version import installed_version
+from weft.distribution import installed_version
 
 
 def test_without_a_checkout_the_version_says_which_weft_it_is(

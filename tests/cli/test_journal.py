@@ -182,4 +182,4 @@ def test_without_its_packages_the_command_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     ended = run_here("journal", "ls", str(data))
     assert ended.returncode == 2
-    assert 'pip install "weft[journal]"' in ended.stderr
+    assert 'pip install "weft-mesh[journal]"' in ended.stderr

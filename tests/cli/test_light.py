@@ -1,4 +1,4 @@
-"""`pip install "weft[cli]"` is enough for everything that needs no other extra."""
+"""`pip install "weft-mesh[cli]"` is enough for everything that needs no other extra."""
 
 import subprocess
 import sys

@@ -15,7 +15,9 @@ def test_without_its_packages_it_says_what_to_install(missing: str) -> None:
     )
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr == ('weft: the command line needs more packages: pip install "weft[cli]"\n')
+    assert done.stderr == (
+        'weft: the command line needs more packages: pip install "weft-mesh[cli]"\n'
+    )
 
 
 def test_another_missing_module_is_not_hidden() -> None:

@@ -191,4 +191,4 @@ def test_without_its_packages_it_says_what_to_install(
     for arguments in (("pipeline", "list"), ("pipeline", "run", "rates"), ("sql", "SELECT 1")):
         done = run_here(*arguments)
         assert done.returncode == 2
-        assert 'this needs pyspark: pip install "weft[spark]"' in done.stderr
+        assert 'this needs pyspark: pip install "weft-mesh[spark]"' in done.stderr

@@ -202,7 +202,7 @@ async def test_without_its_packages_there_is_no_journal(
 ) -> None:
     monkeypatch.setitem(sys.modules, "weft.gateway.journaling", None)
     host = Host("default", "london", Limits())
-    with pytest.raises(BadOption, match=r"pip install .weft\[journal\]"):
+    with pytest.raises(BadOption, match=r"pip install .weft-mesh\[journal\]"):
         host.keep(tmp_path, JournalSettings(patterns=(">",)))
     await host.close()
 

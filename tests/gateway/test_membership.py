@@ -67,7 +67,9 @@ def test_where_a_package_is_missing_it_is_named_if_a_mesh_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, mesh: MeshSettings
 ) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(BadOption, match=r'a mesh needs cryptography: pip install "weft\[mesh\]"'):
+    with pytest.raises(
+        BadOption, match=r'a mesh needs cryptography: pip install "weft-mesh\[mesh\]"'
+    ):
         membership_of(Settings(mesh=mesh))
     assert membership_of(Settings()) is None
 

@@ -81,5 +81,5 @@ def test_of_nothing_there_is_no_picture(tmp_path: Path) -> None:
 def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.figure", raising=False)
-    with pytest.raises(BadOption, match=r'pip install "weft\[plot\]"'):
+    with pytest.raises(BadOption, match=r'pip install "weft-mesh\[plot\]"'):
         check("rates", Path("a.png"))

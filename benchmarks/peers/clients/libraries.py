@@ -13,6 +13,7 @@ from benchmarks.peers.measuring import BROKER_CORE, LOAD_CORE, pinned
 from benchmarks.peers.report import PeerFacts
 from benchmarks.peers.rows import Row
 from benchmarks.running import WAIT_S, Failed, line_of
+from weft import distribution
 
 PACKAGE = "benchmarks.peers.clients"
 ROUTER = "router"
@@ -104,11 +105,11 @@ def _router() -> Iterator[int]:
 LIBRARIES = {
     library.name: library
     for library in (
-        Library("weft", "weft, asyncio", "weft", "weft_async:run", "weft", "uvloop"),
+        Library("weft", "weft, asyncio", distribution.NAME, "weft_async:run", "weft", "uvloop"),
         Library(
             "weft-blocking",
             "weft, blocking",
-            "weft",
+            distribution.NAME,
             "weft_blocking:run",
             "weft",
             "callback thread",

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.peers.brokers import Running, free_port
 from benchmarks.peers.report import PeerFacts
 from benchmarks.running import Gateway
+from weft import distribution
 
 RELAYED = "relayed"
 
@@ -77,7 +78,7 @@ WAYS = {
         Way(
             "weft-relayed",
             "weft, relayed",
-            "weft",
+            distribution.NAME,
             "weft_client",
             RELAYED,
             'asyncio on uvloop, direct="never"',
@@ -87,7 +88,7 @@ WAYS = {
         Way(
             "weft",
             "weft, lane, Unix",
-            "weft",
+            distribution.NAME,
             "weft_client",
             "unix",
             "asyncio on uvloop; asked for with direct()",
@@ -96,7 +97,7 @@ WAYS = {
         Way(
             "weft-tcp",
             "weft, lane, TCP",
-            "weft",
+            distribution.NAME,
             "weft_client",
             "tcp",
             "the same, over loopback: the receiver keeps its Unix name for itself",
@@ -105,7 +106,7 @@ WAYS = {
         Way(
             "weft-sealed",
             "weft, lane, TCP encrypted",
-            "weft",
+            distribution.NAME,
             "weft_client",
             "tcp",
             'the same, with lanes.encrypt = "always"',

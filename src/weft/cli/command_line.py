@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from weft import distribution
 from weft.cli import failures, output
 from weft.cli.admin import admin
 from weft.cli.bench import bench
@@ -29,7 +30,7 @@ from weft.cli.status import status
 from weft.cli.sub import sub
 from weft.cli.top import top
 from weft.cli.trace import trace
-from weft.cli.version import installed_version, version
+from weft.cli.version import version
 
 
 class Commands(click.Group):
@@ -67,7 +68,9 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Every command explains itself: weft COMMAND --help.",
 )
-@click.version_option(installed_version(), prog_name="weft", message="%(prog)s %(version)s")
+@click.version_option(
+    distribution.installed_version(), prog_name="weft", message="%(prog)s %(version)s"
+)
 def weft() -> None:
     """A messaging mesh for Python shops: publish, subscribe, request, reply."""
 

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from weft.cli.version import installed_version
+from weft.distribution import installed_version
 
 
 def commit() -> str:

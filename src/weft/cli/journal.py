@@ -33,7 +33,7 @@ def journal() -> None:
     """
     for package in ("crc32c", "pyarrow"):
         if importlib.util.find_spec(package) is None:
-            raise BadOption(f'a journal needs {package}: pip install "weft[journal]"')
+            raise BadOption(f'a journal needs {package}: pip install "weft-mesh[journal]"')
 
 
 @journal.command(epilog=examples("weft journal ls /var/lib/weft"))

@@ -8,7 +8,9 @@ try:
 except ModuleNotFoundError as missing:
     if (missing.name or "").partition(".")[0] not in ("click", "rich"):
         raise
-    print('weft: the command line needs more packages: pip install "weft[cli]"', file=sys.stderr)
+    print(
+        'weft: the command line needs more packages: pip install "weft-mesh[cli]"', file=sys.stderr
+    )
     sys.exit(1)
 
 

@@ -96,7 +96,7 @@ def check_installed() -> None:
     """
     for package in ("crc32c", "pandas", "pyarrow", "pyspark"):
         if importlib.util.find_spec(package) is None:
-            raise BadOption(f'this needs {package}: pip install "weft[spark]"')
+            raise BadOption(f'this needs {package}: pip install "weft-mesh[spark]"')
 
 
 def moment(text: str | None) -> datetime | None:

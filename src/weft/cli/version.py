@@ -1,18 +1,13 @@
 """`weft version`: which Weft, how its core was built, and on what it runs."""
 
 import platform
-from importlib import metadata
 
 import click
 
+from weft import distribution
 from weft.cli import output
 from weft.cli.shown import to_json
 from weft.core import codec
-
-
-def installed_version() -> str:
-    """The version of the installed package."""
-    return metadata.version("weft")
 
 
 @click.command()
@@ -21,7 +16,7 @@ def version(is_json: bool) -> None:
     """Say which Weft this is."""
     core = "compiled" if codec.__file__.endswith(".so") else "interpreted"
     facts = {
-        "version": installed_version(),
+        "version": distribution.installed_version(),
         "core": core,
         "python": platform.python_version(),
         "system": platform.system(),

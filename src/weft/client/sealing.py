@@ -89,7 +89,7 @@ def _cipher() -> Callable[[bytes], Any]:
         )
     except ModuleNotFoundError as error:
         raise BadOption(
-            'lanes to other machines need cryptography: pip install "weft[mesh]"'
+            'lanes to other machines need cryptography: pip install "weft-mesh[mesh]"'
         ) from error
     return ChaCha20Poly1305
 

@@ -24,7 +24,7 @@ def identity_of(text: str) -> "Signer":
     try:
         from weft.fabric.signing import Signer  # noqa: PLC0415  # needs an extra
     except ModuleNotFoundError as error:
-        raise BadOption(f'commands need {_PACKAGE}: pip install "weft[mesh]"') from error
+        raise BadOption(f'commands need {_PACKAGE}: pip install "weft-mesh[mesh]"') from error
     return Signer(hmac.digest(text.encode(), _LABEL, "sha256"))
 
 

@@ -120,7 +120,7 @@ class Host:
             from weft.gateway.journaling import Journaling  # noqa: PLC0415  # needs an extra
         except ModuleNotFoundError as error:
             raise BadOption(
-                f'the journal needs {error.name}: pip install "weft[journal]"'
+                f'the journal needs {error.name}: pip install "weft-mesh[journal]"'
             ) from error
         self._journaling = Journaling(self._turn, self._poll, data, settings)
 

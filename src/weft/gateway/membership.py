@@ -44,7 +44,7 @@ def membership_of(settings: Settings) -> Membership | None:
     mesh = settings.mesh
     if importlib.util.find_spec(_PACKAGE) is None:
         if mesh.is_asked_for:
-            raise BadOption(f'a mesh needs {_PACKAGE}: pip install "weft[mesh]"')
+            raise BadOption(f'a mesh needs {_PACKAGE}: pip install "weft-mesh[mesh]"')
         return None
     if mesh.tls_ca:
         client_context(mesh.tls_ca)

@@ -1,7 +1,6 @@
 """The parts of a running gateway, put together on the running loop."""
 
 import asyncio
-import importlib.metadata
 import ipaddress
 import logging
 import time
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from weft import distribution
 from weft.errors import BadOption, Overloaded
 from weft.fabric.candidates import Candidate, lone, reachable
 from weft.gateway import descriptors
@@ -132,7 +132,7 @@ class Node:
         return GatewayReport(
             gateway=self._settings.name,
             address=str(self.address),
-            version=importlib.metadata.version("weft"),
+            version=distribution.installed_version(),
             uptime_s=time.monotonic() - self._started,
             state="draining" if self._is_draining else "starting" if self.unready else "ready",
             connections=self._services.connections,

@@ -3,7 +3,6 @@
 Each command is written down before it is obeyed, and again with what came of it.
 """
 
-import importlib.metadata
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from weft import distribution
 from weft.core.answers import end_with
 from weft.core.events import announce
 from weft.core.keys import KeyRecord
@@ -117,7 +117,7 @@ class Obeying:
         mesh = status["mesh"] or {}
         facts |= {name: mesh.get(name, 0) for name in ("nodes", "links", "lost")}
         facts["uptime_s"] = status["uptime_s"]
-        facts["version"] = importlib.metadata.version("weft")
+        facts["version"] = distribution.installed_version()
         return "", facts
 
     def _close(self, value: str) -> tuple[str, Facts | None]:

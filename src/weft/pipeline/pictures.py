@@ -35,7 +35,7 @@ def check(name: str, path: Path) -> None:
     try:
         import matplotlib.figure  # noqa: F401, PLC0415  # large, and few need it
     except ModuleNotFoundError as error:
-        raise BadOption('a picture needs matplotlib: pip install "weft[plot]"') from error
+        raise BadOption('a picture needs matplotlib: pip install "weft-mesh[plot]"') from error
 
 
 def draw(name: str, rows: Sequence[Row], path: Path) -> None:

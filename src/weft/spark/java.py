@@ -50,7 +50,7 @@ def _brought() -> str:
     except ModuleNotFoundError as error:
         raise BadOption(
             f"Spark needs Java {LEAST_VERSION} or later, and none is here: install one, or"
-            ' pip install "weft[spark]"'
+            ' pip install "weft-mesh[spark]"'
         ) from error
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "weft" / "java"
     wrapper = cache / "bin" / "java"

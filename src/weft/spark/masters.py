@@ -134,7 +134,7 @@ def _check_connect(master: str, timeout_s: float) -> None:
         from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415  # needs more
     except ImportError as error:
         raise BadOption(
-            f'Spark Connect needs more packages ({error}): pip install "weft[spark]"'
+            f'Spark Connect needs more packages ({error}): pip install "weft-mesh[spark]"'
         ) from error
     try:
         builder = DefaultChannelBuilder(master)

@@ -19,9 +19,14 @@ class Known:
                 record("boss", "admin"),
                 record("guest", "client", replay=[">"]),
                 record("gone", revoked=datetime(2026, 2, 1, tzinfo=UTC)),
-                record("some", replay=["a.>"]),
+                record("some", subscribe=[">"], replay=["a.>"]),
                 record("most", replay=["-secret"]),
-                record("every", replay=[">"]),
+                record("listener", subscribe=["a.>"], replay=[">"]),
+                record("curbed", subscribe=["-secret.>"]),
+                record("mute", replay=[">"]),
+                record("aside", subscribe=["-_WEFT.>"]),
+                record("every", subscribe=[">"], replay=[">"]),
+                record("local", subscribe=[">", "_LOCAL.>"], replay=[">", "_LOCAL.>"]),
             ]
         )
 
@@ -66,11 +71,32 @@ def test_a_journal_is_read_with_a_key_of_its_service() -> None:
     check("/journal/%77eather/sealed/a/b", "one")
 
 
-def test_a_journal_is_lent_whole_so_a_key_must_have_the_whole_right() -> None:
-    for name in ("some", "most"):
-        with pytest.raises(NotAllowed):
-            check("/journal/weather", name)
-    check("/journal/weather", "every")
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("some", "replay"),
+        ("most", "replay"),
+        ("listener", "subscribe"),
+        ("curbed", "subscribe"),
+        ("mute", "subscribe"),
+    ],
+)
+def test_a_journal_is_lent_whole_so_a_key_must_have_the_whole_right(name: str, right: str) -> None:
+    with pytest.raises(NotAllowed, match=f"lent whole.*may not {right} all"):
+        check("/journal/weather", name)
+
+
+def test_a_key_that_may_read_every_subject_reads_a_lent_journal() -> None:
+    for name in ("every", "aside", "one", "boss"):
+        check("/journal/weather", name)
+
+
+def test_a_journal_of_reserved_subjects_needs_a_right_to_them() -> None:
+    kept = (b">", b"_LOCAL.>")
+    for name in ("local", "one", "boss"):
+        check_page(Known(), "/journal/weather", f"Bearer {key_of(name)}", kept=kept)
+    with pytest.raises(NotAllowed, match="lent whole"):
+        check_page(Known(), "/journal/weather", f"Bearer {key_of('every')}", kept=kept)
 
 
 @pytest.mark.req("RLY-16")

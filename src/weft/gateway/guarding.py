@@ -9,7 +9,8 @@ from typing import Protocol
 from urllib.parse import unquote
 
 from weft.core.keys import Key, Keyring
-from weft.core.rights import REPLAY
+from weft.core.rights import REPLAY, RIGHTS, SUBSCRIBE
+from weft.core.subjects import is_reserved
 from weft.errors import BadKey, NotAllowed
 from weft.gateway.finding import CLOSEST, NODES, service_in
 
@@ -27,8 +28,17 @@ class Keys(Protocol):
         """All of them, as they are now; None if there are none."""
 
 
-def check_page(keys: Keys, path: str, authorization: str, query: str = "") -> None:
+def check_page(
+    keys: Keys, path: str, authorization: str, query: str = "", kept: tuple[bytes, ...] = ()
+) -> None:
     """See that whoever sent this header may see the page at a path, with what is asked of it.
+
+    Args:
+        keys: The keys of the gateway.
+        path: The path of the page.
+        authorization: The value of the header of this name; empty if there is none.
+        query: The query of the page's URL.
+        kept: The patterns of the journal that is lent.
 
     Raises:
         BadKey: it sent no key, or one that is not accepted.
@@ -47,8 +57,9 @@ def check_page(keys: Keys, path: str, authorization: str, query: str = "") -> No
         raise NotAllowed("this page is for keys of services and admins")
     if is_lent:
         service = unquote(path.split("/")[2])
-        if not key.record.is_for(service) or not _may_borrow(key):
+        if not key.record.is_for(service):
             raise NotAllowed(f"this key may not read the journal of {service[:63]!r}")
+        _check_reader(key, service, kept)
 
 
 def _key(keyring: Keyring, authorization: str) -> Key:
@@ -62,7 +73,18 @@ def _key(keyring: Keyring, authorization: str) -> Key:
     return key
 
 
-def _may_borrow(key: Key) -> bool:
-    """Say if a key may read a journal that is lent as it is: all of it, and nothing denied."""
-    rule = key.rules[REPLAY]
-    return not rule.deny and rule.grants(b">")
+def _check_reader(key: Key, service: str, kept: tuple[bytes, ...]) -> None:
+    """Refuse a key that may not subscribe to and replay every subject of a lent journal.
+
+    Files are lent whole, so a key that is denied one subject cannot be given the others.
+    """
+    # '>' does not cover reserved subjects, such as _LOCAL.x, that a journal may keep as well.
+    subjects = (b">", *(pattern for pattern in kept if is_reserved(pattern)))
+    for right in (SUBSCRIBE, REPLAY):
+        rule = key.rules[right]
+        if any(rule.denies(each) or not rule.grants(each) for each in subjects):
+            raise NotAllowed(
+                f"this key may not read the journal of {service[:63]!r}: it is lent whole, to keys"
+                f" that may subscribe to and replay every subject, and this one may not"
+                f" {RIGHTS[right]} all; with since= its connections read what they may"
+            )

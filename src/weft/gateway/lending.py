@@ -22,7 +22,8 @@ class Request(msgspec.Struct, frozen=True):
 class Lending:
     """The library of one gateway; it is started when somebody comes, and again if it has ended."""
 
-    def __init__(self, data: Path, node: str) -> None:
+    def __init__(self, data: Path, node: str, patterns: tuple[bytes, ...] = ()) -> None:
+        self.patterns = patterns
         self._arguments = (str(data / FOLDER), node)
         self._near: socket.socket | None = None
         self._process: asyncio.subprocess.Process | None = None

@@ -277,4 +277,5 @@ def _lending(settings: Settings) -> Lending | None:
     """Whoever lends the journal, if there is one."""
     if not settings.journal.patterns:
         return None
-    return Lending(Path(settings.data), settings.name)
+    patterns = tuple(pattern.encode() for pattern in settings.journal.patterns)
+    return Lending(Path(settings.data), settings.name, patterns)

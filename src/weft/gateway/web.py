@@ -51,6 +51,10 @@ Pages = Callable[[str, str], Awaitable[Page | None]]
 class Lends(Protocol):
     """Whoever lends the journal."""
 
+    @property
+    def patterns(self) -> tuple[bytes, ...]:
+        """The patterns of the journal."""
+
     async def lend(self, sock: socket.socket, request: Request) -> None:
         """Have a request answered; the connection is still the caller's to close."""
 
@@ -159,7 +163,8 @@ class Web:
             shared = shared_with(path, _headers(request), self._rules.origins)
             if request.method == b"OPTIONS":
                 return Page(204, "", headers=(*shared, *preflight(path)))
-            check_page(self._keys, path, _header(request, b"authorization"), query)
+            kept = () if self._lending is None else self._lending.patterns
+            check_page(self._keys, path, _header(request, b"authorization"), query, kept)
         except (BadKey, NotAllowed) as error:
             self._refusals.count(error, peer)
             status = 401 if isinstance(error, BadKey) else 403

@@ -5,16 +5,18 @@ from weft.gateway.tries import (
     CHANNEL_FREE,
     FORGET_S,
     PLACE_FREE,
+    SPACING_S,
     WAIT_MAX_S,
+    Place,
     Tries,
 )
 
 S = 1_000_000_000
-HERE, THERE = "host 10.0.0.1", "key ab12cd34"
+HERE, THERE = Place("key 12345678", is_lasting=True), Place("key ab12cd34", is_lasting=True)
 CHESS, GO = b"games.chess", b"games.go"
 
 
-def wrong(counted: Tries, times: int, place: str = HERE, name: bytes = CHESS) -> None:
+def wrong(counted: Tries, times: int, place: Place = HERE, name: bytes = CHESS) -> None:
     for _ in range(times):
         counted.wrong(place, name, 0)
 
@@ -57,22 +59,54 @@ def test_others_are_not_kept_out_by_one_that_guesses() -> None:
     assert counted.wait_s(THERE, CHESS, 0) == 0
 
 
-@pytest.mark.req("RLY-14")
-def test_guesses_from_many_places_at_one_channel_have_to_wait_too() -> None:
+def connection(number: int) -> Place:
+    return Place(f"connection {number}", is_lasting=False)
+
+
+def guessed_at() -> Tries:
+    """Tries of a channel that many keys have guessed at."""
     counted = Tries()
     for number in range(CHANNEL_FREE):
-        assert counted.wait_s(f"host {number}", CHESS, 0) == 0
-        wrong(counted, 1, f"host {number}")
-    assert counted.wait_s(THERE, CHESS, 0) == 1
+        wrong(counted, 1, Place(f"key {number}", is_lasting=True))
+    return counted
+
+
+@pytest.mark.req("RLY-14")
+def test_guesses_by_others_never_make_a_key_wait() -> None:
+    counted = guessed_at()
+    assert counted.wait_s(THERE, CHESS, 0) == 0
     assert counted.wait_s(THERE, GO, 0) == 0
 
 
-def test_who_is_right_begins_anew_and_the_channel_does_not() -> None:
+@pytest.mark.req("RLY-14")
+def test_a_channel_that_is_guessed_at_leaves_each_place_one_try() -> None:
+    counted = guessed_at()
+    wrong(counted, 1, THERE)
+    assert counted.wait_s(THERE, CHESS, 0) == 1
+    assert counted.wait_s(THERE, GO, 0) == 0
+    wrong(counted, 1, THERE)
+    assert counted.wait_s(THERE, CHESS, 0) == 2
+    assert counted.wait_s(THERE, CHESS, 2 * S) == 0
+
+
+@pytest.mark.req("RLY-14")
+def test_tries_by_new_connections_at_such_a_channel_are_spaced_and_never_add_up() -> None:
     counted = Tries()
-    wrong(counted, CHANNEL_FREE)
+    for number in range(1000):
+        wrong(counted, 1, connection(number))
+    assert counted.wait_s(connection(2000), CHESS, 0) == SPACING_S
+    assert counted.wait_s(connection(2000), GO, 0) == 0
+    assert counted.wait_s(connection(2000), CHESS, S // 5) == 0
+    assert counted.wait_s(connection(0), CHESS, S // 5) == 0.8
+
+
+def test_a_correct_try_forgets_the_wrong_ones_of_its_place() -> None:
+    counted = guessed_at()
+    wrong(counted, PLACE_FREE)
     counted.right(HERE)
-    counted.right(THERE)
-    assert counted.wait_s(HERE, GO, 0) == 0
+    assert counted.wait_s(HERE, CHESS, 0) == 0
+    # The channel is still being guessed at.
+    wrong(counted, 1)
     assert counted.wait_s(HERE, CHESS, 0) == 1
 
 
@@ -82,11 +116,11 @@ def test_what_was_long_ago_is_forgotten() -> None:
     counted.expire(FORGET_S * S - 1)
     wrong(counted, 1)
     assert counted.wait_s(HERE, CHESS, 0) == WAIT_MAX_S
-    assert counted.wait_s(THERE, CHESS, 0) == 2
+    assert counted.wait_s(connection(1), CHESS, 0) == SPACING_S
     counted.expire(FORGET_S * S)
     wrong(counted, 1)
     assert counted.wait_s(HERE, CHESS, 0) == 0
-    assert counted.wait_s(THERE, CHESS, 0) == 0
+    assert counted.wait_s(connection(1), CHESS, 0) == 0
 
 
 def test_no_more_are_counted_than_there_is_room_for_the_oldest_go_first(
@@ -97,6 +131,6 @@ def test_no_more_are_counted_than_there_is_room_for_the_oldest_go_first(
     wrong(counted, PLACE_FREE, THERE)
     wrong(counted, PLACE_FREE, HERE)
     for number in range(2):
-        wrong(counted, 1, f"host {number}", f"name{number}".encode())
+        wrong(counted, 1, connection(number), f"name{number}".encode())
     assert counted.wait_s(THERE, GO, 0) == 0
     assert counted.wait_s(HERE, GO, 0) == 1

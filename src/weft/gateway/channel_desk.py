@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,10 +43,9 @@ from weft.fabric.channel_table import Channel
 from weft.fabric.channels import Channels, hexadecimal
 from weft.fabric.promises import Promises
 from weft.fabric.voters import Voters
-from weft.gateway.far_ends import host_of
 from weft.gateway.later import Asked, too_long
 from weft.gateway.promise_file import PromiseFile
-from weft.gateway.tries import Tries
+from weft.gateway.tries import Place, Tries
 
 if TYPE_CHECKING:
     from weft.fabric.fabric import Fabric
@@ -176,7 +176,8 @@ class ChannelDesk:
         place = _place_of(peer)
         wait_s = self._tries.wait_s(place, name, now_ns)
         if wait_s:
-            return TooManyTries(f"too many wrong passwords: try again in {wait_s:.0f} s")
+            tenths = ceil(wait_s * 10)
+            return TooManyTries(f"too many wrong passwords: try again in {tenths / 10:g} s")
         challenge = request.get_blob("challenge")
         given = self._challenges.get(peer.number, {}).pop(challenge, None)
         if given is None or given.name != name or given.ends_ns <= now_ns:
@@ -280,13 +281,15 @@ def _may_see(peer: Peer, channel: Channel) -> bool:
     return not channel.record.is_protected and may_join(peer, channel.record.name)
 
 
-def _place_of(peer: Peer) -> str:
-    """Where guesses come from; what a client says of its address counts for nothing."""
+def _place_of(peer: Peer) -> Place:
+    """Return what wrong passwords of a peer are counted for.
+
+    Without keys all connections come from this machine: a shared address would let one lock out
+    the others.
+    """
     if peer.key is not None:
-        return f"key {peer.key.id}"
-    host = host_of(peer.outbox.fd)
-    # By other doors nobody knows it here: one that guesses must not keep out all who use them.
-    return f"host {host}" if host else f"connection {peer.number}"
+        return Place(f"key {peer.key.id}", is_lasting=True)
+    return Place(f"connection {peer.number}", is_lasting=False)
 
 
 def _facts(channel: Channel) -> dict[str, object]:

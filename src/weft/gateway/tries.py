@@ -1,14 +1,21 @@
-"""How often passwords may be guessed: those who were wrong too often have to wait.
+"""Rate limits for wrong channel passwords.
 
-Counted for each channel and for each place that guesses come from: a key, or an address. A place
-has few tries before it waits; a channel many, so that strangers cannot keep its members out.
+Wrong tries are counted per channel and per place: the key of a connection, or, without keys, the
+connection itself. A place waits only because of its own wrong tries, so that guessing never locks
+a channel for a correct password. While a channel is being guessed at, every place has one free
+try instead of five. A connection can be replaced by a new one with a free try, so for places that
+are connections wrong tries at such a channel are also spaced, without ever adding up.
 """
 
 from typing import NamedTuple, TypeVar
 
 PLACE_FREE = 5
 CHANNEL_FREE = 50
+# Free tries of a place while a channel is being guessed at.
+GUESSED_FREE = 1
 WAIT_MAX_S = 60
+# Without keys: least time between two wrong tries at a channel that is being guessed at.
+SPACING_S = 0.2
 # Who was not wrong for so long begins anew.
 FORGET_S = 600
 COUNTED_MAX = 65_536
@@ -16,6 +23,13 @@ COUNTED_MAX = 65_536
 _S = 1_000_000_000
 
 Key = TypeVar("Key", str, bytes)
+
+
+class Place(NamedTuple):
+    """Where tries come from; `is_lasting` if reconnecting does not make a new one."""
+
+    name: str
+    is_lasting: bool
 
 
 class Count(NamedTuple):
@@ -32,21 +46,24 @@ class Tries:
         self._places: dict[str, Count] = {}
         self._channels: dict[bytes, Count] = {}
 
-    def wait_s(self, place: str, name: bytes, now_ns: int) -> float:
-        """How long a place has to wait before it may try a channel; 0 if it may now."""
-        return max(
-            _wait_s(self._places.get(place), PLACE_FREE, now_ns),
-            _wait_s(self._channels.get(name), CHANNEL_FREE, now_ns),
-        )
+    def wait_s(self, place: Place, name: bytes, now_ns: int) -> float:
+        """Return how long a place has to wait before it may try a channel; 0 if it may now."""
+        channel = self._channels.get(name)
+        if channel is None or channel.wrong < CHANNEL_FREE:
+            return _wait_s(self._places.get(place.name), PLACE_FREE, now_ns)
+        wait_s = _wait_s(self._places.get(place.name), GUESSED_FREE, now_ns)
+        if place.is_lasting:
+            return wait_s
+        return max(wait_s, SPACING_S - (now_ns - channel.last_ns) / _S)
 
-    def wrong(self, place: str, name: bytes, now_ns: int) -> None:
-        """A try was wrong."""
-        _count(self._places, place, now_ns)
+    def wrong(self, place: Place, name: bytes, now_ns: int) -> None:
+        """Count a wrong try."""
+        _count(self._places, place.name, now_ns)
         _count(self._channels, name, now_ns)
 
-    def right(self, place: str) -> None:
-        """A try was right."""
-        self._places.pop(place, None)
+    def right(self, place: Place) -> None:
+        """Forget the wrong tries of a place after a correct one."""
+        self._places.pop(place.name, None)
 
     def expire(self, now_ns: int) -> None:
         """Forget what was long ago."""

@@ -1,5 +1,8 @@
+import difflib
 import json
 import math
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from weft.core.frames import Flag, Frame, Kind, encode, parse
 from weft.core.messages import Message
 from weft.dialects.datagrams import (
     ACK_MAX,
+    KEY_MAX,
     OBJECTS_MAX,
     Datagrams,
     datagrams_in,
@@ -293,3 +297,27 @@ def test_a_frame_is_what_a_datagram_says() -> None:
     frame = parse(Datagrams().frame({"path": "/a", "data": {"x": 1}, "ack": 1}))
     body = Message(x=1).encode()
     assert frame == Frame(Kind.MESSAGE, Flag.ANSWER, b"a", b"", body)
+
+
+def test_a_long_key_is_refused_without_comparing_it_with_others() -> None:
+    seen: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename == difflib.__file__:
+            seen.append(frame.f_code.co_name)
+
+    def refuse(key: str) -> None:
+        sys.setprofile(note)
+        try:
+            Datagrams(1 << 20).frame({"path": "/a", key: 1})
+        except BadOption:
+            return
+        finally:
+            sys.setprofile(None)
+        raise AssertionError(f"{key[:8]} was taken")
+
+    refuse("x" * KEY_MAX)
+    assert seen
+    seen.clear()
+    refuse("x" * (KEY_MAX + 1))
+    assert not seen

@@ -24,6 +24,8 @@ from weft.errors import BadField, BadOption, ProtocolError, WeftError, shortened
 # How many datagrams one text may hold, and how long what an answer is known by may be.
 OBJECTS_MAX = 1024
 ACK_MAX = 128
+# Longer keys are not compared with those that exist.
+KEY_MAX = 64
 
 _KEYS = {
     "path": ("path", "data", "reply", "request", "not_back", "masked", "ack"),
@@ -268,7 +270,8 @@ def _facts(frame: Frame) -> Datagram:
 def _refuse_unknown(datagram: Datagram, known: tuple[str, ...]) -> None:
     for key in datagram:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
+            # Comparing a long key would take time in proportion to its length.
+            near = difflib.get_close_matches(key, known, n=1) if len(key) <= KEY_MAX else []
             hint = f"; did you mean {near[0]!r}?" if near else f": it has {', '.join(known)}"
             raise BadOption(f"a datagram with {known[0]!r} has no {shortened(key)}{hint}")
 

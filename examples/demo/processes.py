@@ -83,7 +83,7 @@ async def job(folder: Path, address: str) -> AsyncIterator[asyncio.subprocess.Pr
 async def _running(*command: str, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "weft.cli", *command),
+            *(sys.executable, "-P", "-m", "weft.cli", *command),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,

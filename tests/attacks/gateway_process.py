@@ -19,7 +19,7 @@ from typing import Any, Self
 WAIT_S = 25
 _READY = re.compile(r" is ready on (?:tls://)?127\.0\.0\.1:(\d+);")
 _POLL_S = 0.01
-_SERVE = ("-m", "weft.cli", "serve", "--config")
+_SERVE = ("-P", "-m", "weft.cli", "serve", "--config")
 
 
 def eventually(is_true: Callable[[], object], about: Callable[[], object] | str) -> None:
@@ -39,7 +39,9 @@ class GatewayProcess:
         folder: Path,
         settings: Mapping[str, object] | None = None,
         descriptors_max: int | None = None,
+        cwd: Path | None = None,
     ) -> None:
+        self._cwd = cwd
         self._file = folder / "weft.toml"
         self.log_file = folder / "log"
         # Before it is Python: a gateway looks at its limits first of all.
@@ -59,6 +61,7 @@ class GatewayProcess:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                cwd=self._cwd,
             )
         assert self.process.stdout is not None
         self._said = self.process.stdout

@@ -27,7 +27,7 @@ async def partner(
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Start a process with one connection for each number, and end it with the block."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", __name__, role, str(numbers.start), str(numbers.stop)),
+        *(sys.executable, "-P", "-m", __name__, role, str(numbers.start), str(numbers.stop)),
         msgspec.json.encode(plan).decode(),
         stdin=asyncio.subprocess.PIPE,
         # ^C is for the one who measures: this process ends when that one does.

@@ -37,6 +37,8 @@ def session(title: str, master: str | None) -> "SparkSession":
     import weft.spark  # noqa: PLC0415  # slow to import
 
     _hush_loggers()
+    # For the Python processes that Spark starts: none imports from the working folder.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
     settings = {"spark.log.level": "ERROR"}
     if master is None or master.startswith("local"):
         # A task costs more than the work of most of them: no more than can be done at once.

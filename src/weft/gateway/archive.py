@@ -122,7 +122,7 @@ class Archive:
         ours, theirs = socket.socketpair()
         arguments = (self._root, self._service.name, self._service.gateway)
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "weft.gateway.archivist", str(theirs.fileno())),
+            *(sys.executable, "-P", "-m", "weft.gateway.archivist", str(theirs.fileno())),
             *map(str, arguments),
             pass_fds=(theirs.fileno(),),
             stdin=asyncio.subprocess.DEVNULL,

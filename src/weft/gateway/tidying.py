@@ -47,7 +47,7 @@ class Tidying:
 
     async def _tidy(self) -> None:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, *self._command),
+            *(sys.executable, "-P", *self._command),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

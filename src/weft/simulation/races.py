@@ -6,13 +6,13 @@ networks part, and gateways are killed and come back with what they had written 
 
 import traceback
 from collections.abc import Iterator, Sequence
-from multiprocessing import get_context
 from random import Random
 
 from weft.fabric.rules import Rules
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.faults import FAULTS, Breaking
 from weft.simulation.gateway import Gateway, Hands
+from weft.simulation.pools import process_pool
 from weft.simulation.race_history import (
     DISAGREED,
     TWO_CERTAIN,
@@ -184,6 +184,5 @@ def run_races(seeds: Sequence[int], jobs: int) -> Iterator[RaceOutcome]:
     if jobs == 1:
         yield from map(run_race, seeds)
         return
-    # Not by a fork: whoever calls may have threads.
-    with get_context("spawn").Pool(jobs) as pool:
+    with process_pool(jobs) as pool:
         yield from pool.imap_unordered(run_race, seeds, _CHUNK)

@@ -3,11 +3,11 @@
 import traceback
 from collections.abc import Iterator, Sequence
 from functools import partial
-from multiprocessing import get_context
 
 import msgspec
 
 from weft.simulation.checker import Verdict
+from weft.simulation.pools import process_pool
 from weft.simulation.scenario import Manner, Outcome, run
 
 CRASHED = "crashed"
@@ -69,8 +69,7 @@ def run_all(seeds: Sequence[int], manner: Manner, jobs: int) -> Iterator[Outcome
     if jobs == 1:
         yield from map(one, seeds)
         return
-    # Not by a fork: whoever calls may have threads.
-    with get_context("spawn").Pool(jobs) as pool:
+    with process_pool(jobs) as pool:
         yield from pool.imap_unordered(one, seeds, _CHUNK)
 
 

@@ -76,6 +76,8 @@ def test_what_is_lent_is_what_is_in_the_folder(lender: GatewayProcess) -> None:
     local = FolderShelf(lender.data / "journal", "default")  # type: ignore[attr-defined]
     assert remote.watch().ends() == local.watch().ends() == {"london": 1012}
     assert remote.watch().starts() == {"london": 0}
+    assert remote.watch().ids() == local.watch().ids()
+    assert list(remote.watch().ids()) == ["london"]
     assert numbers(lender, 0, 1012) == list(range(1010))
     assert numbers(lender, 3, 8) == [3, 4, 5, 6, 7]
     assert numbers(lender, 1005, 1012) == [1004, 1005, 1006, 1007, 1008, 1009]
@@ -126,7 +128,7 @@ def test_nothing_else_is_lent(lender: GatewayProcess, path: str, status: int) ->
 
 def test_a_service_without_messages_has_an_empty_journal(lender: GatewayProcess) -> None:
     answer = json.loads(get(lender, "/journal/never-heard-of")[1])
-    assert answer == {"node": "london", "end": 0, "segments": []}
+    assert answer == {"node": "london", "id": None, "end": 0, "segments": []}
 
 
 def test_the_library_is_started_again_when_it_is_gone(lender: GatewayProcess) -> None:

@@ -99,9 +99,11 @@ class Library:
         with self._lock:
             tails = self._tails.setdefault(service, Tails(self._root, service, self._node))
             ends = tails.ends()
+            ids = tails.ids()
         return msgspec.json.encode(
             {
                 "node": self._node,
+                "id": ids.get(self._node),
                 "end": ends.get(self._node, 0),
                 "segments": [
                     {

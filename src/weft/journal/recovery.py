@@ -16,6 +16,7 @@ from typing import NamedTuple
 from weft.core.journal import BLOCK_HEADER_BYTES
 from weft.errors import BadOption
 from weft.journal.blocks import Block, Damage, Kind, block_at, blocks_in, end_block, torn_block
+from weft.journal.identity import keep_identity
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.segment import sync_folder
 
@@ -51,7 +52,7 @@ def owned(place: Place) -> Iterator[None]:
 
 
 def recover(place: Place) -> Found:
-    """End every segment that was left open, and find where to go on.
+    """End every segment that was left open, and find where to go on; a new journal gets its id.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -62,7 +63,7 @@ def recover(place: Place) -> Found:
         if segment.state == "open":
             news += _end(place, segment)
     last = [each.last for each in segments_of(root, place.service, place.node)]
-    return Found(max(last, default=-1) + 1, news)
+    return Found(keep_identity(place, max(last, default=-1) + 1), news)
 
 
 def _end(place: Place, segment: Segment) -> list[str]:

@@ -24,6 +24,12 @@ class Ends(Protocol):
     def starts(self) -> Positions:
         """The first position that every node still has."""
 
+    def ids(self) -> dict[str, str]:
+        """Return the id of every node's journal: another one means that positions began anew.
+
+        A node whose journal has none, as it was begun by an older gateway, is left out.
+        """
+
 
 class Shelf(Protocol):
     """The journals of one service; it can be sent to where the work is done."""

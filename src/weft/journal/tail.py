@@ -4,6 +4,7 @@ from pathlib import Path
 
 from weft.journal.blocks import block_at, is_whole
 from weft.journal.history import mapped
+from weft.journal.identity import ids_in
 from weft.journal.places import Segment, segments_of
 
 
@@ -41,6 +42,14 @@ class Tails:
         for segment in segments_of(self._root, self._service, self._node):
             found.setdefault(segment.node, segment.first)
         return found
+
+    def ids(self) -> dict[str, str]:
+        """Return the id of every node's journal.
+
+        Raises:
+            OSError: one cannot be read.
+        """
+        return ids_in(self._root, self._service, self._node)
 
     def _end_of(self, segment: Segment) -> tuple[int, int]:
         at, position = self._seen.get(segment.path, (0, segment.first))

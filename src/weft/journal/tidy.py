@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from weft.journal.places import segments_of
+from weft.journal.identity import keep_identity
+from weft.journal.places import Place, segments_of
 from weft.journal.retention import Keep, expire
 
 # Live traffic comes first.
@@ -22,8 +23,11 @@ def tidied(root: Path, service: str, node: str, keep: Keep, *, seals: bool) -> I
     Raises:
         OSError: a file cannot be read, written or removed.
     """
-    states = [each.state for each in segments_of(root, service, node)]
-    if seals and "full" in states:
+    segments = segments_of(root, service, node)
+    # Before anything is removed: positions go on where they were, even if nothing is left.
+    if segments:
+        keep_identity(Place(root, service, node), max(each.last for each in segments) + 1)
+    if seals and any(each.state == "full" for each in segments):
         yield from _sealed(root, service, node)
     for segment in expire(root, service, node, keep):
         yield f"removed {segment.path.name}: positions {segment.first} … {segment.last}"

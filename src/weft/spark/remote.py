@@ -154,6 +154,11 @@ class RemoteEnds:
             if found["segments"]
         }
 
+    def ids(self) -> dict[str, str]:
+        """Return the id of every node's journal."""
+        listings = self._shelf.listings()
+        return {found["node"]: found["id"] for found in listings if found.get("id")}
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteShelf:

@@ -23,10 +23,11 @@ from weft.errors import (
     TooMany,
     WrongType,
 )
+from weft.gateway import staging as module
 from weft.gateway.gateway import Gateway
 from weft.gateway.key_file import change_keys
 from weft.gateway.settings import JournalSettings, Settings
-from weft.journal import scribe
+from weft.journal import parts, scribe
 from weft.journal.batches import Mark, Order, State
 from weft.journal.history import history
 from weft.journal.kept import Kept
@@ -186,6 +187,46 @@ async def test_rows_that_are_discarded_are_gone(tmp_path: Path) -> None:
         order = {"writer": "w", "batch": 0, "parts": ["p", "never-there"]}
         await connection.send_request("_WEFT.ask.discard", order)
         assert not list(tmp_path.rglob("*.rows"))
+
+
+async def test_writers_that_end_make_room_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "WRITERS_MAX", 3)
+    async with gateway(tmp_path) as connection:
+        for number in range(10):
+            writer = f"once-{number}"
+            await stage(connection, "p", rows(number, 1), writer=writer)
+            if number % 2:
+                await release(connection, {"p": 1}, writer=writer)
+            end = {"writer": writer, "batch": 0, "parts": [], "end": True}
+            await connection.send_request("_WEFT.ask.discard", end)
+        assert kept(tmp_path) == [1, 3, 5, 7, 9]
+    assert not list((tmp_path / "staged/service=default/node=london").iterdir())
+
+
+async def test_abandoned_rows_are_removed_while_the_service_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TIDY_S", 0.05)
+    monkeypatch.setattr(parts, "WRITERS_MAX", 2)
+    place = tmp_path / "staged/service=default/node=london"
+    async with gateway(tmp_path) as connection:
+        await stage(connection, "p", rows(0, 1), writer="gone")
+        await stage(connection, "p", rows(0, 1), writer="w")
+        with pytest.raises(TooMany, match="2 writers have staged rows"):
+            await stage(connection, "p", rows(0, 1), writer="late")
+        for path in (place / "gone/0-p.rows", place / "gone"):
+            os.utime(path, (1, 1))
+        async with asyncio.timeout(20):
+            while (place / "gone/0-p.rows").exists():
+                await asyncio.sleep(0.01)
+            os.utime(place / "gone", (1, 1))
+            while (place / "gone").exists():
+                await asyncio.sleep(0.01)
+        await stage(connection, "p", rows(0, 1), writer="late")
+        await release(connection, {"p": 1})
+        assert kept(tmp_path) == [0]
 
 
 async def test_no_more_is_staged_than_there_may_be(tmp_path: Path) -> None:

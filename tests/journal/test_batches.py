@@ -1,13 +1,15 @@
+import os
 from pathlib import Path
 
 import pytest
 from tests.journal.desk import batch_of, place_in
 
 from weft.core.frames import Kind, Stamp, encode, stamp_frame
-from weft.errors import BadOption
+from weft.errors import BadOption, TooMany
 from weft.journal import batches as module
-from weft.journal.batches import Batches, Mark, Order, released_rows
-from weft.journal.parts import Part, Parts, Piece
+from weft.journal import parts as parts_module
+from weft.journal.batches import Batches, Mark, Order, Removed, released_rows
+from weft.journal.parts import ABANDONED_S, Part, Parts, Piece
 from weft.journal.segment import OpenSegment
 
 MARK = Mark(7, 3, 0)
@@ -52,20 +54,95 @@ def test_every_part_has_a_number_of_rows(tmp_path: Path) -> None:
         batches.begin(Order("w", 0, ("a", "b"), (1,)), MARK)
 
 
-def test_who_wrote_once_is_forgotten_after_a_while(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def write_once(parts: Parts, batches: Batches, writer: str) -> None:
+    order = stage(parts, writer)
+    begun = batches.begin(order, MARK)
+    assert begun is not None
+    batches.finish(begun)
+
+
+def age(folder: Path, by_s: float) -> None:
+    """Make everything in a folder older."""
+    for path in (*folder.rglob("*"), folder):
+        then = path.stat().st_mtime - by_s
+        os.utime(path, (then, then))
+
+
+def test_a_writer_of_one_batch_is_forgotten_a_while_after_it(tmp_path: Path) -> None:
     parts, batches = desk(tmp_path)
     for writer in ("once-1", "w"):
-        order = stage(parts, writer)
-        batches.begin(order, MARK)
-        batches.finish(order)
-    batches.unfinished()
-    assert (tmp_path / "once-1").exists()
-    monkeypatch.setattr(module, "ABANDONED_S", -1.0)
-    batches.unfinished()
-    assert not (tmp_path / "once-1").exists()
+        write_once(parts, batches, writer)
+    assert batches.tidy() == Removed(0, 0)
+    age(tmp_path, module.FORGOTTEN_S)
+    assert batches.tidy() == Removed(0, 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["w"]
+    # Whoever may come back is remembered: its batch is out already.
     assert batches.begin(stage(parts), MARK) is None
+
+
+def test_a_writer_that_ends_is_forgotten_at_once(tmp_path: Path) -> None:
+    parts, batches = desk(tmp_path)
+    write_once(parts, batches, "once-1")
+    stage(parts, "once-2")
+    for writer in ("once-1", "once-2", "never-there"):
+        batches.end(writer)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(BadOption):
+        batches.end("..")
+
+
+def test_a_writer_whose_batch_is_on_its_way_is_never_forgotten(tmp_path: Path) -> None:
+    parts, batches = desk(tmp_path)
+    begun = batches.begin(stage(parts, "once-1"), MARK)
+    age(tmp_path, module.IDLE_S + ABANDONED_S)
+    batches.end("once-1")
+    assert batches.tidy(is_full=True) == Removed(0, 0)
+    assert desk(tmp_path)[1].unfinished() == [begun]
+
+
+def test_abandoned_rows_and_then_their_writer_are_removed_by_time(tmp_path: Path) -> None:
+    parts, batches = desk(tmp_path)
+    stage(parts, "once-1")
+    age(tmp_path, module.FORGOTTEN_S)
+    assert batches.tidy() == Removed(0, 0)
+    age(tmp_path, ABANDONED_S)
+    assert batches.tidy() == Removed(1, 0)
+    age(tmp_path, module.FORGOTTEN_S)
+    assert batches.tidy() == Removed(0, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_more_can_write_than_can_be_known_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts_module, "WRITERS_MAX", 3)
+    for number in range(10):
+        # Each in another process: the limit outlives none of them.
+        parts, batches = desk(tmp_path)
+        batches.make_room(f"once-{number}")
+        write_once(parts, batches, f"once-{number}")
+        age(tmp_path, module.FORGOTTEN_S)
+    assert len(list(tmp_path.iterdir())) <= 3
+
+
+def test_the_longest_idle_queries_are_forgotten_at_the_limit_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts_module, "WRITERS_MAX", 2)
+    monkeypatch.setattr(module, "_FULL_S", 0.0)
+    parts, batches = desk(tmp_path)
+    write_once(parts, batches, "old")
+    age(tmp_path, module.IDLE_S)
+    write_once(parts, batches, "young")
+    assert batches.tidy() == Removed(0, 0)
+    batches.make_room("young")
+    assert (tmp_path / "old").exists()
+    batches.make_room("new")
+    write_once(parts, batches, "new")
+    with pytest.raises(TooMany, match="no more can be known"):
+        stage(parts, "another")
+    with pytest.raises(TooMany, match="no more can be known"):
+        batches.begin(Order("another", 0, (), ()), MARK)
 
 
 def test_the_journal_says_how_many_rows_it_has(tmp_path: Path) -> None:

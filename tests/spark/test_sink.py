@@ -90,6 +90,34 @@ def test_every_row_of_every_partition_is_written_once(
     assert sorted(message["n"] for message in found) == list(range(20_000))
 
 
+def staged(gateway: GatewayProcess) -> list[str]:
+    """The writers and parts that the gateway keeps."""
+    folder = gateway.log_file.parent / "data/staged/service=default/node=sink"
+    return [str(path.relative_to(folder)) for path in folder.rglob("*")]
+
+
+def test_a_gateway_keeps_nothing_of_a_table_that_was_written(
+    spark: SparkSession, gateway: GatewayProcess
+) -> None:
+    before = staged(gateway)
+    rows = spark.range(100).selectExpr("'out.kept.x' AS subject", "id AS n").repartition(2)
+    for _ in range(2):
+        write(rows, gateway)
+    kept(gateway, "out.kept.>", 200)
+    assert staged(gateway) == before
+
+
+def test_a_gateway_keeps_no_rows_of_a_task_that_failed(
+    spark: SparkSession, gateway: GatewayProcess
+) -> None:
+    frame = spark.range(2000).selectExpr(
+        "IF(id = 1999, NULL, 'out.failed.x') AS subject", "repeat('x', 1000) AS text"
+    )
+    with pytest.raises(PySparkException, match="its subject is null"):
+        write(frame.coalesce(1), gateway)
+    assert not [path for path in staged(gateway) if path.endswith(".rows")]
+
+
 @pytest.mark.req("SPK-1", "SPK-2")
 def test_a_stream_that_is_restarted_writes_each_batch_once(
     spark: SparkSession, gateway: GatewayProcess, book: Book, tmp_path: Path

@@ -5,6 +5,7 @@ so that live traffic goes on. A batch is answered when the journal has it safe. 
 goes on to its end, whoever leaves and however often the gateway is killed.
 """
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -31,12 +32,14 @@ from weft.errors import (
 )
 from weft.gateway.errands import Errands
 from weft.gateway.later import Asked
-from weft.journal.batches import Batches, Mark, Order, released_rows
+from weft.journal.batches import Batches, Mark, Order, Removed, released_rows
 from weft.journal.parts import FOLDER, Part, Parts, Piece
 
 _log = logging.getLogger(__name__)
 
 WAITING_MAX = 256
+# How often abandoned rows are looked for.
+TIDY_S = 600.0
 
 
 class Due:
@@ -73,6 +76,8 @@ class Staging:
         self._batches = Batches(place, self._parts)
         self._due = deque(Due(each, []) for each in self._batches.unfinished())
         self._errands = Errands(poll, "weft-staging")
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(TIDY_S, self._tidy)
         self._waiting = 0
         # What is being released: as whom, the rest of its rows, and those that could not go yet.
         self._release: Release | None = None
@@ -129,9 +134,11 @@ class Staging:
         """Remove rows that will never count; what is wrong with the request, or None."""
         _check_writer(peer)
         parts = [_part(request, name) for name in _items(request, "parts", str)]
+        writer = request.get_string("writer")
+        is_end = request.get_bool("end") if "end" in request else False
         return self._do(
             Asked(peer, reply, "discard"),
-            partial(self._batches.discard, parts),
+            partial(self._discard, parts, writer if is_end else None),
             lambda _: Message(),
         )
 
@@ -158,6 +165,7 @@ class Staging:
         """End; what is on its way goes on the next time. False if it took too long."""
         for name in ("stage", "release", "discard"):
             self._service.desks.pop(name, None)
+        self._timer.cancel()
         return self._errands.close(within_s)
 
     def _do(
@@ -183,7 +191,26 @@ class Staging:
             rows = checked_rows(piece.frames, self._service.run.body_limit, rights)
         except BadFrame as error:
             raise BadOption(f"frames: {error}") from error
+        self._batches.make_room(piece.part.writer)
         return self._parts.add(piece._replace(rows=rows))
+
+    def _discard(self, parts: list[Part], ended: str | None) -> None:
+        self._batches.discard(parts)
+        if ended is not None:
+            self._batches.end(ended)
+
+    def _tidy(self) -> None:
+        """Remove what was abandoned, now and then for as long as the service runs."""
+        self._errands.do(self._batches.tidy, self._tidied, self._not_tidied)
+
+    def _tidied(self, removed: Removed) -> None:
+        if removed.parts or removed.writers:
+            _log.info("staging: %s abandoned parts and %s writers were removed", *removed)
+        self._timer = self._loop.call_later(TIDY_S, self._tidy)
+
+    def _not_tidied(self, error: Exception) -> None:
+        _log.error("staging: abandoned rows cannot be removed: %s", _as_told(error))
+        self._timer = self._loop.call_later(TIDY_S, self._tidy)
 
     def _begin(self) -> None:
         """Begin to release the batch that is due."""

@@ -6,10 +6,10 @@ number of their own, so the journal itself says how many of them it has.
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from time import time
+from time import monotonic, time
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,11 +17,18 @@ from weft.core.words import u32_at
 from weft.errors import BadOption
 from weft.journal.history import history
 from weft.journal.kept import Kept
-from weft.journal.parts import ABANDONED_S, Part, Parts, check_writer
+from weft.journal.parts import Part, Parts, check_writer
 from weft.journal.segment import sync_folder
 
 # How the name begins of a writer of one batch, who has nothing to come back for.
 ONCE = "once-"
+# A writer of one batch is forgotten this long after its batch is out: until then a release may be
+# asked for again, because its answer was lost. Clients ask for ten minutes at most.
+FORGOTTEN_S = 900.0
+# At the limit on writers, queries that wrote nothing for this long are forgotten, too.
+IDLE_S = 30 * 86_400.0
+# At the limit, folders are looked through this often at most.
+_FULL_S = 10.0
 
 _STATE = "state.json"
 
@@ -51,12 +58,20 @@ class State(msgspec.Struct, frozen=True):
     order: Order | None = None
 
 
+class Removed(NamedTuple):
+    """Counts of the parts and writers that were removed."""
+
+    parts: int
+    writers: int
+
+
 class Batches:
     """The writers of a service at one node; used by one thread."""
 
     def __init__(self, folder: Path, parts: Parts) -> None:
         self._folder = folder
         self._parts = parts
+        self._looked_through_s = -_FULL_S
 
     def begin(self, order: Order, mark: Mark) -> Order | None:
         """Write down that a batch is on its way; None if it is out already.
@@ -69,6 +84,7 @@ class Batches:
         state = self._state(order.writer)
         if order.batch <= state.done:
             return None
+        self.make_room(order.writer)
         if state.order is None:
             self._check(order)
         else:
@@ -108,21 +124,63 @@ class Batches:
             if order is None or order.batch != part.batch:
                 self._parts.remove(part)
 
+    def end(self, writer: str) -> None:
+        """Forget a writer that writes nothing more; not one whose batch is on its way.
+
+        Raises:
+            BadOption: a name that cannot be.
+            OSError: it cannot be removed.
+        """
+        if self._state(writer).order is None:
+            self._parts.remove_writer(writer)
+
     def unfinished(self) -> list[Order]:
         """The batches that were on their way when the gateway ended, after tidying up.
 
         Raises:
             OSError: they cannot be read.
         """
-        found = []
-        for folder in sorted(self._folder.iterdir()):
-            order = self._state(folder.name).order
-            self._parts.remove_abandoned(folder.name, -1 if order is None else order.batch)
-            if order is not None:
-                found.append(order)
-            elif folder.name.startswith(ONCE) and folder.stat().st_mtime < time() - ABANDONED_S:
-                shutil.rmtree(folder)
-        return found
+        self.tidy()
+        orders = (self._state(folder.name).order for folder in sorted(self._folder.iterdir()))
+        return [order for order in orders if order is not None]
+
+    def make_room(self, writer: str) -> None:
+        """Forget idle writers if there is no room for a new one; at most every ten seconds.
+
+        Raises:
+            OSError: they cannot be read or removed.
+        """
+        if self._parts.is_full_for(writer) and monotonic() - self._looked_through_s >= _FULL_S:
+            self._looked_through_s = monotonic()
+            self.tidy(is_full=True)
+
+    def tidy(self, *, is_full: bool = False) -> Removed:
+        """Remove abandoned rows and writers that have ended, by their age.
+
+        Raises:
+            OSError: they cannot be read or removed.
+        """
+        parts = writers = 0
+        with os.scandir(self._folder) as entries:
+            ages = {entry.name: time() - entry.stat().st_mtime for entry in entries}
+        # Whatever happens in a folder makes it younger, but for rows that are appended.
+        for writer in (name for name, age in ages.items() if age >= FORGOTTEN_S):
+            names = [path.name for path in (self._folder / writer).iterdir()]
+            if any(name.endswith(".rows") for name in names):
+                order = self._state(writer).order
+                parts += self._parts.remove_abandoned(writer, -1 if order is None else order.batch)
+            elif self._has_ended(writer, names, is_full and ages[writer] >= IDLE_S):
+                self._parts.remove_writer(writer)
+                writers += 1
+        return Removed(parts, writers)
+
+    def _has_ended(self, writer: str, names: list[str], is_idle: bool) -> bool:
+        """Return whether nothing needs to be known any more of an old writer without rows."""
+        if _STATE not in names:
+            return True
+        if not (is_idle or writer.startswith(ONCE)):
+            return False
+        return self._state(writer).order is None
 
     def _check(self, order: Order) -> None:
         if len(order.parts) != len(order.rows):
@@ -137,7 +195,7 @@ class Batches:
 
     def _write(self, writer: str, state: State) -> None:
         path = self._folder / writer / _STATE
-        path.parent.mkdir(exist_ok=True)
+        self._parts.add_writer(writer)
         aside = path.with_suffix(".new")
         with aside.open("wb") as file:
             file.write(msgspec.json.encode(state))

@@ -11,6 +11,7 @@ A part that is complete ends with a block that says so, and is on the disk.
 import contextlib
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from time import time
@@ -85,7 +86,7 @@ class Parts:
                 f"part {piece.part.name} has {before} rows here, not {piece.first}: begin another"
             )
         data = header_of(Kind.FRAMES, piece.frames, piece.rows, piece.first) + piece.frames
-        self._check_room(path, len(data))
+        self._check_room(len(data))
         rows = piece.first + piece.rows
         try:
             self._append(path, data + end_block(rows) if piece.is_last else data, piece)
@@ -126,12 +127,54 @@ class Parts:
             if found is not None and int(found["batch"]) <= batch:
                 self._remove(path)
 
-    def remove_abandoned(self, writer: str, wanted: int) -> None:
-        """Remove what a writer has staged and forgotten; not of the batch that is wanted."""
+    def remove_abandoned(self, writer: str, wanted: int) -> int:
+        """Remove what a writer has staged and forgotten, and count it; not of the wanted batch."""
         oldest = time() - ABANDONED_S
+        removed = 0
         for path in (self._folder / writer).glob("*.rows"):
             if path.stat().st_mtime < oldest and not path.name.startswith(f"{wanted}-"):
                 self._remove(path)
+                removed += 1
+        return removed
+
+    def is_full_for(self, writer: str) -> bool:
+        """Return whether a writer is unknown and the limit on writers is reached."""
+        return self._writers >= WRITERS_MAX and not (self._folder / writer).exists()
+
+    def add_writer(self, writer: str) -> None:
+        """Make the folder of a writer, unless it is there.
+
+        Raises:
+            BadOption: a name that cannot be.
+            TooMany: the limit on writers is reached.
+            OSError: it cannot be made.
+        """
+        check_writer(writer)
+        if self.is_full_for(writer):
+            raise TooMany(
+                f"{WRITERS_MAX} writers have staged rows or written within the last minutes, and"
+                " no more can be known at once"
+            )
+        folder = self._folder / writer
+        if not folder.exists():
+            folder.mkdir()
+            self._writers += 1
+
+    def remove_writer(self, writer: str) -> None:
+        """Remove everything of a writer.
+
+        Raises:
+            BadOption: a name that cannot be.
+            OSError: it cannot be removed.
+        """
+        check_writer(writer)
+        folder = self._folder / writer
+        if not folder.is_dir():
+            return
+        for path in folder.glob("*.rows"):
+            self._remove(path)
+        shutil.rmtree(folder)
+        self._writers -= 1
 
     def _path(self, part: Part) -> Path:
         check_writer(part.writer)
@@ -165,20 +208,16 @@ class Parts:
         self._costs[path] = end + PART_BYTES
         return rows, False
 
-    def _check_room(self, path: Path, size: int) -> None:
+    def _check_room(self, size: int) -> None:
         staged = sum(self._costs.values())
         if staged + size + PART_BYTES > self._limit_bytes:
             raise TooMany(
                 f"{staged} bytes are staged, and {size} more are over the limit of"
                 f" {self._limit_bytes} (journal.staged_bytes)"
             )
-        if self._writers >= WRITERS_MAX and not path.parent.exists():
-            raise TooMany(f"{WRITERS_MAX} writers are known, and no more can be")
 
     def _append(self, path: Path, data: bytes, piece: Piece) -> None:
-        if not path.parent.exists():
-            path.parent.mkdir()
-            self._writers += 1
+        self.add_writer(piece.part.writer)
         with path.open("ab") as file:
             file.write(data)
             file.flush()

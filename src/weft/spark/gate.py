@@ -1,5 +1,6 @@
 """The gateway at the other end of a sink: rows go there in pieces, and are released by a word."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from time import monotonic, sleep
@@ -8,14 +9,18 @@ from typing import Any, Self
 
 from weft.client.received import Received
 from weft.client.sync import Connection
-from weft.errors import ConnectionLost
+from weft.errors import ConnectionLost, WeftError
 from weft.spark.credentials import key_at
 from weft.spark.options import WriteOptions
+
+_log = logging.getLogger(__name__)
 
 # Rows go in pieces of about this size.
 PIECE_BYTES = 256 << 10
 # Everything asked here can be asked again, so a lost answer is no failure; this is.
 ANSWER_S = 600.0
+# How long it is waited for what the gateway would do by itself, later.
+TIDY_S = 5.0
 _PAUSE_S = 0.2
 
 
@@ -49,11 +54,18 @@ class Gate:
         self._connection.close()
 
     def stage(self, batch: Batch, part: str, frames: Iterable[bytes]) -> int:
-        """Stage the rows of one part; how many there were.
+        """Stage the rows of one part; how many there were. After an error nothing of it is left.
 
         Raises:
             WeftError: the gateway does not take them.
         """
+        try:
+            return self._stage_all(batch, part, frames)
+        except Exception:
+            self._quietly("discard", batch, {"parts": [part]})
+            raise
+
+    def _stage_all(self, batch: Batch, part: str, frames: Iterable[bytes]) -> int:
         waiting: list[bytes] = []
         size = first = 0
         for frame in frames:
@@ -83,16 +95,29 @@ class Gate:
         """
         self._ask("discard", batch, {"parts": list(parts)})
 
+    def end(self, batch: Batch) -> None:
+        """Have the gateway forget a writer that writes nothing more."""
+        self._quietly("discard", batch, {"parts": [], "end": True})
+
     def _stage(
         self, batch: Batch, part: str, first: int, frames: list[bytes], *, is_last: bool = False
     ) -> int:
         piece = {"part": part, "first": first, "frames": b"".join(frames), "last": is_last}
         return int(self._ask("stage", batch, piece)["rows"])
 
-    def _ask(self, question: str, batch: Batch, about: dict[str, Any]) -> Received:
+    def _quietly(self, question: str, batch: Batch, about: dict[str, Any]) -> None:
+        """Ask for what the gateway does by itself later, if it cannot be asked now."""
+        try:
+            self._ask(question, batch, about, TIDY_S)
+        except WeftError as error:
+            _log.warning("the gateway still has what was staged, and removes it later: %s", error)
+
+    def _ask(
+        self, question: str, batch: Batch, about: dict[str, Any], within_s: float = ANSWER_S
+    ) -> Received:
         body = {"writer": batch.writer, "batch": batch.number, **about}
         subject = f"_WEFT.ask.{question}"
-        return self._connection.send_request(subject, body, ANSWER_S, resend=True)
+        return self._connection.send_request(subject, body, within_s, resend=True)
 
 
 def _connected(options: WriteOptions) -> Connection:

@@ -44,6 +44,9 @@ class Staged(WriterCommitMessage):
 class _Writing:
     """What both writers do."""
 
+    # Whether nothing follows the first batch, so that the gateway need not remember it.
+    _ends_writer = False
+
     def __init__(self, schema: StructType, options: dict[str, str], *, overwrite: bool) -> None:
         if overwrite:
             raise BadOption("messages cannot be overwritten: write with mode 'append'")
@@ -69,6 +72,8 @@ class _Writing:
         if staged:
             with Gate(self._options) as gate:
                 gate.release(staged[0].batch, {each.part: each.rows for each in staged})
+                if self._ends_writer:
+                    gate.end(staged[0].batch)
 
     def _discard(self, messages: Messages) -> None:
         staged = _with_rows(messages)
@@ -77,6 +82,8 @@ class _Writing:
         try:
             with Gate(self._options) as gate:
                 gate.discard(staged[0].batch, [each.part for each in staged])
+                if self._ends_writer:
+                    gate.end(staged[0].batch)
         except WeftError as error:
             # They are removed anyway, if later; what failed before matters more.
             _log.warning("staged rows were not removed: %s", error)
@@ -88,6 +95,7 @@ class WeftWriter(_Writing, DataSourceArrowWriter):
     def __init__(self, schema: StructType, options: dict[str, str], *, overwrite: bool) -> None:
         super().__init__(schema, options, overwrite=overwrite)
         self._batch = Batch(f"{ONCE}{uuid.uuid4().hex}", 0)
+        self._ends_writer = True
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Stage the rows of one partition."""

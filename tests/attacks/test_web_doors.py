@@ -1,5 +1,6 @@
 """HTTP and WebSocket at the doors of a service, spoken badly: only the guilty go."""
 
+import base64
 import contextlib
 import itertools
 import json
@@ -139,6 +140,26 @@ def test_a_bad_frame_cuts_its_sender_with_a_code_and_nobody_else(
     assert sum(n for why, n in siege.counted().items() if why.startswith("refused")) == 1
     guilty.socket.close()
     other.socket.close()
+
+
+SIZES = {"no size": bytes(32), "huge": b"\xff" * 40, "under a header": b"\x1f" + bytes(40)}
+
+
+@pytest.mark.parametrize("frames", SIZES.values(), ids=SIZES.keys())
+@pytest.mark.parametrize("is_array", [True, False], ids=["one text", "two texts"])
+def test_a_page_of_history_that_a_peer_makes_up_stops_nothing(
+    siege: Siege, frames: bytes, is_array: bool
+) -> None:
+    stranger = WebStranger(siege.port)
+    blob = base64.b64encode(frames).decode()
+    page = {"next": 0, "head": 0, "left": 0, "missing": 0, "frames": {"$blob": blob}}
+    forged = {"path": stranger.welcome["inbox"] + "/recall/1", "data": page}
+    wish = {"interest": "/x", "since": "1h", "ack": 1}
+    stranger.tell(*([[forged, wish]] if is_array else [forged, wish]))
+    refused = [told for told in stranger.told_until_pong() if "error" in told]
+    assert [told["ack"] for told in refused if "ack" in told] == [1]
+    siege.bystander.talk()
+    stranger.socket.close()
 
 
 def test_a_text_for_frames_and_frames_for_texts_are_refused(siege: Siege) -> None:

@@ -161,3 +161,27 @@ def test_how_many_are_in_the_past_is_bounded() -> None:
         journal.recalls.begin(WISH, 0)
     with pytest.raises(TooMany, match=f"{RECALLS_MAX}"):
         journal.recalls.begin(WISH, 0)
+
+
+GOODBYE = encode(Kind.GOODBYE, body=Message(reason="x", elsewhere=["evil:1"]).encode())
+GOOD = {"node": "here", "next": 5, "head": 9, "missing": 0, "left": 0, "frames": b""}
+ODD_PAGES = {
+    "no size": GOOD | {"frames": bytes(32)},
+    "a huge size": GOOD | {"frames": b"\xff" * 40},
+    "half a frame": GOOD | {"frames": WISH[:-1]},
+    "a goodbye": GOOD | {"frames": GOODBYE},
+    "no fields": {},
+    "texts": GOOD | {"next": "5"},
+    "no blob": GOOD | {"frames": "text"},
+    "a list": GOOD | {"missing": [1]},
+}
+
+
+@pytest.mark.parametrize("page", ODD_PAGES.values(), ids=ODD_PAGES.keys())
+def test_a_page_that_cannot_be_is_an_error_of_the_subscription(page: dict[str, object]) -> None:
+    journal = Journal()
+    data = encode(Kind.MESSAGE, INBOX + b"recall.1", Message.from_dict(page).encode())
+    (told,) = map(parse, each_frame(journal.recalls.pass_on(data)))
+    assert (told.kind, told.flags, told.subject) == (Kind.ERROR, Flag.ANSWER, b"a.*")
+    assert Message.from_body(told.body)["kind"] == Kind.SUBSCRIBE
+    assert len(journal.recalls) == 0

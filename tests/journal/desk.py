@@ -5,6 +5,8 @@ from pathlib import Path
 from weft.core.arena import Arena
 from weft.core.frames import Flag, Kind, Stamp, encode, stamp_frame
 from weft.core.journal import Batch, Journal
+from weft.journal.blocks import Block, blocks_in, header_of
+from weft.journal.blocks import Kind as BlockKind
 from weft.journal.direct import BORDER_BYTES, end_on_border
 from weft.journal.places import Place
 from weft.journal.segment import OpenSegment
@@ -75,3 +77,15 @@ def written(place: Place, count: int, first: int = 0, per_block: int = 10) -> Op
     if frames:
         segment.append(batch_of(frames, first, per_block))
     return segment
+
+
+def spoil_frames(path: Path, number: int, filling: bytes = b"\0") -> None:
+    """Make the frames of one block not whole, and its checksums right all the same."""
+    data = bytearray(path.read_bytes())
+    blocks = [each for each in blocks_in(bytes(data)) if isinstance(each, Block)]
+    block = [each for each in blocks if each.kind == BlockKind.FRAMES][number]
+    body = filling * (block.end - block.body)
+    data[block.start : block.end] = (
+        header_of(BlockKind.FRAMES, body, block.frames, block.first) + body
+    )
+    path.write_bytes(data)

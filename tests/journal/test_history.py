@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from tests.journal.desk import batch_of, message, place_in, written
+import pytest
+from tests.journal.desk import batch_of, message, place_in, spoil_frames, written
 
 from weft.journal.blocks import Block, blocks_in
 from weft.journal.history import history
@@ -61,6 +62,16 @@ def test_damage_is_a_hole(tmp_path: Path) -> None:
     assert (hole.first, hole.last) == (10, 19)
     assert "the checksum of 10 messages is wrong" in hole.why
     assert [each for each in found if not isinstance(each, Hole)] == [*range(10), *range(20, 45)]
+    assert positions(tmp_path, 0, 9) == list(range(10))
+
+
+@pytest.mark.parametrize("filling", [b"\0", b"\x1f", b"\xff"])
+def test_a_block_without_whole_frames_is_a_hole(tmp_path: Path, filling: bytes) -> None:
+    three(tmp_path)
+    spoil_frames(segments_of(tmp_path, "weather")[0].path, 1, filling)
+    hole = Hole(10, 19, "position 10 has no whole message")
+    assert positions(tmp_path) == [*range(10), hole, *range(20, 45)]
+    assert positions(tmp_path, 12, 14) == [Hole(12, 14, hole.why)]
     assert positions(tmp_path, 0, 9) == list(range(10))
 
 

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.journal.desk import batch_of, message, place_in, written
+from tests.journal.desk import batch_of, message, place_in, spoil_frames, written
 
 from weft.core.frames import Decoder, parse
 from weft.core.journal import ARRIVED
@@ -134,3 +134,18 @@ def test_a_time_is_found(pages: Pages, tmp_path: Path) -> None:
     assert pages.position_at(0) == 0
     assert pages.position_at(TIME_NS + 45) is None
     assert Pages(tmp_path, "weather", "paris").position_at(0) is None
+
+
+@pytest.mark.parametrize("filling", [b"\0", b"\xff"])
+def test_a_time_is_looked_for_past_blocks_without_whole_frames(
+    tmp_path: Path, filling: bytes
+) -> None:
+    place = place_in(tmp_path)
+    written(place, 20).finish()
+    written(place, 20, first=20).finish()
+    spoil_frames(place.full(0, 19), 0, filling)
+    spoil_frames(place.full(20, 39), 1, filling)
+    found = Pages(tmp_path, "weather", "london")
+    assert found.position_at(TIME_NS) == 10
+    assert found.position_at(TIME_NS + 25) == 25
+    assert found.position_at(TIME_NS + 35) is None

@@ -3,7 +3,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.journal.desk import message, place_in, written
+from tests.journal.desk import message, place_in, spoil_frames, written
 
 from weft.journal import ranges as module
 from weft.journal import shelves
@@ -93,6 +93,15 @@ def test_damage_is_a_loss(tmp_path: Path) -> None:
         read(tmp_path, 0, 90)
     # What follows the damage in its segment is given up with it.
     assert read(tmp_path, 0, 90, may_lack=True) == [*range(40), *range(60, 90)]
+    assert read(tmp_path, 0, 40) == list(range(40))
+
+
+@pytest.mark.parametrize("first", [40, 45])
+def test_a_block_without_whole_frames_is_an_error(tmp_path: Path, first: int) -> None:
+    three(tmp_path)
+    spoil_frames(segments_of(tmp_path, "weather")[1].path, 1)
+    with pytest.raises(ValueError, match=r"frame|message"):
+        read(tmp_path, first, 49)
     assert read(tmp_path, 0, 40) == list(range(40))
 
 

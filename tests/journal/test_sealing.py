@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.journal.desk import ORIGIN, batch_of, message, place_in, written
+from tests.journal.desk import ORIGIN, batch_of, message, place_in, spoil_frames, written
 
 from weft.core.frames import Flag
 from weft.journal import sealing as module
@@ -112,6 +112,16 @@ def test_a_damaged_segment_stays_as_it_is(tmp_path: Path) -> None:
     assert "the checksum of 10 messages is wrong" in damaged.why
     assert isinstance(whole, Sealed)
     assert path.read_bytes() == data
+
+
+def test_a_segment_with_a_block_without_whole_frames_stays_as_it_is(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    written(place, 30).finish()
+    spoil_frames(place.full(0, 29), 0)
+    (kept,) = sealed(tmp_path)
+    assert isinstance(kept, NotSealed)
+    assert "a frame of 0 bytes" in kept.why
+    assert list(place.folder.glob("_aside-*")) == []
 
 
 def test_a_segment_with_a_wrong_name_stays_as_it_is(tmp_path: Path) -> None:

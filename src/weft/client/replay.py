@@ -13,11 +13,11 @@ from weft.client.engine import Engine
 from weft.client.intake import Intake
 from weft.client.interests import Listening, Sink
 from weft.client.status import Gap
-from weft.core.frames import Decoder
 from weft.core.messages import Message
 from weft.core.since import Since, beginning
 from weft.core.values import moment
 from weft.core.words import i64_at, u32_at, u64_at
+from weft.dialects.spoken import each_message
 from weft.errors import ConnectionLost, WeftError
 
 QUESTION = "_WEFT.ask.history"
@@ -103,7 +103,7 @@ class Replay:
             listening.settled.set()
             self._hand_on(page)
             await engine.reading.until_empty(self._reader.intake)
-            if page["next"] >= page["head"] and not page["left"]:
+            if page.get_int64("next") >= page.get_int64("head") and not page["left"]:
                 return
 
     async def _ask(self, calls: Calls, patterns: list[str]) -> Message | None:
@@ -114,25 +114,25 @@ class Replay:
         except ConnectionLost:
             return None
         page = Message.from_frame(answer)
-        if self._node and page["node"] != self._node:
+        node = page.get_string("node")
+        if self._node and node != self._node:
             # Positions are a gateway's own: ask this one by time. What is known is left out.
-            self._node = page["node"]
+            self._node = node
             self._large = b""
             self._question = {"time": moment(self._last_ns)} if self._last_ns else self._beginning
             return None
         return page
 
     def _hand_on(self, page: Message) -> None:
-        self._node = page["node"]
-        self._question = {"position": page["next"]}
-        if page["missing"]:
-            self._reader.missed(Gap("journal", page["missing"]))
+        self._node = page.get_string("node")
+        self._question = {"position": page.get_int64("next")}
         data = self._large + page.get_blob("frames")
-        self._large = data if page["left"] else b""
-        if not page["left"]:
-            decoder = Decoder(max(len(data), 1))
-            decoder.feed(data)
-            self._put_new(list(iter(decoder.next_frame, None)))
+        left, missing = page.get_int64("left"), page.get_int64("missing")
+        kept = [] if left else each_message(data)
+        if missing:
+            self._reader.missed(Gap("journal", missing))
+        self._large = data if left else b""
+        self._put_new(kept)
 
     def _go_live(self) -> None:
         held, self._held = self._held, []

@@ -5,13 +5,15 @@ and what comes live is held while the journal is asked once more: so nothing is 
 seam, and what is in both is known by its origin and sequence and told once.
 """
 
+from typing import Any
+
 from weft.core.frames import Flag, Kind, encode, parse
 from weft.core.messages import Message
 from weft.core.since import Since, beginning
 from weft.core.subjects import matches
 from weft.core.words import u32_at, u64_at
-from weft.dialects.spoken import each_frame
-from weft.errors import BadOption, TooMany
+from weft.dialects.spoken import each_frame, each_message
+from weft.errors import BadOption, TooMany, WeftError
 
 # What may come live between the subscription and the last page.
 HELD_MAX_BYTES = 1 << 20
@@ -55,15 +57,22 @@ class Recall:
         return encode(Kind.MESSAGE, _QUESTION, body, self.reply, Flag.REQUEST)
 
     def page(self, data: bytes) -> list[bytes]:
-        """What a page gives to tell; then either say next_words(), or it is live."""
+        """What a page gives to tell; then either say next_words(), or it is live.
+
+        Raises:
+            BadFrame: it holds something else than whole messages.
+            UsageError: a field is missing, or of another type.
+        """
         page = Message.from_frame(data)
-        self._question = {"position": page["next"]}
-        told = [_gap("journal", page["missing"])] if page["missing"] else []
+        after, head = page.get_int64("next"), page.get_int64("head")
+        left, missing = page.get_int64("left"), page.get_int64("missing")
         frames = self._large + page.get_blob("frames")
-        self._large = frames if page["left"] else b""
-        if not page["left"] and frames:
-            told += self._new(each_frame(frames))
-        if page["next"] >= page["head"] and not page["left"]:
+        kept = [] if left else each_message(frames)
+        self._question = {"position": after}
+        self._large = frames if left else b""
+        told = [_gap("journal", missing)] if missing else []
+        told += self._new(kept)
+        if after >= head and not left:
             if self.is_subscribed:
                 self.is_live = True
                 told += self._new(self._held)
@@ -145,17 +154,24 @@ class Recalls:
             holders = [each.holds(data, frame.subject) for each in self._running.values()]
             return [] if any(holders) else [data]
         if frame.kind == Kind.ERROR and frame.reply in self._running:
-            # Nobody asked for a page: it is the subscription that cannot be had.
-            wish = parse(self._running.pop(frame.reply).wish)
-            facts = Message.from_body(frame.body).to_dict() | {"kind": int(Kind.SUBSCRIBE)}
-            body = Message.from_dict(facts).encode()
-            return [encode(Kind.ERROR, wish.subject, body, flags=wish.flags & Flag.ANSWER)]
+            return [self._refused(frame.reply, Message.from_body(frame.body).to_dict())]
         return [data]
+
+    def _refused(self, reply: bytes, facts: dict[str, Any]) -> bytes:
+        """End a recall with an error; return the frame that answers the SUBSCRIBE it was for."""
+        # Nobody asked for a page: it is the subscription that cannot be had.
+        wish = parse(self._running.pop(reply).wish)
+        body = Message.from_dict(facts | {"kind": int(Kind.SUBSCRIBE)}).encode()
+        return encode(Kind.ERROR, wish.subject, body, flags=wish.flags & Flag.ANSWER)
 
     def _turned(self, recall: Recall, data: bytes) -> list[bytes]:
         """Turn a page."""
         was_subscribed = recall.is_subscribed
-        told = recall.page(data)
+        try:
+            told = recall.page(data)
+        except WeftError as error:
+            facts = {"number": error.number, "name": type(error).__name__, "text": str(error)}
+            return [self._refused(recall.reply, facts)]
         if recall.is_live:
             del self._running[recall.reply]
         else:

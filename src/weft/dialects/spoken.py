@@ -1,23 +1,52 @@
 """What every dialect needs: frames out of a stretch of them, and a greeting to begin with."""
 
-from weft.core.frames import Frame, Kind, encode
+from weft.core.frames import HEADER_BYTES, Frame, Kind, check_whole, encode
 from weft.core.greeting import VERSION
 from weft.core.messages import Message
+from weft.core.subjects import is_subject
 from weft.core.words import u32_at
-from weft.errors import WeftError, error_from_wire
+from weft.errors import BadFrame, WeftError, error_from_wire
+
+# A global is looked up faster than an attribute, and this is compared for each frame.
+_HEADER = HEADER_BYTES
+_MESSAGE = int(Kind.MESSAGE)
 
 
 def each_frame(frames: bytes) -> list[bytes]:
-    """The whole frames that lie one behind the other."""
-    first = u32_at(frames, 0)
-    if first == len(frames):
-        return [frames]
-    found = [frames[:first]]
-    at = first
-    while at < len(frames):
-        end = at + u32_at(frames, at)
-        found.append(frames[at:end])
-        at = end
+    """Split consecutive whole frames.
+
+    Raises:
+        BadFrame: a size is under the header's, or goes beyond the end.
+    """
+    found: list[bytes] = []
+    at = 0
+    length = len(frames)
+    while at < length:
+        size = u32_at(frames, at)
+        if size < _HEADER or size > length - at:
+            raise BadFrame(f"a frame of {size} bytes is not in {_HEADER} … {length - at}")
+        if size == length:
+            return [frames]
+        found.append(frames[at : at + size])
+        at += size
+    return found
+
+
+def each_message(frames: bytes) -> list[bytes]:
+    """Split a page of history, which holds nothing that only a gateway may send.
+
+    Raises:
+        BadFrame: there is something else than whole messages.
+    """
+    found = each_frame(frames)
+    for frame in found:
+        check_whole(frame)
+        names = _HEADER + frame[6]
+        reply = frame[names : names + frame[7]]
+        if frame[4] != _MESSAGE:
+            raise BadFrame(f"a frame of kind {frame[4]} is not a message")
+        if not is_subject(frame[_HEADER:names]) or (reply and not is_subject(reply)):
+            raise BadFrame("a message whose subject or reply is not legal")
     return found
 
 

@@ -15,12 +15,16 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
+from weft.core.frames import HEADER_BYTES
+from weft.core.frames import Kind as FrameKind
 from weft.core.journal import BLOCK_HEADER_BYTES, Batch
 
 MAGIC = b"WFTB"
 
 _FIELDS = struct.Struct("<4sIIIQI")
 _CHECK = struct.Struct("<I")
+_SIZE = struct.Struct("<I")
+_MESSAGE = int(FrameKind.MESSAGE)
 
 Bytes = bytes | bytearray | memoryview
 
@@ -135,6 +139,18 @@ def blocks_in(data: Bytes, at: int = 0) -> Iterator[Block | Damage]:
         if after < 0:
             return
         at = after
+
+
+def message_end(data: Bytes, at: int, end: int) -> int:
+    """Return where the message at an offset ends; -1 if no whole one is between there and `end`.
+
+    A checksum only proves that a block is as it was written, not that it was written by a journal.
+    """
+    if end - at < HEADER_BYTES or data[at + 4] != _MESSAGE or not data[at + 6]:
+        return -1
+    (size,) = _SIZE.unpack_from(data, at)
+    least = HEADER_BYTES + data[at + 6] + data[at + 7]
+    return at + size if least <= size <= end - at else -1
 
 
 def _next_block(data: Bytes, at: int) -> int:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from weft.core.words import u32_at
-from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in
+from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in, message_end
 from weft.journal.kept import Hole, Kept
 from weft.journal.landmarks import LANDMARKS
 from weft.journal.places import Segment, segments_of
@@ -106,11 +105,18 @@ def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> It
         yield Hole(expected, segment.last, why)
 
 
-def _frames(data: Bytes, block: Block, first: int, ends: int | None) -> Iterator[Kept]:
+def _frames(data: Bytes, block: Block, first: int, ends: int | None) -> Iterator[Kept | Hole]:
     body = bytes(data[block.body : block.end])
     at = 0
-    for position in range(block.first, block.first + block.frames):
-        end = at + u32_at(body, at)
+    after = block.first + block.frames
+    for position in range(block.first, after):
+        end = message_end(body, at, len(body))
+        if end < 0:
+            start = max(position, first)
+            last = after - 1 if ends is None else min(after, ends) - 1
+            if start <= last:
+                yield Hole(start, last, f"position {position} has no whole message")
+            return
         if position >= first and (ends is None or position < ends):
             yield Kept(position, body[at:end])
         at = end

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from weft.core.frames import HEADER_BYTES
 from weft.core.journal import ARRIVED
 from weft.core.subjects import matches
-from weft.core.words import i64_at, u32_at
-from weft.journal.blocks import Block, Bytes, Kind, blocks_in
+from weft.core.words import i64_at
+from weft.journal.blocks import Block, Bytes, Kind, blocks_in, message_end
 from weft.journal.history import history, mapped
 from weft.journal.kept import Hole, Kept
 from weft.journal.places import Segment, segments_of
@@ -159,7 +159,7 @@ def _made_ns(segment: Segment) -> int:
         return first_time_ns(segment.path)
     with mapped(segment.path) as data:
         for block in blocks_in(data):
-            if isinstance(block, Block) and block.kind == Kind.FRAMES:
+            if isinstance(block, Block) and _has_frames(data, block):
                 return _time_at(data, block.body)
     return 0
 
@@ -167,7 +167,7 @@ def _made_ns(segment: Segment) -> int:
 def _position_in(data: Bytes, time_ns: int) -> int | None:
     before: Block | None = None
     for block in blocks_in(data):
-        if not isinstance(block, Block) or block.kind != Kind.FRAMES:
+        if not isinstance(block, Block) or not _has_frames(data, block):
             continue
         if _time_at(data, block.body) >= time_ns:
             inside = None if before is None else _position_in_block(data, before, time_ns)
@@ -179,10 +179,18 @@ def _position_in(data: Bytes, time_ns: int) -> int | None:
 def _position_in_block(data: Bytes, block: Block, time_ns: int) -> int | None:
     at = block.body
     for position in range(block.first, block.first + block.frames):
+        end = message_end(data, at, block.end)
+        if end < 0:
+            return None
         if _time_at(data, at) >= time_ns:
             return position
-        at += u32_at(bytes(data[at : at + 4]), 0)
+        at = end
     return None
+
+
+def _has_frames(data: Bytes, block: Block) -> bool:
+    """Return whether a block begins with a whole message."""
+    return block.kind == Kind.FRAMES and message_end(data, block.body, block.end) > 0
 
 
 def _time_at(data: Bytes, at: int) -> int:

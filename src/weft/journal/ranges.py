@@ -9,9 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from weft.core.subjects import matches
-from weft.core.words import u32_at
 from weft.errors import WeftError
-from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in
+from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in, message_end
 from weft.journal.columns import Columns
 from weft.journal.parquet import SCHEMA, batch_of, groups_in
 from weft.journal.places import Segment
@@ -146,7 +145,9 @@ def _clipped(data: Bytes, block: Block, first: int, end: int) -> tuple[bytes, in
     while position < last:
         if position == first:
             start = at
-        at += u32_at(body, at)
+        at = message_end(body, at, len(body))
+        if at < 0:
+            raise ValueError(f"position {position} has no whole message")
         position += 1
     return body[start:at], last - first
 

@@ -80,10 +80,14 @@ def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
         frames = [each for each in blocks if isinstance(each, Block) and each.kind == Kind.FRAMES]
         if not frames:
             return None
+        try:
+            with writer_of(aside) as writer:
+                for batch in _batches(data, frames):
+                    writer.write_batch(batch)
+        except ValueError as error:
+            aside.unlink()
+            return NotSealed(segment.path, str(error))
         began_ns = i64_at(bytes(data[frames[0].body : frames[0].body + 32]), _TIME)
-        with writer_of(aside) as writer:
-            for batch in _batches(data, frames):
-                writer.write_batch(batch)
     messages = sum(each.frames for each in frames)
     torn = sum(each.frames for each in blocks if isinstance(each, Block) and each.kind == Kind.TORN)
     if messages + torn != segment.last - segment.first + 1:

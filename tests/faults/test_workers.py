@@ -91,7 +91,7 @@ def test_a_worker_that_is_killed_again_and_again_comes_back(serve: Serve) -> Non
 
 @pytest.mark.req("MM-14")
 async def test_a_worker_that_stands_still_delays_no_other(serve: Serve) -> None:
-    gateway = serve({"services": SERVICES})
+    gateway = serve({"services": SERVICES, "watchdog_s": 0})
     async with streaming(gateway.address, *SERVICES) as (one, two, three):
         stopped = await asyncio.to_thread(gateway.worker, "one")
         os.kill(stopped, signal.SIGSTOP)

@@ -34,6 +34,7 @@ class Taken:
         self.sockets: asyncio.Queue[tuple[str, socket.socket]] = asyncio.Queue()
         self.connections = 0
         self.not_up: list[str] = []
+        self.silent: list[str] = []
         self.ways: list[int] = []
         self.on_return: Callable[[int], None] | None = None
         self.membership: Membership | None = None

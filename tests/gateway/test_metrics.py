@@ -64,7 +64,9 @@ REPORT = GatewayReport(
         refused={"TooSlow": 5},
     ),
     services={
-        "weather": ServiceReport(state="up", pid=1, restarts=2, handed_over=3, status=STATUS),
+        "weather": ServiceReport(
+            state="up", pid=1, restarts=2, handed_over=3, status=STATUS, hangs=6
+        ),
         "orders": ServiceReport(state="starting", pid=None, restarts=1, handed_over=0, status=None),
     },
 )
@@ -114,6 +116,8 @@ def test_every_number_is_told_with_its_labels() -> None:
         ("weft_worker_up", "orders"): 0,
         ("weft_worker_restarts_total", "weather"): 2,
         ("weft_worker_restarts_total", "orders"): 1,
+        ("weft_worker_hangs_total", "weather"): 6,
+        ("weft_worker_hangs_total", "orders"): 0,
         ("weft_handed_over_total", "weather"): 3,
         ("weft_handed_over_total", "orders"): 0,
         ("weft_front_accepted_total",): 20,

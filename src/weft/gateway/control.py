@@ -20,6 +20,8 @@ from weft.gateway.status import ServiceStatus
 
 _SIZE = struct.Struct("<I")
 _MESSAGE_MAX_BYTES = 1 << 20
+# How often a worker is heard of, whatever happens.
+BEAT_S = 1.0
 # A worker that reads nothing must not make its front keep what it is told.
 _UNSENT_MAX_BYTES = 1 << 20
 
@@ -34,14 +36,21 @@ class Rules(msgspec.Struct, frozen=True):
     web: WebRules = msgspec.field(default_factory=WebRules)
     mesh: MeshSettings = msgspec.field(default_factory=MeshSettings)
     lanes: LaneSettings = msgspec.field(default_factory=LaneSettings)
+    watchdog_s: float = 30.0
 
     @classmethod
     def of(cls, settings: Settings) -> "Rules":
         """What of a gateway's settings is for its workers."""
-        looks = settings.look == "auto"
-        web = web_of(settings)
-        timing = settings.drain_s, looks
-        return cls(settings.limits, settings.log, *timing, web, settings.mesh, settings.lanes)
+        return cls(
+            limits=settings.limits,
+            log=settings.log,
+            drain_s=settings.drain_s,
+            looks=settings.look == "auto",
+            web=web_of(settings),
+            mesh=settings.mesh,
+            lanes=settings.lanes,
+            watchdog_s=settings.watchdog_s,
+        )
 
 
 class Start(msgspec.Struct, frozen=True, tag=True):
@@ -123,10 +132,17 @@ class Nodes(msgspec.Struct, frozen=True, tag=True):
 
 
 class Count(msgspec.Struct, frozen=True, tag=True):
-    """Worker to front: sockets received since its start, and connections it has of them now."""
+    """Worker to front: sockets received since its start, and connections it has of them now.
+
+    Sent at least every BEAT_S, so that the front knows that the worker still makes turns.
+    """
 
     received: int
     connections: int
+
+
+class Closing(msgspec.Struct, frozen=True, tag=True):
+    """Worker to front: it writes what is left of its journal and ends; it is silent meanwhile."""
 
 
 class Wish(msgspec.Struct, frozen=True, tag=True):
@@ -138,7 +154,7 @@ class Wish(msgspec.Struct, frozen=True, tag=True):
 
 
 Order = Start | Change | Keys | Ask | AskNodes | Announce | Granted | Drain
-News = Ready | Answer | Nodes | Count | Wish
+News = Ready | Answer | Nodes | Count | Closing | Wish
 
 Sent = TypeVar("Sent")
 Received = TypeVar("Received")
@@ -169,6 +185,11 @@ class Channel(Generic[Sent, Received]):
             raise Overloaded("the other process does not read what it is told")
         body = msgspec.msgpack.encode(message)
         self._writer.write(_SIZE.pack(len(body)) + body)
+
+    @property
+    def is_drained(self) -> bool:
+        """Return whether everything that was sent has left this process."""
+        return self._writer.transport.get_write_buffer_size() == 0
 
     async def receive(self) -> Received | None:
         """The next message; None if the other side is gone.

@@ -39,6 +39,11 @@ class Inline:
         """None ever: a service is up as soon as it is there."""
         return []
 
+    @property
+    def silent(self) -> list[str]:
+        """None ever: they share a loop with whoever asks."""
+        return []
+
     async def start(self) -> None:
         """Start the services that the settings name."""
         for service in begun(self._settings):

@@ -22,6 +22,7 @@ from weft.gateway.control import (
     AskNodes,
     Change,
     Channel,
+    Closing,
     Count,
     Drain,
     Granted,
@@ -39,6 +40,7 @@ from weft.gateway.key_file import Records
 from weft.gateway.report import ServiceReport, State
 from weft.gateway.services import Fulfil, fulfilled, keys_of
 from weft.gateway.status import ServiceStatus
+from weft.gateway.watchdog import TICK_S, Watchdog
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +52,8 @@ FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 # How long a worker may take to end after it has hung up, or beyond the time it was given.
 _GRACE_S = 1.0
+# And to write what is left of its journal, in which it hears and says nothing.
+_CLOSING_S = 15.0
 
 
 class Keeper:
@@ -77,6 +81,8 @@ class Keeper:
         self.fulfil: Fulfil | None = None
         self.pid: int | None = None
         self.restarts = 0
+        self.hangs = 0
+        self._watchdog: Watchdog | None = None
         self.handed_over = 0
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
@@ -86,6 +92,11 @@ class Keeper:
         outgoing = self._outgoing
         on_their_way = len(outgoing) + outgoing.sent - self._count.received
         return on_their_way + self._count.connections
+
+    @property
+    def is_silent(self) -> bool:
+        """Return whether the worker has made no turn for some seconds."""
+        return self._watchdog is not None and self._watchdog.is_silent
 
     def give(self, fd: int, way: int = AS_FRAMES) -> None:
         """Pass a connection to the worker, or to the next one.
@@ -122,6 +133,7 @@ class Keeper:
             state=self._state(status),
             pid=self.pid,
             restarts=self.restarts,
+            hangs=self.hangs,
             handed_over=self.handed_over,
             status=status,
         )
@@ -198,6 +210,7 @@ class Keeper:
                 ours.close()
                 raise
         self.pid = process.pid
+        watching = asyncio.get_running_loop().create_task(self._watch(process))
         try:
             await self._talk(ours)
             await asyncio.wait_for(process.wait(), _GRACE_S)
@@ -206,10 +219,25 @@ class Keeper:
             text = "worker %s did not %s in time and is killed"
             _log.warning(text, process.pid, failed, extra=self._about)
         finally:
+            watching.cancel()
             if process.returncode is None:
                 process.kill()
             status = await process.wait()
         return status
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        """Kill the worker if it hangs; cancelled when it has ended."""
+        await self.up.wait()
+        watchdog = self._watchdog = Watchdog(process.pid)
+        while True:
+            await asyncio.sleep(TICK_S)
+            limit_s = self._start.rules.watchdog_s
+            if watchdog.tick(limit_s) and not self._is_ending:
+                self.hangs += 1
+                text = "worker %s made no turn for %s s and is killed"
+                _log.error(text, process.pid, watchdog.silent_s, extra=self._about)
+                process.kill()
+                return
 
     async def _spawned(self, theirs: socket.socket) -> asyncio.subprocess.Process:
         descriptors = (theirs.fileno(), self._outgoing.far.fileno())
@@ -243,7 +271,12 @@ class Keeper:
             await channel.close()
 
     def _hear(self, news: News) -> None:
+        if self._watchdog is not None:
+            self._watchdog.heard()
         match news:
+            case Closing():
+                if self._watchdog is not None:
+                    self._watchdog.allow(_CLOSING_S)
             case Count():
                 self._count = news
             case Answer(number) | Nodes(number):
@@ -284,6 +317,7 @@ class Keeper:
         """Begin anew: nothing that is known of the last worker holds for the next."""
         self.up.clear()
         self.pid = None
+        self._watchdog = None
         self._channel = None
         self._count = Count(received=0, connections=0)
         self._outgoing.take_back()

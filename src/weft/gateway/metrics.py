@@ -144,12 +144,14 @@ def _of_mesh(services: dict[str, ServiceReport]) -> Iterator[Metric]:
 def _of_workers(services: dict[str, ServiceReport]) -> Iterator[Metric]:
     up = _family("weft_worker_up", False, "Whether the worker takes part", ["service"])
     restarts = _family("weft_worker_restarts", True, "Times it was started again", ["service"])
+    hangs = _family("weft_worker_hangs", True, "Times it hung and was killed", ["service"])
     handed_over = _family("weft_handed_over", True, "Connections passed to it", ["service"])
     for service, report in services.items():
         up.add_metric([service], report.state == "up")
         restarts.add_metric([service], report.restarts)
+        hangs.add_metric([service], report.hangs)
         handed_over.add_metric([service], report.handed_over)
-    yield from (up, restarts, handed_over)
+    yield from (up, restarts, hangs, handed_over)
 
 
 def _of_front(front: FrontReport) -> Iterator[Metric]:

@@ -91,8 +91,12 @@ class Node:
         """Why it is not ready; empty if it is."""
         if self._is_draining:
             return "draining"
-        not_up = self._services.not_up
-        return f"not up: {', '.join(sorted(not_up))}" if not_up else ""
+        not_up, silent = sorted(self._services.not_up), sorted(self._services.silent)
+        reasons = [
+            f"not up: {', '.join(not_up)}" if not_up else "",
+            f"not responding: {', '.join(silent)}" if silent else "",
+        ]
+        return "; ".join(filter(None, reasons))
 
     async def start(self) -> None:
         """Start the services that the settings name, and wait for them."""
@@ -134,7 +138,11 @@ class Node:
             address=str(self.address),
             version=distribution.installed_version(),
             uptime_s=time.monotonic() - self._started,
-            state="draining" if self._is_draining else "starting" if self.unready else "ready",
+            state="draining"
+            if self._is_draining
+            else "starting"
+            if self._services.not_up
+            else "ready",
             connections=self._services.connections,
             connections_max=self._room.connections,
             keys=len(self._keys.records or ()),

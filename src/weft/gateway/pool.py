@@ -43,6 +43,11 @@ class Pool:
         """The services whose worker is starting, or starting again."""
         return [name for name, keeper in self._keepers.items() if not keeper.up.is_set()]
 
+    @property
+    def silent(self) -> list[str]:
+        """The services whose worker makes no turns at the moment."""
+        return [name for name, keeper in self._keepers.items() if keeper.is_silent]
+
     async def start(self) -> None:
         """Start the services that the settings name; those that take too long go on trying."""
         keepers = [self._keeper(service) for service in begun(self._settings)]

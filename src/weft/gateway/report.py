@@ -32,6 +32,8 @@ class ServiceReport(msgspec.Struct, frozen=True, kw_only=True):
     restarts: int
     handed_over: int
     status: ServiceStatus | None
+    # How often its worker was killed because it made no turns.
+    hangs: int = 0
 
 
 class GatewayReport(msgspec.Struct, frozen=True, kw_only=True):

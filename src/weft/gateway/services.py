@@ -41,6 +41,10 @@ class Services(Protocol):
         """The services that cannot take part at the moment."""
 
     @property
+    def silent(self) -> list[str]:
+        """The services whose worker makes no turns at the moment."""
+
+    @property
     def running(self) -> list[str]:
         """The services that run."""
 

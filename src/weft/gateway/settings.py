@@ -35,6 +35,9 @@ LISTEN = "127.0.0.1:7411"
 GREETING_MIN_BYTES = HEADER_BYTES + 2 * NAME_MAX_BYTES
 GREETING_MAX_BYTES = 32 << 10
 
+# A worker is heard of once a second, and not while it reads a large file of keys, say.
+WATCHDOG_MIN_S = 3.0
+
 # Where more than 0 is not enough, or the most that a number can be is too much.
 _RANGES: dict[str, tuple[float, float]] = {
     "greeting_bytes": (GREETING_MIN_BYTES, GREETING_MAX_BYTES),
@@ -44,7 +47,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 
 # What 0 leaves without a bound, or does not wait for; and what may be larger than memory.
-_MAY_BE_0 = {"keep_bytes", "keep_s", "bayeux_interval_s"}
+_MAY_BE_0 = {"keep_bytes", "keep_s", "bayeux_interval_s", "watchdog_s"}
 _MAY_BE_LARGE = {"keep_bytes", "keep_s", "staged_bytes"}
 SIZE_MAX_BYTES = 1 << 60
 
@@ -121,6 +124,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     connections: int = 20_000
     pending: int = 4096
     drain_s: float = 10.0
+    # A worker that makes no turn for so long is replaced; 0: never.
+    watchdog_s: float = 30.0
     look: Literal["auto", "never"] = "auto"
     tls: Tls = msgspec.field(default_factory=Tls)
     log: Log = msgspec.field(default_factory=Log)
@@ -147,6 +152,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             )
         if (self.tls.cert == "") != (self.tls.key == ""):
             raise BadOption("tls.cert and tls.key belong together: one of them is missing")
+        if 0 < self.watchdog_s < WATCHDOG_MIN_S:
+            raise BadOption(
+                f"watchdog_s is {self.watchdog_s}; it must be 0, for never, or at least"
+                f" {WATCHDOG_MIN_S}"
+            )
         _check_ranges(self, "")
         _check_ranges(self.limits, "limits.")
         _check_ranges(self.journal, "journal.")

@@ -19,12 +19,14 @@ import uvloop
 from weft.core.messages import Message
 from weft.gateway import logs
 from weft.gateway.control import (
+    BEAT_S,
     Announce,
     Answer,
     Ask,
     AskNodes,
     Change,
     Channel,
+    Closing,
     Count,
     Drain,
     Granted,
@@ -98,6 +100,8 @@ class Worker:
                 obeying.cancel()
                 counting.cancel()
         finally:
+            if self._channel.is_drained:
+                self._channel.send(Closing())
             await self._host.close()
 
     def _adopt(self) -> None:
@@ -147,13 +151,17 @@ class Worker:
             self._is_ending.set()
 
     async def _keep_counting(self) -> None:
-        """Tell the front how many connections there are, whenever that has changed."""
+        """Tell the front how many connections there are, whenever that changes and as a beat."""
+        beat_at = 0.0
         while True:
             await asyncio.sleep(_COUNT_S)
             count = Count(self._received, self._host.connections)
-            if count != self._told:
+            is_due = self._loop.time() >= beat_at
+            # A front that was stopped for hours must not find hours of beats.
+            if count != self._told or (is_due and self._channel.is_drained):
                 self._channel.send(count)
                 self._told = count
+                beat_at = self._loop.time() + BEAT_S
             if self._held:
                 self._announce()
 

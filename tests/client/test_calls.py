@@ -19,6 +19,7 @@ from weft.errors import (
     ConnectionLost,
     ControlFlood,
     NotKnown,
+    NotOpen,
     Overloaded,
     Reserved,
     ResponderGone,
@@ -116,8 +117,9 @@ async def test_what_never_fits_the_buffer_is_refused_at_once(scripted: Scripted)
     async with scripted() as gateway, meeting(gateway, buffer_bytes=10_000) as (connection, _):
         with pytest.raises(BadField, match="never fits a publish buffer of 10000"):
             await connection.publish("a", bytes(10_000))
+        with pytest.raises(BadField, match="never fits a publish buffer of 10000"):
+            await connection.publish("a", bytes(10_000), acknowledge=True)
         for refused in (
-            connection.publish("a", bytes(10_000), acknowledge=True),
             connection.send_request("a", bytes(10_000)),
             connection.gather("a", bytes(10_000)),
         ):
@@ -144,10 +146,11 @@ async def test_who_is_overtaken_by_another_thread_waits_for_room_again(
                 return answer
 
         monkeypatch.setattr(connection._engine, "outgoing", Overtaken())
-        publishing = asyncio.create_task(connection.publish("a", bytes(500), acknowledge=True))
+        asking = asyncio.create_task(connection.gather("a", bytes(500), count=1))
         assert (await peer.frame(Kind.MESSAGE)).subject == b"b"
-        acknowledge(peer, await peer.frame(Kind.MESSAGE), 1)
-        assert (await publishing).sequence == 1
+        asked = await peer.frame(Kind.MESSAGE)
+        peer.send(Kind.MESSAGE, asked.reply, b"")
+        await asking
 
 
 async def test_a_lost_connection_fails_an_acknowledgement(scripted: Scripted) -> None:
@@ -157,6 +160,123 @@ async def test_a_lost_connection_fails_an_acknowledgement(scripted: Scripted) ->
         peer.close()
         with pytest.raises(ConnectionLost):
             await publishing
+
+
+async def subjects(peer: Any, count: int) -> list[str]:
+    return [(await peer.frame(Kind.MESSAGE)).subject.decode() for _ in range(count)]
+
+
+async def test_the_order_of_messages_is_that_of_the_calls(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer):
+        first = connection.publish("first", b"", acknowledge=True)
+        await connection.publish("second", b"")
+        publishing = asyncio.create_task(first)
+        asked = await peer.frame(Kind.MESSAGE)
+        assert asked.subject == b"first"
+        assert await subjects(peer, 1) == ["second"]
+        acknowledge(peer, asked, 1)
+        assert (await publishing).sequence == 1
+
+
+async def test_the_order_holds_for_what_is_published_while_disconnected(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer):
+        await lose(connection, peer)
+        await connection.publish("a", b"")
+        first = asyncio.create_task(connection.publish("b", b"", acknowledge=True))
+        await give_way()
+        await connection.publish("c", b"")
+        second = connection.publish("d", b"", acknowledge=True)
+        await connection.publish("e", b"")
+        following = await gateway.peer()
+        asked = [await following.frame(Kind.MESSAGE) for _ in range(5)]
+        assert [each.subject for each in asked] == [b"a", b"b", b"c", b"d", b"e"]
+        acknowledge(following, asked[1], 1)
+        acknowledge(following, asked[3], 2)
+        assert [(await first).sequence, (await second).sequence] == [1, 2]
+
+
+async def test_what_never_left_the_buffer_is_acknowledged_by_the_next_connection(
+    scripted: Scripted,
+) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer):
+        count = await fill(connection, peer)
+        assert count > 1
+        publishing = asyncio.create_task(connection.publish("b", b"", acknowledge=True))
+        await give_way()
+        await lose(connection, peer)
+        following = await gateway.peer()
+        asked = await following.frame(Kind.MESSAGE)
+        while asked.subject != b"b":
+            asked = await following.frame(Kind.MESSAGE)
+        acknowledge(following, asked, 7)
+        assert (await publishing).sequence == 7
+
+
+async def test_what_was_given_up_while_disconnected_is_not_sent(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway, timeout_s=0.05) as (connection, peer):
+        # Nobody is welcomed until the scripted gateway is asked for its next peer.
+        await lose(connection, peer)
+        with pytest.raises(TimedOut):
+            await connection.publish("a", b"", acknowledge=True)
+        await connection.publish("b", b"")
+        following = await gateway.peer()
+        assert await subjects(following, 1) == ["b"]
+        assert connection._engine.session.awaited == 0
+
+
+async def test_closing_fails_what_waits_to_be_sent_and_acknowledged(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway) as (connection, peer):
+        await lose(connection, peer)
+        publishing = asyncio.create_task(connection.publish("a", b"", acknowledge=True))
+        await give_way()
+        closing = asyncio.create_task(connection.close())
+        with pytest.raises(NotOpen, match="closed before this was sent"):
+            await publishing
+        await closing
+
+
+async def test_no_more_acknowledgements_are_awaited_than_may_be(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway, waiting_max=2) as (connection, peer):
+        await lose(connection, peer)
+        waiting = [
+            asyncio.create_task(connection.publish("a", b"", acknowledge=True)) for _ in range(2)
+        ]
+        with pytest.raises(Overloaded, match="2 answers are awaited already"):
+            await connection.publish("a", b"", acknowledge=True)
+        following = await gateway.peer()
+        for sequence in (1, 2):
+            acknowledge(following, await following.frame(Kind.MESSAGE), sequence)
+        await asyncio.gather(*waiting)
+
+
+async def test_messages_that_wait_for_room_keep_their_order(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway, buffer_bytes=1 << 20) as (connection, peer):
+        count = await fill(connection, peer)
+        first = connection.publish("first", b"x" * 100_000)
+        second = connection.publish("second", b"x" * 100_000, acknowledge=True)
+        third = connection.publish("third", b"")
+        publishing = [asyncio.ensure_future(each) for each in (third, first)]
+        await drained(peer, count)
+        assert await subjects(peer, 1) == ["first"]
+        asked = await peer.frame(Kind.MESSAGE)
+        assert asked.subject == b"second"
+        acknowledge(peer, asked, 1)
+        assert (await second).sequence == 1
+        assert await subjects(peer, 1) == ["third"]
+        await asyncio.gather(*publishing)
+
+
+async def test_what_nobody_waits_for_any_more_makes_nothing_wait(scripted: Scripted) -> None:
+    async with scripted() as gateway, meeting(gateway, buffer_bytes=1 << 20) as (connection, peer):
+        await fill(connection, peer)
+        given_up = asyncio.create_task(connection.publish("given_up", b"x" * 100_000))
+        with pytest.warns(RuntimeWarning, match="never awaited"):
+            connection.publish("forgotten", b"x" * 100_000)  # type: ignore[unused-coroutine]  # the point
+        assert connection._engine.outgoing.queued == 1
+        await give_way()
+        given_up.cancel()
+        await asyncio.wait({given_up})
+        assert connection._engine.outgoing.queued == 0
 
 
 @pytest.mark.req("MM-3")
@@ -359,13 +479,18 @@ async def fill(connection: AsyncConnection, peer: Any) -> int:
     count = 0
     while connection._engine.outgoing.has_room(100_100):
         await connection.publish("a", b"x" * 100_000)
-        await asyncio.wait([asyncio.ensure_future(turn())])
+        await give_way()
         count += 1
     return count
 
 
 async def turn() -> None:
     """One turn of the loop."""
+
+
+async def give_way() -> None:
+    """Let every other task have its turn."""
+    await asyncio.wait([asyncio.ensure_future(turn())])
 
 
 async def drained(peer: Any, count: int) -> None:

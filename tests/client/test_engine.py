@@ -352,8 +352,9 @@ async def test_a_closed_connection_takes_nothing(scripted: Scripted) -> None:
         await gateway.part(connection)
         with pytest.raises(NotOpen):
             await connection.publish("a", b"")
+        with pytest.raises(NotOpen):
+            await connection.publish("a", b"", acknowledge=True)
         for refused in (
-            connection.publish("a", b"", acknowledge=True),
             connection.send_request("a", b""),
             connection.flush(),
             subscription.ready(),

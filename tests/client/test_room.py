@@ -21,7 +21,7 @@ async def waiting(room: Room, count: int) -> list[asyncio.Task[None]]:
 
 
 async def test_whoever_waits_is_told_once_there_may_be_room(outgoing: Outgoing) -> None:
-    room = Room(outgoing)
+    room = Room(outgoing, 100)
     tasks = await waiting(room, 3)
     assert not any(task.done() for task in tasks)
     room.made()
@@ -30,7 +30,7 @@ async def test_whoever_waits_is_told_once_there_may_be_room(outgoing: Outgoing) 
 
 
 async def test_what_was_taken_counts_as_held_until_there_is_room(outgoing: Outgoing) -> None:
-    room = Room(outgoing)
+    room = Room(outgoing, 100)
     assert outgoing.put(bytes(600))
     outgoing.pass_on(lambda _: None)
     assert not outgoing.has_room(600)
@@ -39,7 +39,7 @@ async def test_what_was_taken_counts_as_held_until_there_is_room(outgoing: Outgo
 
 
 async def test_whoever_gives_up_keeps_nobody_from_being_told(outgoing: Outgoing) -> None:
-    room = Room(outgoing)
+    room = Room(outgoing, 100)
     impatient, patient = await waiting(room, 2)
     impatient.cancel()
     await asyncio.wait([impatient])

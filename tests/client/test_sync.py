@@ -1,5 +1,7 @@
 import os
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +18,14 @@ from weft.errors import (
     Unreachable,
     UsageError,
 )
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for a state that nothing tells of."""
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def threads() -> set[str]:
@@ -211,6 +221,34 @@ def test_a_gateway_that_comes_back_gets_what_was_buffered(running: Any) -> None:
             connection.publish("a", {"n": number})
         running.start()
         assert [subscription.next(30)["n"] for _ in range(100)] == list(range(100))
+
+
+def test_the_order_of_messages_is_that_of_the_calls_of_all_threads(running: Any) -> None:
+    lost = threading.Event()
+
+    def heard(status: Status) -> None:
+        if status.what is What.DISCONNECTED:
+            lost.set()
+
+    with Connection(
+        running.address, on_status=heard, backoff_first_s=0.001, timeout_s=30
+    ) as connection:
+        subscription = connection.subscribe(">")
+        outgoing = connection._engine.outgoing
+        running.stop()
+        assert lost.wait(30)
+        connection.publish("first", b"")
+        held = outgoing.held_bytes
+        thread = threading.Thread(
+            target=connection.publish, args=("second", b""), kwargs={"acknowledge": True}
+        )
+        thread.start()
+        wait_until(lambda: outgoing.held_bytes > held)
+        connection.publish("third", b"")
+        running.start()
+        assert [subscription.next(30).subject for _ in range(3)] == ["first", "second", "third"]
+        thread.join(30)
+        assert not thread.is_alive()
 
 
 def test_pumped_callbacks_run_where_they_are_pumped(gateway: str) -> None:

@@ -6,15 +6,17 @@ repeated is sent again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.client.content import Body, message_frame
 from weft.client.enabling import DISABLE, ENABLE, enabled_body
 from weft.client.engine import Engine
 from weft.client.interests import Listening
 from weft.client.options import Gathering
+from weft.client.pending import Pending
+from weft.client.room import Queued
 from weft.client.waiters import Several, Single
 from weft.client.waiting import Waiter
 from weft.core import frames
@@ -54,38 +56,76 @@ class Calls:
         self._session = engine.session
         self._timeout_s = engine.options.timeout_s
 
-    async def wait_for_room(self, frame: bytes) -> None:
-        """Buffer a frame once there is room.
+    def wait_for_room(self, frame: bytes) -> Coroutine[Any, Any, None]:
+        """Buffer a frame once there is room, before all that is published later.
+
+        Its place in the order is taken at once; what is returned waits until it is buffered.
 
         Raises:
-            Overloaded: there was none in time.
+            Overloaded: there was no room in time.
         """
-        outgoing = self._engine.outgoing
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                while not outgoing.offer(frame):
-                    await self._engine.room.wait()
-        except TimeoutError as error:
-            raise outgoing.is_full(self._timeout_s) from error
+        queued = self._engine.room.queue(frame)
+        waiting = self._until_put(queued)
+        queued.watch(waiting, self._engine.room)
+        return waiting
 
-    async def acknowledged(self, draft: Draft) -> Identity:
-        """Publish a message and wait until the gateway has taken it."""
+    def acknowledged(self, draft: Draft) -> Coroutine[Any, Any, Identity]:
+        """Publish a message; what is returned waits until the gateway has taken it.
+
+        It is buffered, or takes its place among those that wait for room, at once.
+        """
+        pending = self.pending(draft)
+        if self._engine.outgoing.offer_pending(pending):
+            return self.until_acknowledged(pending, draft.subject)
+        queued = self._engine.room.queue(pending.frame, pending)
+        waiting = self._acknowledged_later(pending, draft.subject, queued)
+        queued.watch(waiting, self._engine.room)
+        return waiting
+
+    def pending(self, draft: Draft) -> Pending:
+        """An acknowledged message, ready to be buffered; on any thread.
+
+        Raises:
+            Overloaded: too many answers are awaited already.
+        """
         frame = message_frame(draft.subject, draft.body, draft.reply, draft.flags | Flag.ANSWER)
         self._check(draft, Flag.ANSWER)
-        parts = frames.parse(frame)
-        waiter = Single()
+        outgoing = self._engine.outgoing
+        self._session.check_waiting(outgoing.pending + outgoing.queued)
+        return Pending(frame, Single(self._engine.loop))
 
-        def asked() -> bytes:
-            self._session.question(waiter, parts.subject, parts.reply)
-            return frame
+    async def until_acknowledged(
+        self, pending: Pending, subject: str, timeout: float | None = None
+    ) -> Identity:
+        """Wait until the gateway has taken a message that was buffered."""
+        about = f"no acknowledgement of {subject!r}"
+        async with self.limited(timeout, about, self._timeout_s):
+            return await self._acknowledgement(pending)
 
-        async with self.limited(None, f"no acknowledgement of {draft.subject!r}"):
+    async def _acknowledged_later(self, pending: Pending, subject: str, queued: Queued) -> Identity:
+        async with self.limited(None, f"no acknowledgement of {subject!r}"):
             try:
-                await self._send(waiter, asked, frame)
-                answer = frames.parse(await waiter.answer)
+                await queued.put
             finally:
-                self._forget(waiter)
+                self._engine.room.leave(queued)
+            return await self._acknowledgement(pending)
+
+    async def _acknowledgement(self, pending: Pending) -> Identity:
+        try:
+            answer = frames.parse(await pending.waiter.answer)
+        finally:
+            pending.is_given_up = True
+            self._forget(pending.waiter)
         return Identity(answer.origin, answer.publisher, answer.sequence, answer.time_ns)
+
+    async def _until_put(self, queued: Queued) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await queued.put
+        except TimeoutError as error:
+            raise self._engine.outgoing.is_full(self._timeout_s) from error
+        finally:
+            self._engine.room.leave(queued)
 
     async def request(self, draft: Draft, timeout: float | None, *, resend: bool) -> bytes:
         """Ask one responder; the frame that answers."""

@@ -18,6 +18,7 @@ from weft.client.line import Line
 from weft.client.memberships import Memberships
 from weft.client.options import Options
 from weft.client.outgoing import Outgoing
+from weft.client.pending import Pending
 from weft.client.reading import Defer, Reading
 from weft.client.required import Required
 from weft.client.room import Room
@@ -62,7 +63,8 @@ class Engine:
         self.outgoing = Outgoing(
             options.buffer_bytes, options.when_full, self._wake, self._began_to_drop
         )
-        self.room = Room(self.outgoing)
+        self.outgoing.on_ask = self._asks
+        self.room = Room(self.outgoing, options.waiting_max)
         self.subscriptions = Subscriptions(
             self.session, self.outgoing, reporter, options.waiting_max
         )
@@ -143,7 +145,7 @@ class Engine:
         self.lanes.lost()
         self.memberships.parted()
         waiters = self.session.end()
-        self.outgoing.lost(self.session.inbox)
+        waiters += [pending.waiter for pending in self.outgoing.lost(self.session.inbox)]
         for waiter in waiters:
             waiter.lost(cause)
         self.room.made()
@@ -216,6 +218,8 @@ class Engine:
         if line is not None:
             line.abort()
             self._unsent = line.unsent_bytes
+        for pending in self.outgoing.take_pending():
+            pending.waiter.failed(NotOpen("the connection was closed before this was sent"))
         self.lanes.close()
         self.subscriptions.clear()
         self.memberships.clear()
@@ -322,6 +326,13 @@ class Engine:
         except WeftError as error:
             self.fail(error)
 
+    def _asks(self, pending: Pending) -> None:
+        """The frame of an acknowledged message is written next: its answer may come."""
+        self.session.question(pending.waiter, pending.subject, pending.reply)
+        if pending.is_given_up:
+            self.session.forget(pending.waiter)
+        self.reading.steer()
+
     def _wake(self) -> None:
         if not self._is_about_to_flush:
             self.defer(self.flush)
@@ -350,6 +361,7 @@ class Engine:
             return
         self.statistics.connects += 1
         self.outgoing.body_limit_bytes = self.session.body_limit_bytes
+        self.outgoing.prune()
         self.lanes.welcomed()
         # All in one write, and before what is buffered: who publishes to itself must hear it.
         line.write(self.enabling.ask_again() + self.subscriptions.ask_again())

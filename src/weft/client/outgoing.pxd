@@ -12,6 +12,8 @@ cdef Spare _spare
 cdef class Outgoing:
     cdef public Py_ssize_t body_limit_bytes
     cdef readonly Py_ssize_t dropped
+    cdef public object on_ask
+    cdef public Py_ssize_t queued
     cdef Py_ssize_t _limit
     cdef str _when_full
     cdef object _wake
@@ -22,6 +24,8 @@ cdef class Outgoing:
     cdef object _chunks
     cdef Py_ssize_t _held
     cdef Py_ssize_t _in_flight
+    cdef Py_ssize_t _passed
+    cdef object _pending
     cdef Py_ssize_t _waiting
     cdef bint _is_awake
     cdef bint _is_dropping
@@ -38,7 +42,7 @@ cdef class Outgoing:
     )
     cpdef bint put_bare(self, bytes opening, int flags, bytes body) except -1
 
-    @cython.locals(writer=Writer, size=Py_ssize_t)
+    @cython.locals(writer=Writer, size=Py_ssize_t, due=list)
     cpdef Py_ssize_t pass_on(self, object write) except -1
 
     cpdef object sent(self)
@@ -46,6 +50,13 @@ cdef class Outgoing:
     cdef int _renew_lock(self) except -1
 
     cdef int _refuse_too_long(self, Py_ssize_t length, Py_ssize_t body_length) except -1
+
+    cdef list _sift(self, bytes inbox)
+
+    @cython.locals(must_wake=bint)
+    cdef bint _put_pending(self, object pending) except -1
+
+    cdef list _taken_pending(self)
 
     cdef bint _admits(self, Py_ssize_t length) except -1
 

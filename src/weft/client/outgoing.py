@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from weft.client.guard import enter, leave
 from weft.client.interruptible import piece_of
 from weft.client.options import WhenFull
+from weft.client.pending import Pending
 from weft.core.frames import BODY_LIMIT_BYTES, HEADER_BYTES, Flag, Kind
 from weft.core.words import put_bytes, put_u32, u32_at
 from weft.core.writer import Spare, Writer
@@ -23,7 +24,8 @@ CONTROL_RESERVE_BYTES = 1 << 20
 CHUNK_BYTES = 48 << 10
 _SPARES_MAX = 32
 
-_ANSWERED = int(Flag.ANSWER | Flag.REQUEST)
+_ANSWER = int(Flag.ANSWER)
+_REQUEST = int(Flag.REQUEST)
 _BARE = int(Flag.BARE)
 _CHUNK = CHUNK_BYTES
 _CHANNEL = b"_CHANNEL."
@@ -37,7 +39,8 @@ class Outgoing:
     """What one connection has yet to send.
 
     `wake` is called, on the thread that puts, when the loop must come and take; not again until it
-    has. `on_drop` is called when the buffer begins to throw away.
+    has. `on_drop` is called when the buffer begins to throw away; `on_ask`, if it is set, for each
+    message that wants an acknowledgement, just before its frame is written.
     """
 
     def __init__(
@@ -49,6 +52,9 @@ class Outgoing:
     ) -> None:
         self.body_limit_bytes = BODY_LIMIT_BYTES
         self.dropped = 0
+        self.on_ask: Callable[[Pending], object] | None = None
+        # How many messages wait for room in front of whatever is published next; see room.py.
+        self.queued = 0
         self._limit = limit_bytes
         self._when_full = when_full
         self._wake = wake
@@ -59,6 +65,9 @@ class Outgoing:
         self._chunks: deque[Writer] = deque()
         self._held = 0
         self._in_flight = 0
+        # Bytes that were ever taken, and the messages still here that want an acknowledgement.
+        self._passed = 0
+        self._pending: deque[Pending] = deque()
         # Threads that wait for room.
         self._waiting = 0
         self._is_awake = False
@@ -80,15 +89,22 @@ class Outgoing:
         """How much was taken and may still be in the socket's own buffer."""
         return self._in_flight
 
+    @property
+    def pending(self) -> int:
+        """How many messages here want an acknowledgement."""
+        return len(self._pending)
+
     def offer(self, frame: bytes) -> bool:
         """Take a frame, or throw it away if that was chosen; False if it must wait for room.
+
+        What waits for room already comes first.
 
         Raises:
             Overloaded: there is no room and raising was chosen.
             BadField: it is larger than the gateway or the buffer could ever take.
             NotOpen: the connection is closed.
         """
-        if self.put(frame):
+        if not self.queued and self.put(frame):
             return True
         if self._when_full == "raise":
             raise self.is_full()
@@ -102,8 +118,35 @@ class Outgoing:
             self._on_drop()
         return True
 
+    def offer_pending(self, pending: Pending) -> bool:
+        """Take the frame of an acknowledged message; False if it must wait for room.
+
+        Raises:
+            Overloaded: there is no room, and waiting for it was not chosen.
+            BadField: it is larger than the gateway or the buffer could ever take.
+            NotOpen: the connection is closed.
+        """
+        if not self.queued and self.put_pending(pending):
+            return True
+        if self._when_full != "block":
+            raise self.is_full()
+        return False
+
+    def put_pending(self, pending: Pending) -> bool:
+        """Take the frame of an acknowledged message, if there is room; see offer_pending()."""
+        length = len(pending.frame)
+        if length > self.body_limit_bytes or length > self._limit:
+            self.check(pending.frame)
+        with self._room:
+            if not self._admits(length):
+                return False
+            must_wake = self._put_pending(pending)
+        if must_wake:
+            self._wake()
+        return True
+
     def put(self, frame: bytes) -> bool:
-        """Take a frame, if there is room; see offer()."""
+        """Take a frame, if there is room, even before what waits for room; see offer()."""
         length = len(frame)
         if length > self.body_limit_bytes or length > self._limit:
             self.check(frame)
@@ -125,6 +168,8 @@ class Outgoing:
         length = start + len(body)
         if length > self.body_limit_bytes or length > self._limit:
             self._refuse_too_long(length, length - start)
+        if self.queued:
+            return False
         enter(self._lock)
         try:
             if not self._admits(length):
@@ -142,8 +187,10 @@ class Outgoing:
             self._wake()
         return True
 
-    def put_waiting(self, frame: bytes, timeout_s: float) -> None:
+    def put_waiting(self, frame: bytes, timeout_s: float, pending: Pending | None = None) -> None:
         """Take a frame; the calling thread, which is not the loop's, waits for room if it must.
+
+        `pending` is given if the frame is that of an acknowledged message.
 
         Raises:
             Overloaded: there was no room in time; otherwise see offer().
@@ -151,7 +198,7 @@ class Outgoing:
         length = len(frame)
         deadline = time.monotonic() + timeout_s
         # Another thread may take the room that this one was woken for.
-        while not self.offer(frame):
+        while not (self.offer(frame) if pending is None else self.offer_pending(pending)):
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise self.is_full(timeout_s)
@@ -195,6 +242,7 @@ class Outgoing:
 
         It is gone when `write` returns, but counts as held until sent() is called.
         """
+        due: list[Pending] | None = None
         enter(self._lock)
         try:
             self._is_awake = False
@@ -204,8 +252,14 @@ class Outgoing:
             size = writer.size
             self._held -= size
             self._in_flight += size
+            self._passed += size
+            if self._pending:
+                due = self._taken_pending()
         finally:
             leave(self._lock)
+        if due is not None and self.on_ask is not None:
+            for each in due:
+                self.on_ask(each)
         if size > 0:
             with memoryview(writer.data) as data, data[:size] as written:
                 write(written)
@@ -221,28 +275,36 @@ class Outgoing:
             with self._room:
                 self._room.notify_all()
 
-    def lost(self, inbox: bytes) -> None:
+    def lost(self, inbox: bytes) -> list[Pending]:
         """The connection is gone: keep only what another one can carry.
 
         Whoever awaited an answer has been told, and an inbox ends with its connection. A channel
         must be joined first, and may have another id then: what was said in it counts as dropped.
+        Returns the messages among these that want an acknowledgement, which none will get.
         """
         with self._room:
-            self._end_chunk()
-            waiting = b"".join([writer.take() for writer in self._chunks])
-            self._chunks.clear()
-            self._held = 0
-            for frame in _frames_in(waiting):
-                if not _outlives(frame, inbox):
-                    continue
-                if frame.startswith(_CHANNEL, HEADER_BYTES):
-                    self.dropped += 1
-                else:
-                    self._writer.put(frame)
-                    self._count(len(frame))
+            lost = self._sift(inbox)
             self._in_flight = 0
             self._is_awake = False
             self._room.notify_all()
+        return lost
+
+    def prune(self) -> None:
+        """Take out the acknowledged messages that were given up before they could be sent."""
+        with self._room:
+            is_awake = self._is_awake
+            for pending in self._pending:
+                if pending.is_given_up:
+                    self._sift(b"")
+                    break
+            self._is_awake = is_awake
+
+    def take_pending(self) -> list[Pending]:
+        """The messages that want an acknowledgement and will never be sent."""
+        with self._room:
+            pending = list(self._pending)
+            self._pending = deque()
+        return pending
 
     def close(self) -> None:
         """Take nothing more; whoever waits for room is told so."""
@@ -275,6 +337,47 @@ class Outgoing:
         if length > self._limit:
             raise BadField(f"frame of {length} bytes never fits a publish buffer of {self._limit}")
 
+    def _sift(self, inbox: bytes) -> list[Pending]:
+        """Write again, in order, what is to stay; the pending messages among the rest."""
+        self._end_chunk()
+        waiting = b"".join([writer.take() for writer in self._chunks])
+        self._chunks.clear()
+        self._held = 0
+        pending: deque[Pending] = self._pending
+        self._pending = deque()
+        lost: list[Pending] = []
+        for frame in _frames_in(waiting):
+            is_asking = _is_asking(frame)
+            asked = pending.popleft() if is_asking and pending else None
+            is_awaited = asked is not None and not asked.is_given_up
+            is_kept = _outlives(frame, inbox) and (is_awaited or not is_asking)
+            if is_kept and frame.startswith(_CHANNEL, HEADER_BYTES):
+                self.dropped += 1
+                is_kept = False
+            if is_kept and asked is None:
+                self._writer.put(frame)
+                self._count(len(frame))
+            elif is_kept and asked is not None:
+                self._put_pending(asked)
+            elif asked is not None:
+                lost.append(asked)
+        return lost
+
+    def _put_pending(self, pending: Pending) -> bool:
+        """Write the frame of an acknowledged message; True if the loop must be woken."""
+        self._writer.put(pending.frame)
+        must_wake = self._count(len(pending.frame))
+        pending.end = self._passed + self._held
+        self._pending.append(pending)
+        return must_wake
+
+    def _taken_pending(self) -> list[Pending]:
+        """Those whose frames were taken, no longer here."""
+        due: list[Pending] = []
+        while self._pending and self._pending[0].end <= self._passed:
+            due.append(self._pending.popleft())
+        return due
+
     def _admits(self, length: int) -> bool:
         if self._refusal:
             raise NotOpen(self._refusal)
@@ -305,8 +408,12 @@ def _frames_in(data: bytes) -> Iterator[bytes]:
         at = end
 
 
+def _is_asking(frame: bytes) -> bool:
+    return frame[4] == Kind.MESSAGE and frame[5] & (_ANSWER | _REQUEST) == _ANSWER
+
+
 def _outlives(frame: bytes, inbox: bytes) -> bool:
-    if frame[4] != Kind.MESSAGE or frame[5] & _ANSWERED:
+    if frame[4] != Kind.MESSAGE or frame[5] & _REQUEST:
         return False
     reply_start = HEADER_BYTES + frame[6]
     return not (inbox and frame[reply_start : reply_start + frame[7]].startswith(inbox))

@@ -202,9 +202,17 @@ class Session:
         self._waiting.add_request(waiter, reply)
         return reply
 
+    def check_waiting(self, more: int) -> None:
+        """Make sure that one more answer may be awaited, beside others that are yet to be asked.
+
+        Raises:
+            Overloaded: it may not.
+        """
+        self._waiting.check(more)
+
     def question(self, waiter: Waiter, subject: bytes, reply: bytes) -> None:
-        """Await the OK or ERROR for a message that is sent now with the flag *answer*."""
-        self._waiting.add_question(waiter, (True, subject, reply))
+        """Await the OK or ERROR for a message that is sent now, and was checked before."""
+        self._waiting.add_checked_question(waiter, (True, subject, reply))
 
     def ping(self, waiter: Waiter) -> bytes:
         """A PING whose PONG is for the waiter."""

@@ -5,6 +5,7 @@ they may block and call the connection, or wherever pump() is called.
 """
 
 import threading
+import time
 from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
@@ -333,7 +334,13 @@ class Connection(BlockingPublishing, Face):
         self.close()
 
     def _acknowledged(self, draft: Draft) -> Identity:
-        return self._background.run(self._calls.acknowledged(draft))
+        # Buffered on this thread, as everything else that it publishes.
+        deadline = time.monotonic() + self._options.timeout_s
+        pending = self._calls.pending(draft)
+        self._engine.outgoing.put_waiting(pending.frame, self._options.timeout_s, pending)
+        left_s = max(deadline - time.monotonic(), 0.0)
+        waiting = self._calls.until_acknowledged(pending, draft.subject, left_s)
+        return self._background.run(waiting)
 
     async def _prepare(self, label: str) -> None:
         """Make, on the loop, what lives there."""

@@ -12,9 +12,11 @@ class Single:
     WeftError the gateway said instead.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Await an answer; another thread than the loop's names the loop."""
         self.is_lost = False
-        self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        loop = loop or asyncio.get_running_loop()
+        self.answer: asyncio.Future[bytes] = loop.create_future()
 
     def answered(self, frame: bytes) -> None:
         """The answer came."""

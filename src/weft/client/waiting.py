@@ -50,7 +50,12 @@ class Waiting:
 
     def add_question(self, waiter: Waiter, question: Question) -> None:
         """Await the OK or ERROR for a frame that is sent now."""
-        self._admit(waiter, question)
+        self.check()
+        self.add_checked_question(waiter, question)
+
+    def add_checked_question(self, waiter: Waiter, question: Question) -> None:
+        """Await the OK or ERROR for a frame that is sent now; check() was called for it before."""
+        self._places[waiter] = question
         self._questions.setdefault(question, deque()).append(waiter)
 
     def add_ping(self, waiter: Waiter, body: bytes) -> None:
@@ -116,7 +121,15 @@ class Waiting:
         self._abandoned = 0
         return waiters
 
-    def _admit(self, waiter: Waiter, place: bytes | Question) -> None:
-        if len(self._places) + self._abandoned >= self._limit:
+    def check(self, more: int = 0) -> None:
+        """Make sure that one more answer may be awaited, beside those that soon will be.
+
+        Raises:
+            Overloaded: it may not.
+        """
+        if len(self._places) + self._abandoned + more >= self._limit:
             raise Overloaded(f"{self._limit} answers are awaited already")
+
+    def _admit(self, waiter: Waiter, place: bytes) -> None:
+        self.check()
         self._places[waiter] = place

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.core.frames import Kind, encode
-from weft.fabric.envelope import COUNT_AT, GROUP, PLAIN, Entry, make
-from weft.fabric.ring import CHUNK_BYTES, RING_NS, Ring
+from weft.fabric.envelope import COUNT_AT, GROUP, PLAIN, Entry, make, mark_of
+from weft.fabric.ring import CHUNK_BYTES, RING_NS, Piece, Ring
 
 
 def keep(ring: Ring, first: int, bodies: list[bytes], *numbers: int, now_ns: int = 0) -> None:
@@ -56,15 +56,16 @@ def test_what_was_for_others_or_only_passed_them_is_not_found() -> None:
     assert ring.find(3, 0, 9) == ring.find(99, 0, 9) == []
 
 
-def test_the_group_that_it_was_for_is_found() -> None:
+def test_the_group_and_the_interest_that_it_was_for_are_found() -> None:
     ring = Ring()
     ring.begin(0)
-    header = make(GROUP, b"workers", [1], [Entry(2, 0, True, 5)])
+    mark = mark_of(300)
+    header = make(GROUP, b"workers", [1], [Entry(2, 0, True, 5, mark)])
     header[COUNT_AT] = 1
     ring.add(header)
     frame = encode(Kind.MESSAGE, b"a")
     ring.finish(bytearray(frame), 0, len(frame))
-    assert ring.find(2, 0, 9) == [(5, 1, GROUP, b"workers", frame)]
+    assert ring.find(2, 0, 9) == [Piece(5, 1, GROUP, b"workers", frame, mark)]
 
 
 def test_it_never_holds_much_more_than_its_bound() -> None:

@@ -160,6 +160,48 @@ def test_whoever_left_is_owed_what_came_before_the_last_that_it_heard() -> None:
     assert kinds(history) == [checker.LOST]
 
 
+def counter(event: Heard | Gap) -> int:
+    return event.counter if isinstance(event, Heard) else 0
+
+
+def late(history: History, known: int) -> Session:
+    """Have the far subscriber be known only from a message of gateway 1 on."""
+    for at, each in enumerate(history.published):
+        if each.counter < known:
+            history.published[at] = msgspec.structs.replace(each, reach={})
+    return plain(history)
+
+
+def test_before_it_is_known_a_subscription_is_owed_nothing() -> None:
+    history = correct()
+    session = late(history, 4)
+    session.events = [each for each in session.events if counter(each) >= 4]
+    assert kinds(history) == []
+
+
+def test_a_stream_that_has_begun_has_no_holes_whatever_is_known() -> None:
+    """Another heard what was on its way to one that left, and then nothing until it was known."""
+    history = correct()
+    session = late(history, 4)
+    session.events = [each for each in session.events if counter(each) not in {2, 3}]
+    assert len(check(history).violations) == 4
+    assert kinds(history) == [checker.LOST]
+
+
+def test_a_message_that_another_pattern_may_have_brought_begins_no_stream() -> None:
+    history = correct()
+    session = late(history, 4)
+    history.sessions = [session]
+    session.patterns = ("data.>", "data.1")
+    session.events = [each for each in session.events if counter(each) >= 4 or each.origin == 1]
+    # The third of gateway 1.
+    history.published[4] = msgspec.structs.replace(history.published[4], subject="data.2")
+    del session.events[2]
+    assert kinds(history) == []
+    session.patterns = ("data.>",)
+    assert kinds(history) == [checker.LOST]
+
+
 # Histories of real processes know less.
 
 

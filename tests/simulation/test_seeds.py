@@ -45,6 +45,14 @@ def test_little_is_lost_when_links_flap() -> None:
     assert totals.announced_percent <= 0.2
 
 
+def test_a_subscriber_that_returns_before_interest_has_travelled_finds_no_holes() -> None:
+    totals = Totals()
+    for outcome in run_all(range(60), Manner(faults=("return",)), jobs=2):
+        totals.add(outcome)
+    assert totals.violations == {}
+    assert totals.heard > 1000 * totals.runs
+
+
 @pytest.mark.parametrize(("seed", "manner"), kept())
 def test_what_once_failed_does_not_any_more(seed: int, manner: Manner) -> None:
     assert run_safely(seed, manner).verdict.violations == []

@@ -34,6 +34,8 @@ cdef class Arrivals:
     cdef dict _ended
     cdef bytes _subject
     cdef Route _route
+    cdef readonly object activation
+    cdef readonly int mark
 
     cpdef Incoming stream(self, uint32_t origin, uint64_t number)
 

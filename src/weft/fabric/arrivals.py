@@ -5,7 +5,7 @@ are; here only by a journal that is of the whole mesh.
 What is missing is asked for once; if it does not come, those who are subscribed here are told.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from weft.core.answers import error_frame
 from weft.core.frames import HEADER_BYTES, Flag, Kind
@@ -15,12 +15,13 @@ from weft.core.service import NOWHERE, Peer, Service
 from weft.core.subjects import stays_here
 from weft.core.words import cut, same_bytes, u32_at
 from weft.core.writer import Writer
+from weft.fabric.activation import Activation
 from weft.fabric.counts import TrafficCounts
 from weft.fabric.distant import EPOCH_BITS, Distant
-from weft.fabric.envelope import ONE, PLAIN
+from weft.fabric.envelope import FIRST_MARK, ONE, PLAIN, mark_of
 from weft.fabric.incoming import Held, Incoming
 from weft.fabric.load import Load
-from weft.fabric.words import Ack, Gone, Mark, Missed, Nack, RoutedWord
+from weft.fabric.words import Ack, Gone, Mark, Missed, Nack, RoutedWord, Wanted
 
 # What overtook something on another way is held back so long before that is asked for.
 HOLD_NS = 50_000_000
@@ -66,6 +67,9 @@ class Arrivals:
         # Where the last messages went: most that follow have the same subject.
         self._subject = b""
         self._route = NOWHERE
+        self.activation = Activation(service.router)
+        # The mark of what this gateway tells now that it wants.
+        self.mark = FIRST_MARK
 
     def stream(self, origin: int, number: int) -> Incoming:
         """What comes from a gateway, of which a number has come."""
@@ -108,6 +112,11 @@ class Arrivals:
         if self._unsettled:
             for incoming in list(self._unsettled.values()):
                 self._look_after(incoming)
+
+    def activate(self, changes: Iterable[tuple[Wanted, bool]], version: int) -> None:
+        """Others are told a version of what is wanted here that includes these changes."""
+        self.activation.apply(changes, version)
+        self.mark = mark_of(version)
 
     def ask_anew(self) -> None:
         """The ways are others now: what was asked for by those before may never have been heard."""
@@ -194,7 +203,7 @@ class Arrivals:
         if load.number == incoming.expected:
             self.arrive(incoming, load)
             return
-        held = Held(load.count, load.flags, load.group, cut(data, load.start, load.end))
+        held = Held(load.count, load.flags, load.group, cut(data, load.start, load.end), load.mark)
         self._unsettled[incoming.origin] = incoming
         if incoming.hold(load.number, held, self._service.now_ns):
             counts.held += load.count
@@ -220,7 +229,7 @@ class Arrivals:
                 return
             load.end = arena.fill
             load.number, load.count = number, held.frame_count
-            load.flags, load.group = held.flags, held.group
+            load.flags, load.group, load.mark = held.flags, held.group, held.mark
             self._counts.doubled += load.skip(arena.data, incoming.expected)
             if load.count > 0:
                 incoming.expected = load.number + load.count
@@ -279,7 +288,10 @@ class Arrivals:
         if load.flags & _PLAIN:
             journal = service.router.journal
             if route.is_journaled and journal is not None and journal.is_of_mesh:
+                # Always wanted, so there is no hole in it; history is joined with all of it.
                 journal.take_arrived(start, load.end, load.count)
+            elif load.mark and (load.mark != self.mark or service.router.changes):
+                route = self.activation.route(route, load.mark)
             receivers = route.deliver_to_each(start, load.end, None, False)
             service.deliveries += receivers * load.count
         else:

@@ -26,6 +26,8 @@ class Branch:
             distant = slot
             if distant is not None:
                 put_u64(self.header, at, distant.next)
+                self.header[at - 2] = distant.mark & 255
+                self.header[at - 1] = distant.mark >> 8
                 distant.next += frames
             at += _ENTRY
 

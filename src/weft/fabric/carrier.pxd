@@ -19,6 +19,7 @@ cdef Py_ssize_t _ENTRIES
 cdef Py_ssize_t _HOPS
 cdef int _HOPS_MAX
 cdef int _WORD
+cdef int _INTEREST
 cdef uint64_t _NUMBER_MAX
 cdef int _TRACE
 cdef int _MESSAGE
@@ -59,6 +60,9 @@ cdef class LinkCarrier(Carrier):
         load=Load, at=Py_ssize_t, end=Py_ssize_t, below=Py_ssize_t, part_end=Py_ssize_t
     )
     cdef object _open(self, bytes header)
+
+    @cython.locals(load=Load)
+    cdef object _open_here(self, bytes header, Py_ssize_t at)
 
     @cython.locals(
         link=Outbox,

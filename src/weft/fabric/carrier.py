@@ -19,6 +19,7 @@ from weft.fabric.envelope import (
     ENTRY_BYTES,
     HOPS_AT,
     HOPS_MAX,
+    INTEREST,
     TRACE,
     WORD,
     Entry,
@@ -38,6 +39,7 @@ _ENTRIES = ENTRIES_AT
 _HOPS = HOPS_AT
 _HOPS_MAX = HOPS_MAX
 _WORD = WORD
+_INTEREST = INTEREST
 # No stream comes so far: what follows can still be counted.
 _NUMBER_MAX = (1 << 64) - (1 << 33)
 _TRACE = TRACE
@@ -170,10 +172,7 @@ class LinkCarrier(Carrier):
         if load.flags & _TRACE:
             self._passage = Passage(header)
         elif self._is_for_here:
-            if load.flags & _WORD:
-                self._path = cut(header, _HEADER + header[7], at)
-            else:
-                self._incoming = self._arrivals.stream(load.origin, self._number_here)
+            self._open_here(header, at)
         end = len(header)
         at += _ENTRY
         while at < end:
@@ -188,6 +187,15 @@ class LinkCarrier(Carrier):
                 return
             self._open_part(header, at, part_end)
             at = part_end
+
+    def _open_here(self, header: bytes, at: int) -> None:
+        """Look at what an envelope for this gateway brings, and at which interest it goes by."""
+        load = self._load
+        if load.flags & _WORD:
+            self._path = cut(header, _HEADER + header[7], at)
+            return
+        load.mark = header[at + 6] + 256 * header[at + 7] if load.flags & _INTEREST else 0
+        self._incoming = self._arrivals.stream(load.origin, self._number_here)
 
     def _open_part(self, header: bytes, at: int, end: int) -> None:
         """Have a part of the tree go on by its link."""
@@ -230,7 +238,7 @@ class LinkCarrier(Carrier):
                     self._passage.missed(entry.number, TOO_FAR if is_far else NO_WAY)
                 continue
             entries = [
-                Entry(number, len(way) - step - 1, number == entry.number, entry.first)
+                Entry(number, len(way) - step - 1, number == entry.number, entry.first, entry.mark)
                 for step, number in enumerate(way)
             ]
             made = make(envelope.flags, envelope.group, path, entries)

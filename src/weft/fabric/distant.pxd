@@ -12,6 +12,7 @@ cdef class Distant:
     cdef readonly uint32_t number
     cdef readonly str name
     cdef public uint64_t next
+    cdef public int mark
     cdef public uint64_t acked
     cdef public uint64_t seen
     cdef public int64_t mark_ns

@@ -5,6 +5,7 @@ Everything for it is counted by one dense number, so that it can tell what it di
 """
 
 from weft.core.service import Peer
+from weft.fabric.envelope import FIRST_MARK
 
 EPOCH_BITS = 48
 EPOCH_MAX = (1 << 64 - EPOCH_BITS) - 1
@@ -19,6 +20,8 @@ class Distant:
         self.number = peer.number
         self.name = name
         self.next = epoch << EPOCH_BITS
+        # The version of its interest that messages for it are routed by, as envelopes carry it.
+        self.mark = FIRST_MARK
         # Up to where it has said that it has everything.
         self.acked = self.next
         # What `next` was when it was last looked at, and when it is to be told of it.

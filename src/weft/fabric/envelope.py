@@ -3,10 +3,14 @@
     32-byte header: origin at 8, count of frames that follow at 12, entries at 16 (u16), hops at 18
     name of a queue group, if they are for one member of it
     path: hops numbers of gateways (u32), the origin first, whoever sent it last
-    entries of 16 bytes: number (u32), below (u16), is_for (u16), number of the first frame (u64)
+    entries of 16 bytes: number (u32), below (u16), interest (u16), number of the first frame (u64)
 
 The entries are the tree that the origin wants the messages to take, in pre-order: `below` says how
 many of those that follow are behind this one. The first is the gateway that gets the frame.
+
+The lower byte of `interest` is 0 where the frames only pass through. Otherwise both bytes hold,
+modulo 65,280, the version of that gateway's interest that the origin knew when it sent the frames;
+valid if the flag INTEREST is set.
 """
 
 from typing import NamedTuple
@@ -31,6 +35,12 @@ ONE = 4  # requests, replies and refusals: each says itself whom it is for
 AGAIN = 8  # they were sent before
 WORD = 16  # one word of a gateway to another; it has no number
 TRACE = 32  # a word that everyone on the way hears, with what became of it there
+INTEREST = 64  # entries carry the version of the destination's interest
+
+# The mark of version 0, and of a destination whose version is not told.
+FIRST_MARK = 1
+# Versions of interest that have different marks.
+MARKS = 255 * 256
 
 
 class Entry(NamedTuple):
@@ -40,6 +50,7 @@ class Entry(NamedTuple):
     below: int
     is_for: bool
     first: int = 0
+    mark: int = FIRST_MARK
 
 
 class Envelope(NamedTuple):
@@ -50,6 +61,18 @@ class Envelope(NamedTuple):
     frame_count: int
     path: tuple[int, ...]
     entries: tuple[Entry, ...]
+
+
+def mark_of(version: int) -> int:
+    """Return the mark of a version of interest: two bytes, of which the lower is never 0."""
+    index = version % MARKS
+    return 1 + index % 255 + (index // 255 << 8)
+
+
+def version_of(mark: int, newest: int) -> int:
+    """Return the version that a mark stands for: the latest possible up to `newest`."""
+    index = (mark & 255) - 1 + 255 * (mark >> 8)
+    return newest - (newest - index) % MARKS
 
 
 def make(flags: int, group: bytes, path: list[int], entries: list[Entry]) -> bytearray:
@@ -70,10 +93,10 @@ def make(flags: int, group: bytes, path: list[int], entries: list[Entry]) -> byt
     header += group
     for number in path:
         header += number.to_bytes(4, "little")
-    for number, below, is_for, first in entries:
+    for number, below, is_for, first, mark in entries:
         header += number.to_bytes(4, "little")
         header += below.to_bytes(2, "little")
-        header += int(is_for).to_bytes(2, "little")
+        header += (mark if is_for else 0).to_bytes(2, "little")
         header += first.to_bytes(8, "little")
     put_u32(header, 0, len(header))
     return header
@@ -118,6 +141,7 @@ def read(data: Bytes) -> Envelope:
             data[at + 4] + 256 * data[at + 5],
             data[at + 6] != 0,
             u64_at(data, at + 8),
+            (data[at + 6] + 256 * data[at + 7]) or FIRST_MARK,
         )
         for at in range(entries_at(data), len(data), ENTRY_BYTES)
     )

@@ -24,6 +24,7 @@ class Held(NamedTuple):
     flags: int
     group: bytes
     frames: bytes
+    mark: int = 0
 
 
 class Incoming:

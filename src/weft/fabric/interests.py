@@ -176,6 +176,7 @@ class Interests:
     def _now(self, member: Member) -> None:
         """What a gateway wants is known: tell those who asked for it."""
         member.wanted.version = member.advert.version
+        self._traffic.follow(member.number, member.wanted.version)
         member.early.clear()
         askers, member.askers = member.askers, set()
         for number in askers:

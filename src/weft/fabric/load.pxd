@@ -9,6 +9,7 @@ cdef class Load:
     cdef public uint32_t origin
     cdef public int flags
     cdef public bytes group
+    cdef public int mark
     cdef public uint64_t number
     cdef public Py_ssize_t start
     cdef public Py_ssize_t end

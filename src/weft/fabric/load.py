@@ -10,6 +10,8 @@ class Load:
         self.origin = 0
         self.flags = 0
         self.group = b""
+        # The mark of the interest that they were sent by; 0: not told.
+        self.mark = 0
         self.number = 0
         self.start = 0
         self.end = 0

@@ -19,6 +19,7 @@ from weft.fabric.envelope import (
     COUNT_AT,
     ENTRY_BYTES,
     GROUP,
+    INTEREST,
     ONE,
     PLAIN,
     TRACE,
@@ -163,7 +164,9 @@ class Outgoing(Beyond):
             if branch.link is None:
                 return False
             put_u32(branch.header, COUNT_AT, piece.frame_count)
-            put_u64(branch.header, len(branch.header) - ENTRY_BYTES + 8, piece.first)
+            entry = len(branch.header) - ENTRY_BYTES
+            branch.header[entry + 6 : entry + 8] = piece.mark.to_bytes(2, "little")
+            put_u64(branch.header, entry + 8, piece.first)
             if not self._push_apart(branch.link, branch.header, piece.frames):
                 return False
         self.counts.resent += piece.frame_count
@@ -176,7 +179,7 @@ class Outgoing(Beyond):
         if plan is None:
             if len(self._plans) >= _PLANS_MAX:
                 self._plans.clear()
-            plan = Plan(self.version, self.ways.branches(PLAIN, b"", distants))
+            plan = Plan(self.version, self.ways.branches(PLAIN | INTEREST, b"", distants))
             self._plans[key] = plan
         route.plan = plan
         return plan

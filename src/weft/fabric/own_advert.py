@@ -55,7 +55,9 @@ class OwnAdvert:
 
         `claimed` is an incarnation that somebody takes for this gateway's.
         """
-        change = self._interest.change(traffic.local_changes())
+        changes = traffic.local_changes()
+        change = self._interest.change(changes)
+        traffic.activate(changes, self._interest.told.version)
         last = self.member.advert
         near = mesh_links(links)
         numbers = sorted({link.number for link in near if link.is_carrying})

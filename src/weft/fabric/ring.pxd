@@ -57,6 +57,13 @@ cdef class Search:
     cdef object look(self, bytearray data, Py_ssize_t at)
 
     @cython.locals(
-        start=Py_ssize_t, left=Py_ssize_t, end=Py_ssize_t, count=Py_ssize_t, group=bytes
+        start=Py_ssize_t,
+        left=Py_ssize_t,
+        end=Py_ssize_t,
+        count=Py_ssize_t,
+        group=bytes,
+        frames=bytes,
+        number=uint64_t,
+        mark=int,
     )
-    cdef object _take(self, bytearray data, Py_ssize_t at, Py_ssize_t header, uint64_t number)
+    cdef object _take(self, bytearray data, Py_ssize_t at, Py_ssize_t header, Py_ssize_t entry)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from weft.core.frames import HEADER_BYTES
 from weft.core.words import cut, put_bytes, put_u32, u32_at, u64_at
 from weft.core.writer import Writer
-from weft.fabric.envelope import COUNT_AT, ENTRY_BYTES, HOPS_AT
+from weft.fabric.envelope import COUNT_AT, ENTRY_BYTES, FIRST_MARK, HOPS_AT
 
 RING_BYTES = 16 << 20
 CHUNK_BYTES = 256 << 10
@@ -32,6 +32,7 @@ class Piece(NamedTuple):
     flags: int
     group: bytes
     frames: bytes
+    mark: int = FIRST_MARK
 
 
 class Chunk:
@@ -137,13 +138,15 @@ class Search:
             entry = header + _HEADER + data[header + 7] + 4 * data[header + _HOPS]
             while entry < header_end:
                 if u32_at(data, entry) == self._number and data[entry + 6]:
-                    self._take(data, at, header, u64_at(data, entry + 8))
+                    self._take(data, at, header, entry)
                     return
                 entry += _ENTRY
             header = header_end
 
-    def _take(self, data: bytearray, at: int, header: int, number: int) -> None:
-        """Take what is looked for of a record; the first of its frames has this number."""
+    def _take(self, data: bytearray, at: int, header: int, entry: int) -> None:
+        """Take what is looked for of a record, by the entry of an envelope that it went in."""
+        number = u64_at(data, entry + 8)
+        mark = data[entry + 6] + 256 * data[entry + 7]
         start = at + 8 + u32_at(data, at + 4)
         left = u32_at(data, header + _COUNT)
         while left > 0 and number < self._first:
@@ -157,4 +160,5 @@ class Search:
             count += 1
         if count > 0:
             group = cut(data, header + _HEADER, header + _HEADER + data[header + 7])
-            self.found.append(Piece(number, count, data[header + 5], group, cut(data, start, end)))
+            frames = cut(data, start, end)
+            self.found.append(Piece(number, count, data[header + 5], group, frames, mark))

@@ -19,7 +19,7 @@ from weft.fabric.branches import Ways
 from weft.fabric.carrier import LinkCarrier
 from weft.fabric.counts import TrafficCounts
 from weft.fabric.distant import EPOCH_BITS, EPOCH_MAX, Distant
-from weft.fabric.envelope import HOPS_AT
+from weft.fabric.envelope import HOPS_AT, mark_of
 from weft.fabric.outgoing import Outgoing
 from weft.fabric.passage import Passage, Sprout
 from weft.fabric.post import Post
@@ -113,6 +113,16 @@ class Traffic:
             router.unsubscribe(distant.outbox, pattern, group)
         for pattern, group, is_listener in added:
             router.subscribe(distant.outbox, pattern, group, _CUT, is_listener)
+
+    def follow(self, number: int, version: int) -> None:
+        """What a gateway wants is known up to a version, which envelopes for it carry."""
+        distant = self._distants.get(number)
+        if distant is not None:
+            distant.mark = mark_of(version)
+
+    def activate(self, changes: Iterable[tuple[Wanted, bool]], version: int) -> None:
+        """Others are told a version of what is wanted here that includes these changes."""
+        self._arrivals.activate(changes, version)
 
     def part(self, number: int) -> None:
         """A gateway is no more, or was away for so long that it is forgotten."""

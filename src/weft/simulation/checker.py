@@ -9,7 +9,9 @@ A plain subscriber is owed a message if
   that wants which the subscription is part of. Where it is not known what was sent where, the first
   message of that gateway to the same subject that the subscriber heard takes its place: another
   subject may have come because somebody else asked for it. Once known, a subscription stays known:
-  what a gateway forgets by mistake is a loss.
+  what a gateway forgets by mistake is a loss;
+- or it heard an earlier message of that gateway that only patterns can have brought which match
+  this one, too: from its first message on, a stream has no holes, whatever was known where.
 
 Messages that a killed gateway had not sent are owed like all others: those who hear that it is gone
 announce a loss of unknown size.
@@ -206,16 +208,24 @@ def _owed(
     """What of one gateway's messages a subscriber should have heard, if it stayed."""
     is_known = False
     subjects: set[str] = set()
+    # For each message that was heard, the patterns that can have brought it.
+    brought: set[frozenset[str]] = set()
     for each in published:
-        if each.time_ns <= session.began_ns or not _wants(session.patterns, each.subject):
+        asking = _asking(session.patterns, each.subject)
+        if not asking:
             continue
         if session.ended_ns and each.time_ns > session.ended_ns:
             return
-        if each.reach is not None:
-            is_known = is_known or _is_known(session, each.origin, each.reach)
-        elif (each.publisher, each.counter) in heard:
+        is_in_time = each.time_ns > session.began_ns
+        if (each.publisher, each.counter) in heard:
             subjects.add(each.subject)
-        if is_known or each.subject in subjects:
+            brought.add(asking)
+        if each.reach is None:
+            is_owed = each.subject in subjects
+        else:
+            is_known = is_known or (is_in_time and _is_known(session, each.origin, each.reach))
+            is_owed = is_known or any(patterns <= asking for patterns in brought)
+        if is_owed:
             yield each
 
 
@@ -359,9 +369,14 @@ def _check_convergence(history: History, verdict: Verdict) -> None:
         verdict.find(NOT_CONVERGED, f"only after {verdict.converged_ns / 1e9:.2f} s")
 
 
-@cache
 def _wants(patterns: tuple[str, ...], subject: str) -> bool:
-    return any(matches(pattern.encode(), subject.encode()) for pattern in patterns)
+    return bool(_asking(patterns, subject))
+
+
+@cache
+def _asking(patterns: tuple[str, ...], subject: str) -> frozenset[str]:
+    """Return those patterns that match a subject."""
+    return frozenset(each for each in patterns if matches(each.encode(), subject.encode()))
 
 
 def _name(message: Published | Heard) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from weft.simulation.clients import Client
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.gateway import Gateway, Hands
+from weft.simulation.returning import Returning
 from weft.simulation.wire import Pace
 from weft.simulation.world import World
 
@@ -165,6 +167,28 @@ def _slow(breaking: Breaking) -> None:
     breaking.later(lambda: network.change_pace(one, other, network.pace))
 
 
+def _return(breaking: Breaking) -> None:
+    """A slow link, and a subscriber that returns faster than interest travels by it."""
+    one, other = breaking.pair()
+    world, chance = breaking.world, breaking.chance
+    source, place = world.gateways[one - 1], world.gateways[other - 1]
+    if not (source.is_up and place.is_up):
+        return
+    delay_ns = chance.randrange(5, 150) * MS
+    pace = Pace(delay_ns, delay_ns // 4 + 1, chance.choice((40, 200, 10_000)) << 10)
+    world.tell(f"a subscriber comes and goes at {other}, {delay_ns // MS} ms from {one}")
+    world.network.change_pace(one, other, pace)
+    publisher = Client(world, f"b{world.clock.now_ns}", source)
+    returning = Returning(world, chance, publisher, place, delay_ns)
+    returning.begin()
+
+    def mend() -> None:
+        world.network.change_pace(one, other, world.network.pace)
+        returning.stop()
+
+    breaking.later(mend)
+
+
 def _dials(breaking: Breaking) -> None:
     network = breaking.world.network
     network.refused_percent = network.late_percent = 40
@@ -191,5 +215,6 @@ FAULTS = {
     "leave": Fault(_leave, 2100 * MS, 3 * SECOND),
     "skew": Fault(_skew, 0, 1),
     "slow": Fault(_slow, 500 * MS, 3 * SECOND),
+    "return": Fault(_return, 500 * MS, 3 * SECOND, _LONG),
     "dials": Fault(_dials, 500 * MS, 3 * SECOND),
 }

@@ -5,12 +5,15 @@ import os
 import resource
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.attacks.gateway_process import GatewayProcess
+from tests.attacks.gateway_process import GatewayProcess, is_running
+from tests.attacks.stranger import CONNECT, Stranger
 
 import weft
+from weft.core.frames import Kind
 from weft.errors import ConnectionLost, JournalFailed
 from weft.journal.history import history
 from weft.journal.kept import Kept
@@ -115,3 +118,28 @@ async def test_a_full_disk_refuses_what_cannot_be_kept_until_there_is_room(
     assert (found[0], found[-1]) == (0, 3)
     assert 2 not in found
     assert "journal: written again" in gateway.log
+
+
+def test_a_gateway_that_is_killed_and_started_again_at_once_gets_the_journal(
+    serve: Serve, tmp_path: Path
+) -> None:
+    folder = tmp_path / "data"
+    killed = keeping(serve, folder)
+    old = killed.worker()
+    with ExitStack() as stack:
+        # It takes no notice of the goodbye: the worker of the killed gateway waits for it.
+        idler = stack.enter_context(Stranger(killed.port, CONNECT))
+        assert idler.hear(Kind.WELCOME)
+        with weft.Connection(killed.address) as connection:
+            connection.publish("a.b", {"n": 0}, acknowledge=True)
+        killed.process.kill()
+        killed.process.wait()
+        new_folder = tmp_path / "new"
+        new_folder.mkdir()
+        settings = {"name": "london", "data": str(folder), "journal.patterns": ["a.>"]}
+        new = stack.enter_context(GatewayProcess(new_folder, settings))
+        with weft.Connection(new.address) as connection:
+            connection.publish("a.b", {"n": 1}, acknowledge=True)
+        assert new.service()["restarts"] == 0, new.log
+        assert not is_running(old)
+    assert kept(folder) == [0, 1]

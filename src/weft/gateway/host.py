@@ -109,8 +109,10 @@ class Host:
         """Keep what is promised about channels below a folder; called before it is linked."""
         self._channel_desk.remember(data)
 
-    def keep(self, data: Path, settings: JournalSettings) -> None:
+    def keep(self, data: Path, settings: JournalSettings, wait_s: float = 0.0) -> None:
         """Keep a journal from now on; called before anybody comes.
+
+        Blocks for up to `wait_s` while the process that wrote it before ends.
 
         Raises:
             BadOption: another gateway writes it, or a package for it is missing.
@@ -122,7 +124,7 @@ class Host:
             raise BadOption(
                 f'the journal needs {error.name}: pip install "weft-mesh[journal]"'
             ) from error
-        self._journaling = Journaling(self._turn, self._poll, data, settings)
+        self._journaling = Journaling(self._turn, self._poll, data, settings, wait_s)
 
     def link(self, membership: Membership) -> None:
         """Be one of a mesh from now on; called before anybody comes, and after the keys were set.

@@ -27,12 +27,16 @@ _log = logging.getLogger(__name__)
 class Journaling:
     """One service's journal.
 
+    Waits for up to `wait_s` for the process that wrote it before.
+
     Raises:
         BadOption: another gateway writes it.
         OSError: it cannot be read, or its folder not be made.
     """
 
-    def __init__(self, turn: Turn, poll: Poll, data: Path, settings: JournalSettings) -> None:
+    def __init__(
+        self, turn: Turn, poll: Poll, data: Path, settings: JournalSettings, wait_s: float
+    ) -> None:
         service = turn.service
         place = Place(data / FOLDER, service.name, service.gateway)
         self._service = service
@@ -40,7 +44,7 @@ class Journaling:
         self._poll = poll
         self._safe = 0
         self._stack = ExitStack()
-        self._stack.enter_context(owned(place))
+        self._stack.enter_context(owned(place, wait_s))
         found = recover(place)
         for news in found.news:
             _log.error("journal: %s", news)

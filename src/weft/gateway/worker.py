@@ -47,6 +47,11 @@ from weft.gateway.settings import Log
 _log = logging.getLogger(__name__)
 
 _START_S = 10.0
+# How long the worker of a front that was killed may take to let go of the journal.
+_LOCK_S = 5.0
+# A worker without a front serves nobody new, and the next front wants its journal: what clients are
+# owed has this long.
+_ORPHAN_DRAIN_S = 1.0
 # How late the front may learn that connections have left.
 _COUNT_S = 0.25
 # News of a restart waits this long for someone to hear it: everyone was cut off, and comes back.
@@ -76,7 +81,7 @@ class Worker:
             self._host.remember(data)
         self._host.set_keys(start.keys)
         if start.journal.patterns:
-            self._host.keep(Path(start.data), start.journal)
+            self._host.keep(Path(start.data), start.journal, _LOCK_S)
         if start.membership is not None:
             self._host.link(start.membership)
         self._drain_s = start.rules.drain_s
@@ -148,6 +153,7 @@ class Worker:
                     self._is_ending.set()
         if not self._is_ending.is_set():
             _log.warning("the front is gone; ending")
+            self._drain_s = min(self._drain_s, _ORPHAN_DRAIN_S)
             self._is_ending.set()
 
     async def _keep_counting(self) -> None:

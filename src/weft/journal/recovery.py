@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import time_ns
+from time import monotonic, sleep, time_ns
 from typing import NamedTuple
 
 from weft.core.journal import BLOCK_HEADER_BYTES
@@ -19,6 +19,8 @@ from weft.journal.blocks import Block, Damage, Kind, block_at, blocks_in, end_bl
 from weft.journal.identity import keep_identity
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.segment import sync_folder
+
+_LOCK_RETRY_S = 0.02
 
 
 class Found(NamedTuple):
@@ -29,26 +31,41 @@ class Found(NamedTuple):
 
 
 @contextmanager
-def owned(place: Place) -> Iterator[None]:
-    """Be the only one who writes to a place.
+def owned(place: Place, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold the lock of a place, so that nobody else writes there.
+
+    Blocks for up to `wait_s`: the process that held it before may be about to end.
 
     Raises:
-        BadOption: another gateway does.
+        BadOption: another gateway writes there.
         OSError: the place cannot be made.
     """
     place.folder.mkdir(parents=True, exist_ok=True)
     fd = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not _locked(fd, wait_s):
             raise BadOption(
                 f"the journal {place.folder} of node {place.node} is being written by another"
                 " gateway: give one of them another name, or other data"
-            ) from error
+            )
         yield
     finally:
         os.close(fd)
+
+
+def _locked(fd: int, wait_s: float) -> bool:
+    """Lock a file within a time; False if somebody else keeps it locked."""
+    deadline = monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() >= deadline:
+                return False
+            # There is no lock with a time-out, nor anything that tells when one is free.
+            sleep(_LOCK_RETRY_S)
+        else:
+            return True
 
 
 def recover(place: Place) -> Found:

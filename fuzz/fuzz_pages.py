@@ -48,14 +48,17 @@ def _recalled(page: bytes) -> str:
     return f"{frames} {len(recalls)}"
 
 
+_SALT = 7
+
+
 def _kept(data: bytes) -> str:
     """What is read from a segment: one block, whose first byte says how many messages it has."""
     count = data[0] if data else 0
     place = Place(_ROOT, "a", "b")
     place.folder.mkdir(parents=True, exist_ok=True)
     body = data[1:]
-    block = header_of(BlockKind.FRAMES, body, count, 0) + body
-    place.open(0).write_bytes(about_block(b"{}", 0) + block)
+    block = header_of(BlockKind.FRAMES, body, count, 0, _SALT) + body
+    place.open(0).write_bytes(about_block(b"{}", 0, _SALT) + block)
     found = list(history(_ROOT, "a", "b"))
     for each in found:
         if isinstance(each, Kept):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.core.locksmith import key_of, record
+from tests.journal.desk import place_in, written
 
 import weft
 from weft.core.keys import KeyRecord
@@ -23,6 +24,8 @@ from weft.gateway import archive as module
 from weft.gateway.gateway import Gateway
 from weft.gateway.key_file import change_keys
 from weft.gateway.settings import JournalSettings, Settings
+from weft.journal.places import segments_of
+from weft.journal.sealing import seal_all
 
 HISTORY = "_WEFT.ask.history"
 ALL = {"patterns": ["a.>"]}
@@ -176,3 +179,42 @@ async def test_history_is_for_who_may_hear_and_replay_it(
         else:
             with pytest.raises(NotAllowed, match="may not replay"):
                 await asking
+
+
+async def test_a_damaged_sealed_segment_is_a_gap_and_history_goes_on(tmp_path: Path) -> None:
+    root = tmp_path / "journal"
+    place = place_in(root, "default")
+    written(place, 20).finish()
+    list(seal_all(root, "default", "london"))
+    written(place, 10, first=20).finish()
+    path = segments_of(root, "default")[0].path
+    path.write_bytes(path.read_bytes()[:-100])
+    async with keeping(tmp_path) as connection:
+        question = {"patterns": [">"], "position": 0}
+        page = await connection.send_request(HISTORY, question)
+        assert (page["missing"], page["next"]) == (20, 40)
+        assert len(frames_of(page)) == 20
+        gaps: list[weft.Gap] = []
+        heard = connection.subscribe(">", since="1000d", on_gap=gaps.append)
+        for number in range(10):
+            assert (await anext(heard)).get_int64("n") == number
+
+
+async def test_an_archivist_that_ends_is_not_started_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RESTART_S", 3600.0)
+    starts: list[object] = []
+    start = asyncio.create_subprocess_exec
+
+    async def failing(*_command: str, **options: Any) -> asyncio.subprocess.Process:
+        starts.append(options)
+        return await start("/bin/false", **options)
+
+    async with keeping(tmp_path) as connection:
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", failing)
+        with pytest.raises(InternalError, match="is gone"):
+            await connection.send_request(HISTORY, {**ALL, "position": 0})
+        with pytest.raises(TimeoutError):
+            await connection.send_request(HISTORY, {**ALL, "position": 0}, timeout=0.2)
+        assert len(starts) == 1

@@ -10,12 +10,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from tests.attacks.gateway_process import GatewayProcess, eventually
+from tests.journal.desk import place_in, written
 
 import weft
 from weft.core.address import addresses_from
 from weft.errors import NotKnown
+from weft.journal.blocks import Block, blocks_in, salt_of
 from weft.journal.places import segments_of
-from weft.journal.ranges import Range, batches_in
+from weft.journal.ranges import Lost, Range, batches_in
+from weft.journal.sealing import seal_all
 from weft.journal.shelves import FolderShelf
 from weft.spark.remote import RemoteShelf
 
@@ -160,3 +163,46 @@ def test_readers_who_do_not_read_hold_up_nobody(lender: GatewayProcess) -> None:
     for each in idle:
         each.close()
     assert get(lender, "/journal/default")[0] == 200
+
+
+def test_damage_costs_a_reader_elsewhere_what_is_damaged(tmp_path: Path) -> None:
+    root = tmp_path / "data" / "journal"
+    place = place_in(root, "default")
+    written(place, 30).finish()
+    written(place, 30, first=30).finish()
+    list(seal_all(root, "default", "london"))
+    written(place, 40, first=60).finish()
+    first, _, last = segments_of(root, "default")
+    data = bytearray(first.path.read_bytes())
+    data[len(data) // 2] ^= 1
+    first.path.write_bytes(data)
+    data = bytearray(last.path.read_bytes())
+    blocks = [each for each in blocks_in(bytes(data)) if isinstance(each, Block)]
+    # The header of one, and the body of another.
+    data[blocks[2].start + 20] ^= 1
+    data[blocks[4].body + 1] ^= 1
+    last.path.write_bytes(data)
+    settings = {
+        "name": "london",
+        "data": str(tmp_path / "data"),
+        "journal.patterns": [">"],
+        "journal.seal": "never",
+    }
+    with GatewayProcess(tmp_path, settings) as gateway:
+        wanted = Range(shelf(gateway), "london", 0, 100)
+        with pytest.raises(Lost, match=r"positions 0 … 29 .* its checksum is"):
+            list(batches_in(wanted, (b">",), may_lack=False))
+        found = [
+            position
+            for batch in batches_in(wanted, (b">",), may_lack=True)
+            for position in batch.column("position").to_pylist()
+        ]
+        assert found == [*range(30, 70), *range(80, 90)]
+
+
+def test_nobody_learns_the_salt_of_a_segment(lender: GatewayProcess) -> None:
+    (name,) = (each.path.name for each in shelf(lender).segments("london") if each.last < 0)
+    (path,) = (lender.data / "journal").rglob(name)  # type: ignore[attr-defined]
+    status, lent = get(lender, f"/journal/default/blocks/{name}?first=0")
+    assert status == 200
+    assert salt_of(path.read_bytes()).to_bytes(8, "little") not in lent

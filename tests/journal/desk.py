@@ -59,7 +59,7 @@ def on_border(batch: Batch) -> Batch:
             each._replace(start=each.start + offset, end=each.end + offset) for each in batch.blocks
         )
         # The first time it learns where that is.
-        end_on_border(made)
+        end_on_border(made, 0)
     return made
 
 
@@ -86,6 +86,6 @@ def spoil_frames(path: Path, number: int, filling: bytes = b"\0") -> None:
     block = [each for each in blocks if each.kind == BlockKind.FRAMES][number]
     body = filling * (block.end - block.body)
     data[block.start : block.end] = (
-        header_of(BlockKind.FRAMES, body, block.frames, block.first) + body
+        header_of(BlockKind.FRAMES, body, block.frames, block.first, block.salt) + body
     )
     path.write_bytes(data)

@@ -55,7 +55,7 @@ def test_a_filler_ends_on_a_border(end: int) -> None:
 
 
 def test_a_filler_is_a_block_of_its_size() -> None:
-    (block,) = blocks_in(filler(100, 7))
+    (block,) = blocks_in(filler(100, 7, 0), salt=0)
     assert isinstance(block, Block)
     assert (block.kind, block.end, block.frames, block.first) == (Kind.FILLER, 100, 0, 7)
 
@@ -99,7 +99,7 @@ def test_a_batch_elsewhere_in_memory_is_copied_this_time(tmp_path: Path) -> None
     offset = batch.writer.reserve(1)
     batch.blocks[0] = batch.blocks[0]._replace(start=1, end=offset + 1)
     batch.data[1 : offset + 1] = batch.data[:offset]
-    assert end_on_border(batch) == 0
+    assert end_on_border(batch, 0) == 0
     segment.append(batch)
     assert kinds(segment) == [Kind.ABOUT, Kind.FRAMES]
     segment.abandon()
@@ -107,7 +107,7 @@ def test_a_batch_elsewhere_in_memory_is_copied_this_time(tmp_path: Path) -> None
 
 def test_a_batch_that_is_tried_again_gets_one_filler() -> None:
     batch = on_border(large(0))
-    ends = {end_on_border(batch) for _ in range(3)}
+    ends = {end_on_border(batch, 0) for _ in range(3)}
     assert ends == {batch.start + BORDER_BYTES}
 
 

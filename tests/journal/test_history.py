@@ -3,10 +3,12 @@ from pathlib import Path
 import pytest
 from tests.journal.desk import batch_of, message, place_in, spoil_frames, written
 
-from weft.journal.blocks import Block, blocks_in
+from weft.journal.blocks import Block, blocks_in, end_block, seal_batch
 from weft.journal.history import history
 from weft.journal.kept import Hole, Kept
 from weft.journal.places import Place, segments_of
+from weft.journal.sealing import seal_all
+from weft.journal.segment import OpenSegment
 
 
 def positions(root: Path, *bounds: int | None) -> list[int | Hole]:
@@ -73,6 +75,56 @@ def test_a_block_without_whole_frames_is_a_hole(tmp_path: Path, filling: bytes) 
     assert positions(tmp_path) == [*range(10), hole, *range(20, 45)]
     assert positions(tmp_path, 12, 14) == [Hole(12, 14, hole.why)]
     assert positions(tmp_path, 0, 9) == list(range(10))
+
+
+@pytest.mark.parametrize("change", ["flipped", "cut", "gone"])
+def test_a_damaged_sealed_segment_is_a_hole_and_the_next_is_read(
+    tmp_path: Path, change: str
+) -> None:
+    three(tmp_path)
+    list(seal_all(tmp_path, "weather", "london"))
+    path = segments_of(tmp_path, "weather")[0].path
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 1
+    sizes = {"flipped": len(data), "cut": len(data) // 2, "gone": 0}
+    path.write_bytes(data[: sizes[change]])
+    (hole, *rest) = positions(tmp_path)
+    assert isinstance(hole, Hole)
+    assert (hole.first, hole.last) == (0, 19)
+    assert path.name in hole.why
+    assert rest == list(range(20, 45))
+    # From the middle of it, too.
+    assert positions(tmp_path, 7, 21)[0] == hole._replace(first=7)
+
+
+def forged(count: int, first: int) -> bytes:
+    """A message with all blocks of a journal in its body that somebody could know of."""
+    blocks = bytearray()
+    for salt in (0, 1, 1 << 63):
+        batch = batch_of([message(666) for _ in range(count)], first)
+        seal_batch(batch, salt)
+        blocks += batch.data[batch.start : batch.end]
+        blocks += end_block((1 << 63) - 2, salt)
+    return message(1, body=bytes(blocks))
+
+
+@pytest.mark.parametrize("first", [1, 3, 40])
+def test_damage_makes_no_block_of_what_is_in_a_message(tmp_path: Path, first: int) -> None:
+    segment = OpenSegment(place_in(tmp_path), 0)
+    for number, frame in enumerate([message(0), forged(3, first), message(2)]):
+        segment.append(batch_of([frame], number))
+    segment.abandon()
+    data = bytearray(segment.path.read_bytes())
+    block = [each for each in blocks_in(bytes(data)) if isinstance(each, Block)][2]
+    for at in (block.start, block.start + 16, block.body, block.body + 40):
+        damaged = data.copy()
+        damaged[at] ^= 1
+        segment.path.write_bytes(damaged)
+        found = list(history(tmp_path, "weather", "london"))
+        kept = [each for each in found if isinstance(each, Kept)]
+        holes = [each for each in found if isinstance(each, Hole)]
+        assert kept == [Kept(0, message(0)), Kept(2, message(2))]
+        assert [(each.first, each.last) for each in holes] == [(1, 1)]
 
 
 def test_an_end_that_is_being_written_is_no_hole(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from tests.journal.desk import place_in, written
 
 from weft.journal import landmarks as module
-from weft.journal.blocks import block_at
+from weft.journal.blocks import block_at, salt_of
 from weft.journal.history import mapped
 from weft.journal.landmarks import Landmarks
 
@@ -20,7 +20,8 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def first_at(marks: Landmarks, path: Path, position: int) -> int:
     with mapped(path) as data:
-        block = block_at(data, marks.start(path, data, position))
+        salt = salt_of(data)
+        block = block_at(data, marks.start(path, data, position, salt), salt)
         assert block is not None
         return block.first
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.journal.desk import message, place_in, spoil_frames, written
+from tests.journal.desk import batch_of, message, place_in, spoil_frames, written
 
 from weft.journal import ranges as module
 from weft.journal import shelves
@@ -89,11 +89,38 @@ def test_damage_is_a_loss(tmp_path: Path) -> None:
     block = [each for each in blocks_in(bytes(data)) if isinstance(each, Block)][2]
     data[block.body] ^= 1
     path.write_bytes(data)
-    with pytest.raises(Lost, match=r"positions 40 … 59 of node london"):
+    with pytest.raises(Lost, match=r"positions 40 … 49 of node london"):
         read(tmp_path, 0, 90)
-    # What follows the damage in its segment is given up with it.
-    assert read(tmp_path, 0, 90, may_lack=True) == [*range(40), *range(60, 90)]
+    # It costs what is damaged, wherever one begins and ends.
+    assert read(tmp_path, 0, 90, may_lack=True) == [*range(40), *range(50, 90)]
+    assert read(tmp_path, 45, 52, may_lack=True) == [50, 51]
+    assert read(tmp_path, 35, 45, may_lack=True) == list(range(35, 40))
     assert read(tmp_path, 0, 40) == list(range(40))
+    assert read(tmp_path, 50, 90) == list(range(50, 90))
+
+
+@pytest.mark.parametrize("change", ["flipped", "cut"])
+def test_a_damaged_sealed_segment_is_a_loss_of_what_it_had(tmp_path: Path, change: str) -> None:
+    three(tmp_path)
+    path = segments_of(tmp_path, "weather")[0].path
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 1
+    path.write_bytes(data if change == "flipped" else data[: len(data) // 2])
+    with pytest.raises(Lost, match=r"positions 0 … 29 of node london .* its checksum is"):
+        read(tmp_path, 0, 90)
+    assert read(tmp_path, 0, 90, may_lack=True) == list(range(30, 90))
+    assert read(tmp_path, 30, 90) == list(range(30, 90))
+
+
+def test_a_full_segment_ends_where_a_later_one_begins(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    written(place, 30).finish()
+    later = written(place, 0, first=20)
+    later.append(batch_of([message(100 + number) for number in range(20)], 20))
+    wanted = Range(FolderShelf(tmp_path, "weather"), "london", 0, 40)
+    batches = list(batches_in(wanted, (b">",), may_lack=False))
+    sequences = [each for batch in batches for each in batch.column("sequence").to_pylist()]
+    assert sequences == [*range(20), *range(100, 120)]
 
 
 @pytest.mark.parametrize("first", [40, 45])

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.journal.desk import place_in, written
+from tests.journal.desk import batch_of, message, place_in, written
 
 from weft.errors import BadOption
-from weft.journal.blocks import Block, Kind, blocks_in, header_of
+from weft.journal.blocks import Block, Kind, blocks_in, end_block, header_of, salt_of
 from weft.journal.places import Place, segments_of
 from weft.journal.recovery import Found, owned, recover
 from weft.journal.verify import check_segment
@@ -72,14 +72,15 @@ def test_a_recovery_that_was_cut_short_gives_no_torn_position_to_others(tmp_path
     place = place_in(tmp_path)
     path = crashed(place, 25)
     whole = path.read_bytes()
+    salt = salt_of(whole)
     last = [each for each in blocks_in(whole) if isinstance(each, Block)][-1]
     # It had set the torn end aside and cut it off, and came no further.
     place.torn(0, 1).write_bytes(whole[last.start : last.end - 3])
     os.truncate(path, last.start)
     # Neither is of this segment: other first position, other node.
-    place.torn(1, 1).write_bytes(header_of(Kind.FRAMES, b"", 100, 1))
+    place.torn(1, 1).write_bytes(header_of(Kind.FRAMES, b"", 100, 1, salt))
     other = place_in(tmp_path, node="london-1")
-    other.torn(0, 1).write_bytes(header_of(Kind.FRAMES, b"", 100, 1))
+    other.torn(0, 1).write_bytes(header_of(Kind.FRAMES, b"", 100, 1, salt))
     found = recover(place)
     assert found.position == 25
     (news,) = found.news
@@ -122,6 +123,41 @@ def test_damage_in_the_middle_is_told_and_does_not_stop_it(tmp_path: Path) -> No
     assert "10 messages are missing, positions 10 … 19" in found.news[1]
     (segment,) = segments_of(tmp_path, "weather")
     assert segment.path.read_bytes()[: len(data)] == data
+
+
+def test_a_segment_whose_beginning_is_damaged_is_set_aside_and_its_positions_with_it(
+    tmp_path: Path,
+) -> None:
+    place = place_in(tmp_path)
+    path = crashed(place, 40)
+    data = bytes(512) + path.read_bytes()[512:]
+    path.write_bytes(data)
+    found = recover(place)
+    # Nobody else gets the positions that it had.
+    assert 40 <= found.position < 100
+    (news,) = found.news
+    assert "its beginning is damaged" in news
+    (torn,) = place.folder.glob("_torn-*")
+    assert torn.read_bytes() == data
+    assert segments_of(tmp_path, "weather") == []
+    assert recover(place) == Found(found.position, [])
+
+
+def test_no_position_is_taken_from_a_message(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    segment = written(place, 10)
+    body = end_block((1 << 63) - 2, 0) + header_of(Kind.FRAMES, b"", 1 << 31, 10, 0)
+    segment.append(batch_of([message(10, body=body)], 10))
+    segment.abandon()
+    data = segment.path.read_bytes()
+    last = [each for each in blocks_in(data) if isinstance(each, Block)][-1]
+    for at in (last.start, last.body):
+        damaged = bytearray(data)
+        damaged[at] ^= 1
+        segment.path.write_bytes(damaged)
+        assert recover(place).position in (10, 11)
+        for each in segments_of(tmp_path, "weather"):
+            each.path.unlink()
 
 
 def test_a_segment_that_was_ended_but_not_renamed_is(tmp_path: Path) -> None:

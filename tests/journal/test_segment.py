@@ -7,7 +7,7 @@ import pytest
 from tests.journal.desk import batch_of, message, place_in, written
 
 from weft.core.messages import Message
-from weft.journal.blocks import Block, Kind, blocks_in
+from weft.journal.blocks import Block, Kind, about_in, blocks_in
 from weft.journal.places import segments_of
 from weft.journal.segment import OpenSegment
 
@@ -17,7 +17,7 @@ def test_a_segment_begins_with_what_it_is(tmp_path: Path) -> None:
     data = segment.path.read_bytes()
     (block,) = blocks_in(data)
     assert isinstance(block, Block)
-    about = Message.from_body(data[block.body : block.end])
+    about = Message.from_body(about_in(data, block))
     assert (block.kind, block.first) == (Kind.ABOUT, 7)
     assert [about["service"], about["node"], about["first"]] == ["weather", "london", 7]
     segment.abandon()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.journal.desk import batch_of, message, on_border, place_in, written
 
-from weft.journal.blocks import Block, Kind, blocks_in, end_block
+from weft.journal.blocks import Block, Kind, blocks_in, end_block, salt_of
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.verify import check_segment
 
@@ -85,7 +85,7 @@ def replaced(place: Place, data: bytes) -> Segment:
     [
         (lambda _: b"", "it is empty", (-1, -1)),
         (lambda data: data[: starts_in(data)[-1].start], "its end is missing", (-1, -1)),
-        (lambda data: data + end_block(40), "a block follows the end", (-1, -1)),
+        (lambda data: data + end_block(40, salt_of(data)), "a block follows the end", (-1, -1)),
         (lambda data: data + b"more", "half a header", (-1, -1)),
         (
             lambda data: data[: starts_in(data)[2].start] + data[starts_in(data)[3].start :],
@@ -93,7 +93,7 @@ def replaced(place: Place, data: bytes) -> Segment:
             (10, 19),
         ),
         (
-            lambda data: data[: starts_in(data)[4].start] + end_block(30),
+            lambda data: data[: starts_in(data)[4].start] + end_block(30, salt_of(data)),
             "it ends before position 30",
             (-1, -1),
         ),

@@ -13,7 +13,7 @@ from tests.journal.desk import batch_of, message
 from tests.spark.conftest import Book
 
 from weft.core.messages import Message
-from weft.journal.blocks import seal_batch
+from weft.journal.blocks import salt_of, seal_batch
 from weft.journal.places import segments_of
 from weft.journal.sealing import seal_all
 from weft.spark.source import Part, WeftStreamReader
@@ -278,7 +278,7 @@ def test_a_torn_end_is_read_when_it_is_whole(book: Book, streaming: Streaming) -
     book.numbers(10, is_open=True)
     (path,) = book.root.glob("*/_open-*")
     batch = batch_of([message(10)], 10)
-    seal_batch(batch)
+    seal_batch(batch, salt_of(path.read_bytes()))
     block = bytes(batch.data[: batch.size])
     with path.open("ab") as file:
         file.write(block[:50])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tools.crashes.publisher import Publisher
 
 import weft
-from weft.journal.blocks import block_at
+from weft.journal.blocks import header_at
 from weft.journal.history import history
 from weft.journal.kept import Hole, Kept
 from weft.journal.places import Place, segments_of
@@ -85,7 +85,7 @@ def tally(place: Place, publisher: Publisher) -> Tally:
 
 
 def _torn_positions(path: Path) -> set[int]:
-    block = block_at(path.read_bytes(), 0)
+    block = header_at(path.read_bytes(), 0)
     return set() if block is None else set(range(block.first, block.first + block.frames))
 
 

@@ -19,7 +19,7 @@ from weft.core.writer import Writer
 from weft.errors import BadSubject, JournalFailed
 
 # Room for what journal/blocks.py writes there.
-BLOCK_HEADER_BYTES = 32
+BLOCK_HEADER_BYTES = 40
 # A block of this size is complete; it may be larger by what one turn brings.
 BLOCK_BYTES = 256 << 10
 # A flag that frames have in journals only: this one entered at another gateway.

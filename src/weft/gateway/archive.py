@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 
 PAGE_BYTES = 256 << 10
 WAITING_MAX = 256
+# How soon after its start an archivist that ended is started again.
+RESTART_S = 1.0
 
 _S = 1_000_000_000
 _AGO_MAX_S = 1e9
@@ -55,6 +57,7 @@ class Archive:
         self._asked: dict[int, Waiting] = {}
         self._channel: Channel[Look, Answer] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._may_start = 0.0
         turn.service.desks["history"] = self.ask
 
     def ask(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
@@ -119,6 +122,9 @@ class Archive:
 
     async def _run(self) -> None:
         """Have an archivist, and hand out what it answers, until it ends."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(self._may_start - loop.time())
+        self._may_start = loop.time() + RESTART_S
         ours, theirs = socket.socketpair()
         arguments = (self._root, self._service.name, self._service.gateway)
         process = await asyncio.create_subprocess_exec(

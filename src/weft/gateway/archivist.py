@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from weft.errors import WeftError
 from weft.journal.pages import Pages, Question
 
 SIZE = struct.Struct("<I")
@@ -57,7 +58,8 @@ def answer(pages: Pages, look: Look) -> Answer:
             found = pages.position_at(look.time_ns)
             first = look.until if found is None else found
         page = pages.page(Question(patterns, first, look.until, look.max_bytes, look.offset))
-    except OSError as error:
+    except (OSError, ValueError, WeftError) as error:
+        # One damaged file must not end the process: the next question would start it again.
         return Trouble(look.number, str(error))
     # What is asked for may lie behind what is there: that is no reason to go back.
     return Found(look.number, page.frames, page.next, page.left, page.missing)

@@ -12,6 +12,7 @@ takes them apart.
 
 import os
 import re
+import secrets
 import signal
 import socket
 import sys
@@ -27,11 +28,21 @@ import msgspec
 
 from weft.core.greeting import SERVICE_NAME
 from weft.gateway.lending import Request
-from weft.journal.blocks import block_at
+from weft.journal.blocks import (
+    Block,
+    Bytes,
+    Damage,
+    Kind,
+    block_at,
+    blocks_in,
+    resalted,
+    salt_of,
+)
 from weft.journal.history import mapped
 from weft.journal.landmarks import LANDMARKS
 from weft.journal.pages import Pages
 from weft.journal.places import Segment, segments_of
+from weft.journal.sealed import CHECKED, Damaged
 from weft.journal.tail import Tails
 
 # How many are answered at once, and how long one may take for nothing.
@@ -39,8 +50,10 @@ READERS_MAX = 64
 IDLE_S = 30.0
 # How many bytes of blocks are lent at once, about.
 BLOCKS_BYTES = 8 << 20
+PIECE_BYTES = 256 << 10
 REQUEST_MAX_BYTES = 8 << 10
 NEXT_HEADER = "Weft-Next"
+SALT_HEADER = "Weft-Salt"
 
 # Live traffic comes first.
 _NICE = 10
@@ -89,7 +102,9 @@ class Library:
                 first = _number(parts.query, "first")
                 self._send_blocks(sock, request, self._segment(service, name), first)
             case [service, "sealed", day, name]:
-                _send_file(sock, request, self._segment(service, f"{day}/node={self._node}/{name}"))
+                segment = self._segment(service, f"{day}/node={self._node}/{name}")
+                _check(segment)
+                _send_file(sock, request, segment)
             case _:
                 raise Refusal("404 Not Found", "there is no such page; see /")
 
@@ -130,23 +145,67 @@ class Library:
     def _send_blocks(
         self, sock: socket.socket, request: Request, segment: Segment, first: int
     ) -> None:
-        """Whole blocks from the one with a position on; the header says which position is next."""
-        try:
-            with mapped(segment.path) as data:
-                start = end = LANDMARKS.start(segment.path, data, first)
-                after = first
-                block = block_at(data, start)
-                while block is not None and block.end <= len(data) and end - start < BLOCKS_BYTES:
-                    end = block.end
-                    after = max(after, block.first + block.frames)
-                    block = block_at(data, end)
-        except FileNotFoundError as error:
-            raise Refusal("404 Not Found", "there is no such segment any more") from error
-        head = {NEXT_HEADER: str(after)}
-        with _opened(segment) as file:
-            _send_head(sock, "200 OK", "application/octet-stream", end - start, head)
+        """Whole blocks from the one with a position on; the header says which position is next.
+
+        They get another salt: whoever knows that of a segment could publish what looks like blocks.
+        """
+        salt = secrets.randbits(64)
+        with _mapped(segment) as data:
+            own = salt_of(data, is_full=segment.state == "full")
+            start = LANDMARKS.start(segment.path, data, first, own)
+            blocks = _lent(data, start, own)
+            after = max((each.first + each.frames for each in blocks), default=first)
+            head = {NEXT_HEADER: str(max(after, first)), SALT_HEADER: str(salt)}
+            size = sum(each.end - each.start for each in blocks)
+            _send_head(sock, "200 OK", "application/octet-stream", size, head)
             if not request.is_head:
-                sock.sendfile(file, start, end - start)
+                for piece in _pieces(data, blocks, salt):
+                    sock.sendall(piece)
+
+
+@contextmanager
+def _mapped(segment: Segment) -> Iterator[Bytes]:
+    try:
+        with mapped(segment.path) as data:
+            yield data
+    except FileNotFoundError as error:
+        raise Refusal("404 Not Found", "there is no such segment any more") from error
+
+
+def _lent(data: Bytes, start: int, salt: int) -> list[Block]:
+    """Return the blocks of messages from an offset on, as many as are lent at once.
+
+    Their bodies are not looked at: the reader does. Damaged headers are passed over.
+    """
+    found: list[Block] = []
+    at, size = start, 0
+    while at < len(data) and size < BLOCKS_BYTES:
+        block = block_at(data, at, salt)
+        if block is None:
+            damage = next(blocks_in(data, at, salt))
+            if not isinstance(damage, Damage) or damage.is_tail:
+                break
+            at = damage.end
+            continue
+        if block.end > len(data):
+            break
+        if block.kind in (Kind.FRAMES, Kind.TORN):
+            found.append(block)
+            size += block.end - block.start
+        at = block.end
+    return found
+
+
+def _pieces(data: Bytes, blocks: list[Block], salt: int) -> Iterator[bytes]:
+    """The bytes of some blocks with another salt, a bounded number at a time, about."""
+    piece = bytearray()
+    for block in blocks:
+        piece += resalted(block, salt)
+        piece += data[block.body : block.end]
+        if len(piece) >= PIECE_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece)
 
 
 def _checked(service: str) -> str:
@@ -160,6 +219,15 @@ def _number(query: str, name: str) -> int:
     if not given.isdecimal() or not given.isascii() or len(given) > 20:
         raise Refusal("400 Bad Request", f"{name} must be a whole number")
     return int(given)
+
+
+def _check(segment: Segment) -> None:
+    try:
+        CHECKED.check(segment)
+    except Damaged as error:
+        raise Refusal("410 Gone", str(error)) from error
+    except FileNotFoundError as error:
+        raise Refusal("404 Not Found", "there is no such segment any more") from error
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def opened(path: Path) -> int:
         return -1
 
 
-def end_on_border(batch: Batch) -> int:
+def end_on_border(batch: Batch, salt: int) -> int:
     """Where a batch ends with a filler behind its blocks; 0 if it cannot be written directly.
 
     It has to be large enough, and to lie in memory as the disk asks for. If only the latter lacks,
@@ -43,7 +43,7 @@ def end_on_border(batch: Batch) -> int:
     size = filler_size(batch.size, BORDER_BYTES)
     # There is one already if it was tried before.
     batch.writer.cut_back(batch.end)
-    batch.writer.put(filler(size, batch.next_position) if size else b"")
+    batch.writer.put(filler(size, batch.next_position, salt) if size else b"")
     address = ctypes.addressof(ctypes.c_char.from_buffer(batch.data))
     batch.lead = -address % BORDER_BYTES
     return batch.end + size if batch.start == batch.lead else 0

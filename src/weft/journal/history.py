@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in, message_end
+from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in, message_end, salt_of
 from weft.journal.kept import Hole, Kept
 from weft.journal.landmarks import LANDMARKS
 from weft.journal.places import Segment, segments_of
+from weft.journal.sealed import CHECKED, Damaged
 
 
 def history(
@@ -83,13 +84,22 @@ def _sealed(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | H
     if segment.first > first:
         yield Hole(first, segment.first - 1, f"{segment.path.name} begins later")
     last = segment.last if ends is None else min(segment.last, ends - 1)
-    yield from messages_in(segment.path, first, last)
+    position = max(first, segment.first)
+    try:
+        CHECKED.check(segment)
+        for kept in messages_in(segment.path, position, last):
+            yield kept
+            position = kept.position + 1
+    except Damaged as damage:
+        if position <= last:
+            yield Hole(position, last, str(damage))
 
 
 def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
     expected = first
     why = f"{segment.path.name} lacks them"
-    for found in blocks_in(data, LANDMARKS.start(segment.path, data, first)):
+    salt = salt_of(data, is_full=segment.state == "full")
+    for found in blocks_in(data, LANDMARKS.start(segment.path, data, first, salt), salt):
         if isinstance(found, Damage):
             # The end of an open segment may be on its way: that is no hole yet.
             why = f"{segment.path.name}: bytes {found.start} … {found.end}: {found.why}"

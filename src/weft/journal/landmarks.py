@@ -22,7 +22,7 @@ class Landmarks:
         # First positions of blocks, and where these begin.
         self._known: OrderedDict[Path, tuple[list[int], list[int]]] = OrderedDict()
 
-    def start(self, path: Path, data: Bytes, position: int) -> int:
+    def start(self, path: Path, data: Bytes, position: int, salt: int) -> int:
         """Where to begin to read for a position: blocks before it need not be looked into."""
         positions, offsets = self._known.setdefault(path, ([], []))
         self._known.move_to_end(path)
@@ -30,18 +30,18 @@ class Landmarks:
             self._known.popitem(last=False)
         nearest = bisect_right(positions, position) - 1
         at = offsets[nearest] if nearest >= 0 else 0
-        block = block_at(data, at)
+        block = block_at(data, at, salt)
         if nearest >= 0 and (block is None or block.first != positions[nearest]):
             # Another file has that name now.
             positions.clear()
             offsets.clear()
             at = 0
-            block = block_at(data, at)
+            block = block_at(data, at, salt)
         while (
             block is not None and block.end < len(data) and block.first + block.frames <= position
         ):
             at = block.end
-            block = block_at(data, at)
+            block = block_at(data, at, salt)
             is_new = not offsets or at >= offsets[-1] + APART_BYTES
             if block is not None and is_new and block.frames:
                 positions.append(block.first)

@@ -5,6 +5,7 @@ from there.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 from weft.core.frames import Kind, Stamp, encode, stamp_frame
 from weft.journal.columns import Columns, Numbers, Texts
 from weft.journal.kept import Kept
+from weft.journal.sealed import Damaged, reading
 
 SCHEMA = pa.schema(
     [
@@ -62,13 +64,36 @@ def writer_of(path: Path) -> pq.ParquetWriter:
     )
 
 
+@contextmanager
+def opened(source: Any, *, is_ahead: bool = False) -> Iterator[pq.ParquetFile]:
+    """A sealed segment to read; the checksum of every page is compared.
+
+    `is_ahead` has few large reads, for a source that is not near.
+
+    Raises:
+        Damaged: it is no Parquet, or not what was written.
+        OSError: it cannot be read for another reason.
+    """
+    try:
+        with (
+            reading(source),
+            pq.ParquetFile(source, pre_buffer=is_ahead, page_checksum_verification=True) as file,
+        ):
+            yield file
+    except pa.ArrowMemoryError:
+        raise
+    except pa.ArrowException as error:
+        raise Damaged(f"{source}: {error}") from error
+
+
 def messages_in(path: Path, first: int, last: int) -> Iterator[Kept]:
     """The messages of a file, between two positions.
 
     Raises:
-        OSError: it cannot be read, or is no such file.
+        Damaged: it is not what was sealed.
+        OSError: it cannot be read.
     """
-    with pq.ParquetFile(path) as file:
+    with opened(path) as file:
         for batch in file.iter_batches(_ROWS, groups_in(file, first, last)):
             for row in batch.to_pylist():
                 if first <= row["position"] <= last:

@@ -6,19 +6,20 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from weft.core.subjects import matches
 from weft.errors import WeftError
 from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in, message_end
 from weft.journal.columns import Columns
-from weft.journal.parquet import SCHEMA, batch_of, groups_in
+from weft.journal.parquet import SCHEMA, batch_of, groups_in, opened
 from weft.journal.places import Segment
+from weft.journal.sealed import Damaged
 from weft.journal.shelves import Shelf
 
 ROWS = 65_536
 BYTES = 32 << 20
 ALL_COLUMNS = tuple(SCHEMA.names)
+_REMOVED = "they were removed, or are damaged"
 
 # Not of Python's lists: for those pyarrow imports pandas, which takes longer than a short query.
 _NOTHING = pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in SCHEMA], schema=SCHEMA)
@@ -37,6 +38,28 @@ class Lost(WeftError):
     """Messages that should be in a journal are not."""
 
 
+class Query(NamedTuple):
+    """Which rows and columns of a stretch are wanted, and whether some may lack."""
+
+    wanted: Range
+    patterns: tuple[bytes, ...]
+    may_lack: bool
+    columns: Sequence[str]
+
+    def lack(self, first: int, last: int, why: str) -> None:
+        """Go on without some positions, if that is allowed.
+
+        Raises:
+            Lost: it is not.
+        """
+        if not self.may_lack:
+            wanted = self.wanted
+            raise Lost(
+                f"positions {first} … {last} of node {wanted.node} are not in the journal of"
+                f" {wanted.shelf.service}: {why}; failOnDataLoss=false goes on"
+            )
+
+
 def batches_in(
     wanted: Range,
     patterns: tuple[bytes, ...],
@@ -46,23 +69,28 @@ def batches_in(
 ) -> Iterator[pa.RecordBatch]:
     """The messages of a stretch that match a pattern: these columns of parquet.SCHEMA.
 
-    Columns that nobody asks for are not read, but for the position, which is always there.
+    Columns that nobody asks for are not read, but for the position, which is always there. A
+    damaged block costs its messages, a damaged sealed segment all that it has.
 
     Raises:
         Lost: some are not there, and none may lack.
         OSError: a segment cannot be read.
     """
+    query = Query(wanted, patterns, may_lack, columns)
     position = wanted.first
     tries = 0
     while position < wanted.end:
         segment, ends = _segment_of(wanted, position)
         if segment is None or segment.first > position:
             end = wanted.end if segment is None else min(segment.first, wanted.end)
-            _refuse_lack(wanted, position, end - 1, may_lack=may_lack)
+            query.lack(position, end - 1, _REMOVED)
             position = end
             continue
+        end = wanted.end if ends is None else min(ends, wanted.end)
+        part = query._replace(wanted=wanted._replace(end=end))
+        why = _REMOVED
         try:
-            for batch, reached in _segment_batches(wanted, segment, position, patterns, columns):
+            for batch, reached in _segment_batches(part, segment, position):
                 if batch.num_rows:
                     yield batch
                 position = reached
@@ -72,52 +100,55 @@ def batches_in(
             if tries > 10:
                 raise
             continue
-        end = wanted.end if ends is None else min(ends, wanted.end)
+        except Damaged as damage:
+            why = str(damage)
         if position < end:
-            _refuse_lack(wanted, position, end - 1, may_lack=may_lack)
+            query.lack(position, end - 1, why)
             position = end
 
 
 def _segment_of(wanted: Range, position: int) -> tuple[Segment | None, int | None]:
     """The segment with a position, or the first one after it, and where it ends, if it does.
 
-    One that was left open because the disk refused it ends where the next one begins.
+    Of two with the same positions the later one counts, so one ends where the next one begins.
     """
     found: Segment | None = None
     for segment in wanted.shelf.segments(wanted.node):
         if segment.first > position:
             if found is None:
                 return segment, segment.first
-            return found, segment.first if found.last < 0 else found.last + 1
+            is_before = 0 <= found.last < segment.first
+            return found, found.last + 1 if is_before else segment.first
         if segment.last < 0 or segment.last >= position:
             found = segment
     return found, None if found is None or found.last < 0 else found.last + 1
 
 
-def _refuse_lack(wanted: Range, first: int, last: int, *, may_lack: bool) -> None:
-    if not may_lack:
-        raise Lost(
-            f"positions {first} … {last} of node {wanted.node} are not in the journal of"
-            f" {wanted.shelf.service}: they were removed, or are damaged;"
-            " failOnDataLoss=false goes on"
-        )
-
-
 def _segment_batches(
-    wanted: Range, segment: Segment, first: int, patterns: tuple[bytes, ...], columns: Sequence[str]
+    query: Query, segment: Segment, first: int
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Batches, and the position after each."""
+    wanted = query.wanted
     end = wanted.end
     if segment.state == "sealed":
-        yield from _sealed_batches(wanted, segment, first, patterns, columns)
+        yield from _sealed_batches(query, segment, first)
         return
-    found = Columns(patterns)
+    found = Columns(query.patterns)
     position = first
-    for data, start in wanted.shelf.blocks(segment, first, end):
-        for block in blocks_in(data, start):
-            if isinstance(block, Damage) or block.first > position:
+    for data, start, salt in wanted.shelf.blocks(segment, first, end):
+        why = _REMOVED
+        for block in blocks_in(data, start, salt):
+            if isinstance(block, Damage):
+                # The next block tells which positions were there.
+                why = f"{segment.path.name}: {block.why}"
+                continue
+            if position >= end:
                 break
-            if block.first + block.frames <= position:
+            if block.first > position:
+                after = min(block.first, end)
+                query.lack(position, after - 1, why)
+                position = after
+            if min(block.first + block.frames, end) <= position:
                 continue
             if block.kind == Kind.TORN:
                 position = min(block.first + block.frames, end)
@@ -127,9 +158,7 @@ def _segment_batches(
             position += count
             if found.rows >= ROWS or found.size >= BYTES:
                 yield batch_of(found), position
-                found = Columns(patterns)
-            if position >= end:
-                break
+                found = Columns(query.patterns)
     yield batch_of(found), position
 
 
@@ -153,15 +182,16 @@ def _clipped(data: Bytes, block: Block, first: int, end: int) -> tuple[bytes, in
 
 
 def _sealed_batches(
-    wanted: Range, segment: Segment, first: int, patterns: tuple[bytes, ...], columns: Sequence[str]
+    query: Query, segment: Segment, first: int
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    end = wanted.end
-    read = {*columns, "position"}
+    patterns = query.patterns
+    end = query.wanted.end
+    read = {*query.columns, "position"}
     if b">" not in patterns:
         read.add("subject")
-    source = wanted.shelf.sealed(segment)
+    source = query.wanted.shelf.sealed(segment)
     # From elsewhere, few large reads; here, what is needed next.
-    with pq.ParquetFile(source, pre_buffer=not isinstance(source, Path)) as file:
+    with opened(source, is_ahead=not isinstance(source, Path)) as file:
         groups = groups_in(file, first, end - 1)
         for batch in file.iter_batches(ROWS, groups, sorted(read)):
             positions = batch.column("position")

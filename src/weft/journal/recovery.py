@@ -15,10 +15,21 @@ from typing import NamedTuple
 
 from weft.core.journal import BLOCK_HEADER_BYTES
 from weft.errors import BadOption
-from weft.journal.blocks import Block, Damage, Kind, block_at, blocks_in, end_block, torn_block
+from weft.journal.blocks import (
+    UNKNOWN_SALT,
+    Block,
+    Damage,
+    Kind,
+    block_at,
+    blocks_in,
+    end_block,
+    frames_max_in,
+    salt_of,
+    torn_block,
+)
 from weft.journal.identity import keep_identity
 from weft.journal.places import Place, Segment, segments_of
-from weft.journal.segment import sync_folder
+from weft.journal.segment import about, sync_folder
 
 _LOCK_RETRY_S = 0.02
 
@@ -85,11 +96,14 @@ def recover(place: Place) -> Found:
 
 def _end(place: Place, segment: Segment) -> list[str]:
     data = segment.path.read_bytes()
+    salt = salt_of(data)
+    if salt == UNKNOWN_SALT:
+        return _end_unreadable(place, segment, data)
     news: list[str] = []
     end = 0
     position = segment.first
     is_ended = False
-    for found in blocks_in(data):
+    for found in blocks_in(data, salt=salt):
         if isinstance(found, Block):
             if found.first > position:
                 news.append(hole(segment.path, position, found.first - 1))
@@ -100,23 +114,39 @@ def _end(place: Place, segment: Segment) -> list[str]:
             news.append(f"{segment.path}: bytes {found.start} … {found.end}: {found.why}")
         else:
             news.append(_cut(place, segment, data, found))
-    after = _after_torn(place, segment.first)
+    after = _after_torn(place, segment.first, salt)
     with segment.path.open("r+b") as file:
         file.truncate(end)
         file.seek(end)
         if after > position and not is_ended:
             # Somebody may have read them before: their positions are not given to others.
             news.append(hole(segment.path, position, after - 1))
-            file.write(torn_block(position, after - position))
+            file.write(torn_block(position, after - position, salt))
             position = after
         if not is_ended:
-            file.write(end_block(position))
+            file.write(end_block(position, salt))
         file.flush()
         os.fdatasync(file.fileno())
     if position > segment.first:
         segment.path.rename(place.full(segment.first, position - 1))
     else:
         segment.path.unlink()
+    sync_folder(place.folder)
+    return news
+
+
+def _end_unreadable(place: Place, segment: Segment, data: bytes) -> list[str]:
+    """Set a segment aside whose beginning is damaged: no block of it can be believed.
+
+    Nobody gets the positions that it may have had.
+    """
+    news: list[str] = []
+    if data:
+        why = "its beginning is damaged, or of an older version"
+        news.append(_cut(place, segment, data, Damage(0, len(data), why, is_tail=True)))
+    beginning = len(about(place, segment.first, 0, 0))
+    keep_identity(place, segment.first + frames_max_in(len(data) - beginning))
+    segment.path.unlink()
     sync_folder(place.folder)
     return news
 
@@ -135,12 +165,12 @@ def _cut(place: Place, segment: Segment, data: bytes, tail: Damage) -> str:
     )
 
 
-def _after_torn(place: Place, first: int) -> int:
+def _after_torn(place: Place, first: int, salt: int) -> int:
     """The position after what was cut off a segment, now or by a recovery that did not end."""
     after = first
     for path in place.torn_off(first):
         with path.open("rb") as file:
-            block = block_at(file.read(BLOCK_HEADER_BYTES), 0)
+            block = block_at(file.read(BLOCK_HEADER_BYTES), 0, salt)
         if block is not None:
             after = max(after, block.first + block.frames)
     return after

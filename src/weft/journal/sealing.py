@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from crc32c import crc32c
 
 from weft.core.words import i64_at
-from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in
+from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in, salt_of
 from weft.journal.columns import Columns
 from weft.journal.history import mapped
 from weft.journal.parquet import batch_of, writer_of
@@ -72,7 +72,7 @@ def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
     """
     aside = place.aside(segment.first)
     with mapped(segment.path) as data:
-        blocks = list(blocks_in(data))
+        blocks = list(blocks_in(data, salt=salt_of(data, is_full=True)))
         damage = next((each for each in blocks if isinstance(each, Damage)), None)
         if damage is not None:
             why = f"bytes {damage.start} … {damage.end}: {damage.why}"

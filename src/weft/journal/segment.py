@@ -8,6 +8,7 @@ import contextlib
 import errno
 import mmap
 import os
+import secrets
 from pathlib import Path
 from time import monotonic, time_ns
 
@@ -17,12 +18,13 @@ from weft.journal import direct
 from weft.journal.blocks import about_block, end_block, filler, filler_size, seal_batch
 from weft.journal.places import Place, day_of
 
-VERSION = 1
+VERSION = 2
 # When so much more was written the ordinary way, its memory is let go.
 LET_GO_BYTES = 4 << 20
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _MODE = 0o640
+_SALT_BITS = 64
 
 
 class OpenSegment:
@@ -43,17 +45,11 @@ class OpenSegment:
         self._is_unsynced = False
         self.path = place.open(first)
         self._place = place
-        about = Message(
-            version=VERSION,
-            service=place.service,
-            node=place.node,
-            first=first,
-            made=self.made_ns,
-        )
+        self._salt = secrets.randbits(_SALT_BITS)
         self._fd = os.open(self.path, _FLAGS, _MODE)
         self._direct = direct.opened(self.path)
         try:
-            self._write(about_block(about.encode(), first))
+            self._write(about(place, first, self.made_ns, self._salt))
             self.sync()
             sync_folder(place.folder)
         except OSError:
@@ -66,7 +62,7 @@ class OpenSegment:
         Raises:
             OSError: it was not written, and nothing of it is left in the file.
         """
-        seal_batch(batch)
+        seal_batch(batch, self._salt)
         if not self._append_directly(batch):
             with memoryview(batch.data) as data, data[batch.start : batch.end] as blocks:
                 self._write(blocks)
@@ -89,7 +85,7 @@ class OpenSegment:
         Raises:
             OSError: it stays as it is.
         """
-        self._write(end_block(self.next))
+        self._write(end_block(self.next, self._salt))
         self.sync()
         self.abandon()
         if self.next > self.first:
@@ -119,12 +115,12 @@ class OpenSegment:
 
     def _append_directly(self, batch: Batch) -> bool:
         """Write a batch past the memory of the system; False if that cannot be done."""
-        end = direct.end_on_border(batch) if self._direct >= 0 else 0
+        end = direct.end_on_border(batch, self._salt) if self._direct >= 0 else 0
         if not end:
             return False
         size = filler_size(self.size, direct.BORDER_BYTES)
         if size:
-            self._write(filler(size, self.next))
+            self._write(filler(size, self.next, self._salt))
         if self._is_unsynced:
             # A power cut must not take what comes before it and leave it.
             self.sync()
@@ -163,6 +159,14 @@ class OpenSegment:
                 os.ftruncate(self._fd, self.size)
             raise
         self.size += done
+
+
+def about(place: Place, first: int, made_ns: int, salt: int) -> bytes:
+    """Return the block that a segment begins with."""
+    message = Message(
+        version=VERSION, service=place.service, node=place.node, first=first, made=made_ns
+    )
+    return about_block(message.encode(), first, salt)
 
 
 def sync_folder(folder: Path) -> None:

@@ -3,16 +3,25 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from weft.journal.blocks import Bytes
+from weft.journal.blocks import Bytes, salt_of
 from weft.journal.history import mapped
 from weft.journal.landmarks import LANDMARKS
 from weft.journal.pages import Pages
 from weft.journal.places import Segment, segments_of
+from weft.journal.sealed import CHECKED
 from weft.journal.tail import Tails
 
 Positions = dict[str, int]
+
+
+class Stretch(NamedTuple):
+    """Blocks of a segment, where among them to begin to read, and the salt that they have."""
+
+    data: Bytes
+    start: int
+    salt: int
 
 
 class Ends(Protocol):
@@ -51,11 +60,12 @@ class Shelf(Protocol):
         """A sealed segment, as a reader of Parquet takes it.
 
         Raises:
+            Damaged: it is not what was sealed.
             FileNotFoundError: it has another name now.
         """
 
-    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[tuple[Bytes, int]]:
-        """Stretches of any other segment, and where in each to begin to read.
+    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[Stretch]:
+        """Stretches of any other segment.
 
         Raises:
             FileNotFoundError: it has another name now.
@@ -82,10 +92,17 @@ class FolderShelf:
         return segments_of(self.root, self.service, node)
 
     def sealed(self, segment: Segment) -> Path:
-        """A sealed segment."""
+        """A sealed segment.
+
+        Raises:
+            Damaged: it is not what was sealed.
+            OSError: it cannot be read, or has another name now.
+        """
+        CHECKED.check(segment)
         return segment.path
 
-    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[tuple[Bytes, int]]:  # noqa: ARG002  # others need the end
+    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[Stretch]:  # noqa: ARG002  # others need the end
         """All of a segment that is not sealed, and where in it to begin to read."""
         with mapped(segment.path) as data:
-            yield data, LANDMARKS.start(segment.path, data, first)
+            salt = salt_of(data, is_full=segment.state == "full")
+            yield Stretch(data, LANDMARKS.start(segment.path, data, first, salt), salt)

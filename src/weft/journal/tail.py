@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from weft.journal.blocks import block_at, is_whole
+from weft.journal.blocks import block_at, is_whole, salt_of
 from weft.journal.history import mapped
 from weft.journal.identity import ids_in
 from weft.journal.places import Segment, segments_of
@@ -55,11 +55,12 @@ class Tails:
         at, position = self._seen.get(segment.path, (0, segment.first))
         try:
             with mapped(segment.path) as data:
-                block = block_at(data, at)
+                salt = salt_of(data)
+                block = block_at(data, at, salt)
                 while block is not None and is_whole(data, block):
                     at = block.end
                     position = max(position, block.first + block.frames)
-                    block = block_at(data, at)
+                    block = block_at(data, at, salt)
         except FileNotFoundError:
             # Ended meanwhile: it is found under its new name the next time.
             return at, position

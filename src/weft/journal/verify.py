@@ -6,15 +6,12 @@ Faults name the file, the bytes, and the positions that are lost.
 from pathlib import Path
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from weft.core.frames import BODY_LIMIT_MAX_BYTES, Run
 from weft.core.frames import Kind as FrameKind
 from weft.errors import ProtocolError
-from weft.journal.blocks import Block, Damage, Kind, block_at, blocks_in
+from weft.journal.blocks import Block, Damage, Kind, block_at, blocks_in, salt_of
 from weft.journal.places import Segment
-
-_PIECE_BYTES = 4 << 20
+from weft.journal.sealed import checksum
 
 
 class Fault(NamedTuple):
@@ -50,7 +47,7 @@ def check_segment(segment: Segment) -> Checked:
         return _check_sealed(segment)
     data = segment.path.read_bytes()
     check = _Check(segment, data)
-    for found in blocks_in(data):
+    for found in blocks_in(data, salt=check.salt):
         if isinstance(found, Block):
             check.block(found)
         else:
@@ -65,6 +62,7 @@ class _Check:
     def __init__(self, segment: Segment, data: bytes) -> None:
         self.messages = 0
         self.faults: list[Fault] = []
+        self.salt = salt_of(data, is_full=segment.state == "full")
         self._segment = segment
         self._data = data
         self._position = segment.first
@@ -91,7 +89,7 @@ class _Check:
         if not damage.is_tail:
             self._open = damage
             return
-        torn = block_at(self._data, damage.start)
+        torn = block_at(self._data, damage.start, self.salt)
         after = self._position if torn is None else torn.first + torn.frames
         if self._segment.last >= 0:
             after = self._segment.last + 1
@@ -133,11 +131,7 @@ class _Check:
 
 
 def _check_sealed(segment: Segment) -> Checked:
-    size = crc = 0
-    with segment.path.open("rb") as file:
-        while piece := file.read(_PIECE_BYTES):
-            crc = crc32c(piece, crc)
-            size += len(piece)
+    crc, size = checksum(segment.path)
     messages = segment.last - segment.first + 1
     if crc == segment.crc:
         return Checked(segment, messages, size, [])

@@ -13,14 +13,14 @@ from urllib.parse import quote
 
 from weft.core.address import Address
 from weft.errors import BadKey, BadOption, NotAllowed, NotKnown, Unreachable, WeftError
-from weft.journal.blocks import Bytes
 from weft.journal.places import Segment
-from weft.journal.shelves import Positions
+from weft.journal.sealed import Damaged
+from weft.journal.shelves import Positions, Stretch
 from weft.spark.credentials import key_at
 
 ANSWER_S = 60.0
 _PAUSE_S = 0.2
-_REFUSALS: dict[int, type[WeftError]] = {401: BadKey, 403: NotAllowed}
+_REFUSALS: dict[int, type[WeftError]] = {401: BadKey, 403: NotAllowed, 410: Damaged}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Lender:
 
         Raises:
             FileNotFoundError: it has no such thing any more.
+            Damaged: it has a sealed segment, but not as it was sealed.
             BadKey: it has keys, and does not accept ours.
             NotAllowed: our key may not read this journal.
             Unreachable: it did not answer for as long as one waits.
@@ -216,7 +217,7 @@ class RemoteShelf:
         day, _, name = segment.path.parts
         return LentFile(self._lender(segment.node), f"/sealed/{quote(day)}/{quote(name)}")
 
-    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[tuple[Bytes, int]]:
+    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[Stretch]:
         """Stretches of a segment that is not sealed."""
         path = f"/blocks/{quote(str(segment.path))}"
         while first < end:
@@ -224,7 +225,7 @@ class RemoteShelf:
             after = int(headers["Weft-Next"])
             if after <= first:
                 return
-            yield data, 0
+            yield Stretch(data, 0, int(headers["Weft-Salt"]))
             first = after
 
     def _lender(self, node: str) -> Lender:

@@ -16,6 +16,31 @@ def refuse(_exchange: Exchange, _door: HttpDoor) -> None:
     raise NotAllowed("not you")
 
 
+PAGES = {
+    "another page": (b"Origin: https://evil.example", "UntrustedOrigin", "'https://evil.example'"),
+    "a frame": (b"Sec-Fetch-Site: cross-site", "UntrustedOrigin", "pages of another site"),
+    "another host": (b"Host: [::1]evil", "UnknownHost", "'[::1]evil'"),
+}
+
+
+@pytest.mark.parametrize(("header", "name", "text"), PAGES.values(), ids=PAGES.keys())
+async def test_what_comes_from_elsewhere_is_counted_and_logged_by_its_name_once_a_second(
+    header: bytes, name: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    headers = (header,) if header.startswith(b"Host") else (HOST, header)
+    async with housing(rules=RULES) as house:
+        house.doors["refuse"] = refuse
+        guest = Guest(house)
+        with caplog.at_level("INFO"):
+            for _ in range(20):
+                assert await guest.ask(get(b"/weather/refuse", *headers)) in (403, 421)
+        assert house.service.refused == {name: 20}
+        lines = [each for each in caplog.messages if name in each]
+        assert text in lines[0]
+        assert len(lines) < 20
+        guest.close()
+
+
 PROBLEMS = {
     "another host": (get(b"/weather/refuse", b"Host: evil.example"), 421),
     "an empty host": (get(b"/weather/refuse", b"Host:"), 421),

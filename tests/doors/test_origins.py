@@ -29,6 +29,8 @@ def test_a_gateway_goes_by_its_names_whatever_the_port(host: str) -> None:
         ),
         *("127.0.0.1.evil.example", "[evil.example]", "[::2]", "8.8.8.8", "0x7f000001", "mesh"),
         *("mesh.example.evil", "localhost, evil.example", " localhost", "2130706433"),
+        *("[::1]evil", "[::1]evil:7411", "evil[::1]", "[::1]:7411evil", "localhost:7411evil"),
+        *("[::1", "::1", "[localhost]", "[mesh.example]", "localhost:80:80", "localhost:123456"),
     ],
 )
 def test_a_gateway_goes_by_no_name_that_a_stranger_gave_it(host: str) -> None:

@@ -81,7 +81,7 @@ def test_the_next_line_says_how_many_were_not_named(
 ) -> None:
     caplog.set_level(logging.INFO, "weft")
     now = 100.0
-    monkeypatch.setattr("weft.gateway.refusals.time.monotonic", lambda: now)
+    monkeypatch.setattr("weft.doors.refusal_log.time.monotonic", lambda: now)
     refusals = Refusals("london")
     for _ in range(3):
         refusals.count(TooSlow("late"), "peer")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Protocol
 
+from weft.doors.origins import UnknownHost
 from weft.errors import (
     BadKey,
     Draining,
@@ -35,6 +36,7 @@ _STATUS: tuple[tuple[type[WeftError], int], ...] = (
     (NotKnown, 404),
     (NoSuchService, 404),
     (TooSlow, 408),
+    (UnknownHost, 421),
     (FrameTooBig, 413),
     (TooMany, 429),
     (InternalError, 500),

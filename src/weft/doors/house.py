@@ -16,8 +16,9 @@ from weft.core.service import Peer, Service
 from weft.dialects.spoken import greeting
 from weft.doors.exchange import Exchange, Request
 from weft.doors.http import HttpDoor
-from weft.doors.origins import WebRules, is_here, is_welcome
+from weft.doors.origins import WebRules, check_page
 from weft.doors.poll import Poll
+from weft.doors.refusal_log import RefusalLog
 from weft.doors.seat import Seat, Speaker
 from weft.doors.shared import Shared
 from weft.doors.stream import Stream
@@ -65,6 +66,7 @@ class House:
         self._streams: set[Stream] = set()
         self._is_empty = asyncio.Event()
         self._requesting: set[HttpDoor] = set()
+        self._refusal_log = RefusalLog(_log)
 
     @property
     def service(self) -> Service:
@@ -147,6 +149,14 @@ class House:
     def deal(self, exchange: Exchange, door: HttpDoor) -> None:
         """Answer a request, now or later."""
         request = exchange.request
+        try:
+            check_page(request.headers, self.rules)
+        except WeftError as error:
+            self.refused(type(error).__name__)
+            # The page that it came from learns nothing: only the log can tell the operator.
+            self._refusal_log.add(error, {})
+            exchange.refuse(error)
+            return
         problem = self._problem(request)
         if problem is not None:
             status, text = problem
@@ -231,17 +241,11 @@ class House:
 
     def _problem(self, request: Request) -> tuple[int, str] | None:
         """What is wrong with a request, whatever it asks for."""
-        # Browsers always name the host; what does not is no browser that was lured here.
-        host = request.headers.get("host")
-        if host is not None and not is_here(host, self.rules.hosts):
-            return 421, "this gateway does not go by that name; see web.hosts"
         if request.service != self.service.name:
             return 421, f"this connection leads to service {self.service.name!r}"
         if request.door not in self.doors:
             known = ", ".join(sorted(filter(str.isalpha, self.doors)))
             return 404, f"a service has {known}"
-        if not is_welcome(request.headers, self.rules.origins):
-            return 403, "pages from there are not trusted; see web.origins"
         if _KEYS_IN_URLS & set(request.query):
             return 400, "a key in a URL is kept in logs: send it as Authorization: Bearer"
         return None

@@ -6,14 +6,26 @@ leads here is, too.
 """
 
 import ipaddress
+import re
 from collections.abc import Mapping
 
 import msgspec
 
 from weft.dialects.formats import FormatSettings
+from weft.errors import NotAllowed, Refused, shortened
 
 # Said by browsers alone: where the page came from that makes them ask.
 _ELSEWHERE = {"cross-site", "same-site"}
+# A name or an address, an IPv6 one in brackets, and maybe a port: nothing before, between, behind.
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::[0-9]{0,5})?")
+
+
+class UntrustedOrigin(NotAllowed):
+    """A page of an origin that is not among `web.origins`."""
+
+
+class UnknownHost(Refused):
+    """A request to a name that is not among `web.hosts`."""
 
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,7 +62,10 @@ class WebRules(WebSettings, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 def is_here(host: str, hosts: tuple[str, ...]) -> bool:
     """Say if a Host header names this gateway, and not a name that a stranger gave it."""
-    name = host.partition("]")[0][1:] if host.startswith("[") else host.partition(":")[0]
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
+    name = found[1] or found[2]
     known = ("localhost", *hosts)
     if any(name.lower() == each.lower() for each in known):
         return True
@@ -58,6 +73,28 @@ def is_here(host: str, hosts: tuple[str, ...]) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def check_page(headers: Mapping[str, str], rules: WebSettings) -> None:
+    """Check that a request came neither by an unknown name nor from an untrusted page.
+
+    Raises:
+        UnknownHost: the host that it names is not this gateway.
+        UntrustedOrigin: it comes from a page of an origin that is not trusted.
+    """
+    # Browsers always name the host; what does not is no browser that was lured here.
+    host = headers.get("host")
+    if host is not None and not is_here(host, rules.hosts):
+        raise UnknownHost(f"this gateway does not go by the name {shortened(host)}: see web.hosts")
+    if not is_welcome(headers, rules.origins):
+        raise untrusted(headers)
+
+
+def untrusted(headers: Mapping[str, str]) -> UntrustedOrigin:
+    """The refusal of a page, which names its origin."""
+    origin = headers.get("origin")
+    which = f"pages of {shortened(origin)}" if origin else "pages of another site"
+    return UntrustedOrigin(f"{which} are not trusted: see web.origins")
 
 
 def is_welcome(headers: Mapping[str, str], origins: tuple[str, ...]) -> bool:

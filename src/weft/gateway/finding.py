@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, parse_qsl
 import msgspec
 
 from weft.core.greeting import SERVICE_NAME
-from weft.doors.origins import is_welcome
-from weft.errors import BadOption, NotAllowed, shortened
+from weft.doors.origins import is_welcome, untrusted
+from weft.errors import BadOption, shortened
 from weft.fabric.candidates import Candidate, ranked
 from weft.gateway.mesh_settings import REGION
 from weft.gateway.services import DEFAULT_SERVICE
@@ -142,14 +142,14 @@ def shared_with(path: str, headers: Mapping[str, str], origins: tuple[str, ...])
     """The headers that let a page of another origin read what is at a path; mostly none.
 
     Raises:
-        NotAllowed: it is a page of an origin that nobody trusts.
+        UntrustedOrigin: it is a page of an origin that is not trusted.
     """
     if path == _OPEN:
         return (("Access-Control-Allow-Origin", "*"),)
     if path not in _SHARED:
         return ()
     if not is_welcome(headers, origins):
-        raise NotAllowed("pages of this origin may not look for gateways: web.origins")
+        raise untrusted(headers)
     origin = headers.get("origin", "")
     if not origin:
         return ()

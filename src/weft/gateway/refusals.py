@@ -2,20 +2,18 @@
 
 import logging
 import socket
-import time
 from collections import Counter
 from http import HTTPStatus
 
 from weft.core.frames import Kind, encode
 from weft.core.messages import Message
 from weft.doors.exchange import TEXT, status_of
+from weft.doors.refusal_log import RefusalLog
 from weft.errors import WeftError
 from weft.gateway.handover import AS_FRAMES, AS_HTTP, AS_LINK
 
 _log = logging.getLogger(__name__)
 
-# A flood of refusals is a line a second for each reason, not a line each.
-_LOG_EVERY_S = 1.0
 # What was looked at but never read is thrown away up to here: closing with bytes unread would
 # reset the connection, and the peer would not see the answer.
 _DISCARD_BYTES = 64 << 10
@@ -27,8 +25,7 @@ class Refusals:
     def __init__(self, gateway: str) -> None:
         self.counts: Counter[str] = Counter()
         self._gateway = gateway
-        self._quiet_until: dict[str, float] = {}
-        self._unsaid: Counter[str] = Counter()
+        self._refusal_log = RefusalLog(_log)
 
     def refuse(
         self, sock: socket.socket, error: WeftError, peer: str, way: int = AS_FRAMES
@@ -47,16 +44,8 @@ class Refusals:
 
     def count(self, error: WeftError, peer: str) -> None:
         """Count a refusal that is answered elsewhere."""
-        reason = type(error).__name__
-        self.counts[reason] += 1
-        now = time.monotonic()
-        if now < self._quiet_until.get(reason, 0.0):
-            self._unsaid[reason] += 1
-            return
-        self._quiet_until[reason] = now + _LOG_EVERY_S
-        others = self._unsaid.pop(reason, 0)
-        more = f" ({others} others since the last such line)" if others else ""
-        _log.info("refused, %s: %s%s", reason, error, more, extra=self._about(peer))
+        self.counts[type(error).__name__] += 1
+        self._refusal_log.add(error, self._about(peer))
 
     def left(self, sock: socket.socket) -> None:
         """Count and close a connection that went away before it said what it wanted."""
@@ -81,6 +70,7 @@ def error_page(error: WeftError) -> bytes:
     body = f"{error}\n".encode()
     head = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {TEXT}\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + body

@@ -14,8 +14,8 @@ from typing import Protocol
 
 import h11
 
-from weft.doors.origins import WebRules, is_here
-from weft.errors import BadKey, NotAllowed, Overloaded, TooSlow
+from weft.doors.origins import UnknownHost, WebRules, is_here
+from weft.errors import BadKey, NotAllowed, Overloaded, TooSlow, shortened
 from weft.gateway.finding import Headers, preflight, shared_with
 from weft.gateway.guarding import LENT, Keys, check_page
 from weft.gateway.lending import Request
@@ -153,7 +153,7 @@ class Web:
             self._end_reading()
         if request is None:
             return None
-        refusal = self._refusal(request)
+        refusal = self._refusal(request, peer)
         if refusal is not None:
             return refusal
         target = request.target.decode("latin-1")
@@ -178,7 +178,7 @@ class Web:
             return Page(304, "", page.kind, page.tag)
         return page
 
-    def _refusal(self, request: h11.Request) -> Page | None:
+    def _refusal(self, request: h11.Request, peer: str) -> Page | None:
         """The page that says what is wrong with a request; None if nothing is."""
         path = request.target.partition(b"?")[0].decode("latin-1")
         is_asking_first = request.method == b"OPTIONS" and preflight(path)
@@ -189,7 +189,9 @@ class Web:
         hosts = [value.decode("latin-1") for name, value in request.headers if name == b"host"]
         # Browsers always name the host; what does not is no browser that was lured here.
         if hosts and not is_here(hosts[0], self._rules.hosts):
-            return Page(421, "this gateway does not go by that name\n")
+            error = UnknownHost(f"this gateway does not go by the name {shortened(hosts[0])}")
+            self._refusals.count(error, peer)
+            return Page(421, f"{error}: see web.hosts\n")
         if not request.target.startswith(b"/"):
             return Page(400, "a target starts with '/'\n")
         return None

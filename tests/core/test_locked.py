@@ -75,7 +75,7 @@ def test_a_stranger_does_not_even_learn_what_else_is_wrong() -> None:
 
 def test_a_ticket_lets_in_once_with_the_rights_of_its_key() -> None:
     house = locked(record("one", "client", publish=["a"]))
-    house.service.tickets.add("lucky", "one00000", house.service.now_ns)
+    house.service.tickets.add("lucky", "one00000", house.service.now_ns, house.service.limits)
     guest = house.arrive()
     assert kinds(guest.say(connect(ticket="lucky"))) == [Kind.WELCOME]
     assert errors(guest.say(message(b"a"), message(b"b"))) == ["NotAllowed"]
@@ -86,8 +86,8 @@ def test_a_ticket_lets_in_once_with_the_rights_of_its_key() -> None:
 def test_a_ticket_is_no_better_than_its_key() -> None:
     house = locked(record("gone", revoked=datetime(2026, 2, 1, tzinfo=UTC)), record("one"))
     now_ns = house.service.now_ns
-    house.service.tickets.add("a", "gone0000", now_ns)
-    house.service.tickets.add("b", "one00000", now_ns - TICKET_LIFE_NS - 1)
+    house.service.tickets.add("a", "gone0000", now_ns, house.service.limits)
+    house.service.tickets.add("b", "one00000", now_ns - TICKET_LIFE_NS - 1, house.service.limits)
     for ticket in ("a", "b", "c"):
         assert errors(house.arrive().say(connect(ticket=ticket))) == ["BadKey"]
 

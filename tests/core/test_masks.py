@@ -442,3 +442,47 @@ def test_a_reply_is_masked_only_where_its_sender_could_publish() -> None:
     )
     house.flush()
     assert kinds(reader.say(message(got.reply, b"2", flags=ANSWER))) == [Kind.OK]
+
+
+def test_masks_of_all_connections_together_are_bounded() -> None:
+    house = House(Limits(requests_total=2))
+    first, second = house.guest(), house.guest()
+    for guest in (first, second):
+        assert guest.say(message(b"a", b"?", guest.inbox + b"1", MASKED)) == []
+    (error,) = first.say(message(b"a", b"?", first.inbox + b"2", MASKED))
+    assert fields(error)["text"] == (
+        "2 reply subjects of this service are masked, which is the limit: see limits.requests_total"
+    )
+    leave(second.peer)
+    assert first.say(message(b"a", b"?", first.inbox + b"2", MASKED)) == []
+
+
+def test_one_key_has_its_share_of_masks_however_many_connections_it_has() -> None:
+    house = locked(record("greedy"), record("other"))
+    house.service.set_limits(Limits(requests_total=4, share=0.5, request_s=1.0))
+    greedy = [enter(house, "greedy") for _ in range(2)]
+    for guest in greedy:
+        assert guest.say(message(b"a", b"?", guest.inbox + b"1", MASKED)) == []
+    (error,) = greedy[0].say(message(b"a", b"?", greedy[0].inbox + b"2", MASKED))
+    assert fields(error)["text"] == (
+        "2 reply subjects of all connections with this key are masked, which is its share: see"
+        " limits.share"
+    )
+    other = enter(house, "other")
+    assert other.say(message(b"a", b"?", other.inbox + b"1", MASKED)) == []
+    leave(greedy[1].peer)
+    assert greedy[0].say(message(b"a", b"?", greedy[0].inbox + b"2", MASKED)) == []
+    house.wait(1.1)
+    sweep(house.service)
+    assert [holder.masks for holder in house.service.holders.values()] == [0, 0]
+    assert house.service.masks == {}
+
+
+def test_to_end_a_mask_twice_changes_nothing() -> None:
+    house = locked(record("one"))
+    guest = enter(house, "one")
+    stand_in = begin_mask(guest.peer, b"a")
+    for _ in range(2):
+        end_mask(guest.peer, stand_in)
+        assert (guest.peer.masks, house.service.masks) == ({}, {})
+        assert [holder.masks for holder in house.service.holders.values()] == [0]

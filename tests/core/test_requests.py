@@ -1,4 +1,5 @@
 import pytest
+from tests.core.locksmith import enter, locked, record
 from tests.core.talk import (
     ANSWER,
     NOT_BACK,
@@ -211,6 +212,47 @@ def test_requests_over_the_limit_are_too_many_until_one_is_answered() -> None:
     assert errors(asker.say(request(asker, b"a", b"3"))) == ["TooMany"]
     server.say(message(asker.inbox + b"1"))
     assert kinds(asker.say(request(asker, b"a", b"3"))) == [Kind.MESSAGE]
+
+
+def test_requests_of_all_connections_together_are_bounded() -> None:
+    house = House(Limits(requests_total=3))
+    (server,) = serving(house, 1)
+    askers = [house.guest() for _ in range(3)]
+    for asker in askers:
+        assert asker.say(request(asker, b"a")) == []
+    (error,) = askers[0].say(request(askers[0], b"a", b"2"))
+    assert fields(error)["name"] == "Overloaded"
+    assert fields(error)["text"] == (
+        "3 requests of this service wait for their answers, which is the limit: see"
+        " limits.requests_total"
+    )
+    server.say(message(askers[1].inbox + b"1"))
+    assert askers[0].say(request(askers[0], b"a", b"2")) == []
+    # Who leaves makes room for others, too.
+    leave(askers[0].peer)
+    assert house.service.requests == 1
+    askers[1].heard()
+    assert askers[1].say(request(askers[1], b"a", b"2")) == []
+
+
+def test_one_key_has_its_share_of_them_however_many_connections_it_has() -> None:
+    house = locked(record("greedy"), record("other"))
+    house.service.set_limits(Limits(requests_total=8, share=0.5))
+    server = enter(house, "other")
+    server.say(subscribe(b"a"))
+    greedy = [enter(house, "greedy") for _ in range(2)]
+    for asker in greedy:
+        assert asker.say(request(asker, b"a", b"1"), request(asker, b"a", b"2")) == []
+    (error,) = greedy[0].say(request(greedy[0], b"a", b"3"))
+    assert fields(error)["name"] == "TooMany"
+    assert fields(error)["text"] == (
+        "4 requests of all connections with this key wait for their answers, which is its"
+        " share: see limits.share"
+    )
+    other = enter(house, "other")
+    assert other.say(request(other, b"a")) == []
+    server.say(message(greedy[1].inbox + b"1"))
+    assert greedy[0].say(request(greedy[0], b"a", b"3")) == []
 
 
 def test_only_the_one_it_was_given_to_can_answer_a_request() -> None:

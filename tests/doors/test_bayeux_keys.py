@@ -54,7 +54,7 @@ async def test_a_ticket_lets_in_once() -> None:
     async with hall() as made:
         made.lock(SERVICE)
         ticket = "a-text-that-nobody-else-knows"
-        made.service.tickets.add(ticket, SERVICE.id, made.house.now_ns)
+        made.service.tickets.add(ticket, SERVICE.id, made.house.now_ns, made.service.limits)
         client = await made.http()
         [answer] = await client.ask(shown(ticket=ticket))
         assert answer["successful"]

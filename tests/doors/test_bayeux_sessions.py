@@ -1,6 +1,8 @@
 import pytest
 from tests.doors.bayeux_talk import HANDSHAKE, hall
 
+from weft.core.limits import Limits
+
 pytestmark = pytest.mark.req("TUN-24")
 
 
@@ -14,7 +16,7 @@ async def test_no_two_clients_are_known_by_the_same_and_nobody_can_guess() -> No
 
 
 async def test_there_are_only_so_many_sessions() -> None:
-    async with hall(bayeux_sessions=20) as made:
+    async with hall(Limits(share=1.0), bayeux_sessions=20) as made:
         client = await made.http()
         for _ in range(20):
             assert (await client.shake_hands())["successful"]
@@ -26,6 +28,22 @@ async def test_there_are_only_so_many_sessions() -> None:
         assert made.service.refused == {"Overloaded": 1}
         made.sweep(60.0)
         assert made.sessions == 0
+        assert (await client.shake_hands())["successful"]
+
+
+async def test_one_connection_has_its_share_of_them_and_others_theirs() -> None:
+    async with hall(bayeux_sessions=20) as made:
+        client, other = await made.http(), await made.http()
+        for _ in range(10):
+            assert (await client.shake_hands())["successful"]
+        answer = await client.shake_hands()
+        assert "this connection has 10 Bayeux sessions" in answer["error"]
+        assert "its share of 20 see limits.share" in answer["error"]
+        assert answer["advice"]["reconnect"] == "handshake"
+        assert made.service.refused == {"TooMany": 1}
+        assert made.sessions == 10
+        assert (await other.shake_hands())["successful"]
+        made.sweep(60.0)
         assert (await client.shake_hands())["successful"]
 
 

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.core.locksmith import record
 from tests.gateway.channel_talk import CHESS, Caller, Place, keys, proof_of
 from tests.gateway.meshes import SERVICE, gateway, linked
 from tests.journeys.raw import greeted
@@ -13,6 +14,7 @@ from weft.core.frames import Flag, Kind, encode
 from weft.core.limits import Limits
 from weft.errors import ChannelContested, ChannelExists
 from weft.fabric import channels as fabric_channels
+from weft.gateway import channel_shares
 from weft.gateway.mesh_settings import MeshSettings
 
 
@@ -140,3 +142,32 @@ async def test_where_promises_cannot_be_recalled_that_is_logged(
     async with Place(tmp_path) as place:
         assert await (await place.caller()).open(**keys())
     assert "what was promised about channels cannot be recalled" in caplog.text
+
+
+async def test_one_key_has_its_share_of_channels_over_however_many_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_shares, "HELD_HERE_MAX", 6)
+    records = [record("greedy"), record("other")]
+    async with Place(tmp_path, *records) as place:
+        greedy = [await place.caller(key="greedy") for _ in range(2)]
+        other = await place.caller(key="other")
+        mine = [await greedy[number % 2].open(f"mine.{number}") for number in range(3)]
+        error = await greedy[1].error("open", name="mine.3")
+        assert "this key has 3 channels with members here, which is its share of 6" in str(error)
+        assert await other.open("rooms.0")
+        # To join what others hold costs nothing, and what ended makes room.
+        assert (await greedy[0].ask("join", name="rooms.0"))["name"] == "rooms.0"
+        await greedy[0].ask("leave", id=mine[0])
+        assert await greedy[1].open("mine.3")
+
+
+async def test_one_key_has_its_share_of_openings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_shares, "OPENINGS_MAX", 1)
+    async with Place(tmp_path, record("one")) as place:
+        caller = await place.caller(key="one")
+        # Each is over before the next begins.
+        for number in range(3):
+            assert await caller.open(f"rooms.{number}")

@@ -2,6 +2,7 @@
 
 from weft.core.enabling import disable_all
 from weft.core.events import announce_peer
+from weft.core.holders import leave_holder
 from weft.core.intake import drop_large
 from weft.core.masks import forget_masks
 from weft.core.requests import forget_requests
@@ -41,6 +42,7 @@ def leave(peer: Peer) -> None:
     if service.peers.pop(peer.number, None) is None:
         return
     withdraw(peer)
+    leave_holder(peer)
     if peer.meter is not None:
         service.flow_count -= len(peer.meter)
     reason = "left" if peer.error is None else type(peer.error).__name__

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from weft.core.answers import told
 from weft.core.events import announce_peer
 from weft.core.frames import Frame, Kind
+from weft.core.holders import join_holder
 from weft.core.keys import Key
 from weft.core.lane_words import VERSION as LANES_VERSION
 from weft.core.messages import Message
@@ -64,6 +65,7 @@ def greet(peer: Peer, frame: Frame) -> None:
         raise BadGreeting(f"a name of {len(frame.reply)} bytes is not a subject of at most 127")
     if key is not None:
         admit(peer, key)
+        join_holder(peer, key.id)
     peer.address = said.address[:ABOUT_MAX]
     peer.client = said.client[:ABOUT_MAX]
     # A later version of lanes has this one in it.

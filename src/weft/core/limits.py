@@ -23,9 +23,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # may be masked, and for as long.
     requests: int = 65_536
     request_s: float = 300.0
+    # Of all connections together, those of other gateways included.
+    requests_total: int = 262_144
+    # The part of each bound of the whole service that all connections with one key may take.
+    share: float = 0.5
     # Frames other than messages that a connection may send: at once, and each second.
     control_burst: int = 131_072
     control_per_s: int = 20_000
     # How many subjects are metered by themselves: per connection, and in the service.
     flows_per_connection: int = 1024
     flows: int = 262_144
+
+    def share_of(self, total: int) -> int:
+        """Return how much of a bound of the service one key may take, 1 at least."""
+        return max(1, int(total * self.share))

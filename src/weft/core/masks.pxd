@@ -6,7 +6,7 @@ from weft.core.frames cimport stamp_frame
 from weft.core.keeping cimport keep
 from weft.core.rights cimport Rights
 from weft.core.routes cimport Route
-from weft.core.service cimport Mask, Peer, Service
+from weft.core.service cimport Holder, Mask, Peer, Service
 from weft.core.words cimport cut, put_bytes, put_u32, u32_at
 
 cdef Py_ssize_t _HEADER
@@ -19,6 +19,9 @@ cdef int _MAY_PUBLISH
 
 @cython.locals(service=Service, stand_in=bytes, mask=Mask)
 cpdef bytes begin_mask(Peer peer, bytes reply)
+
+@cython.locals(service=Service, holder=Holder, count=Py_ssize_t)
+cpdef object too_many_masks(Peer peer)
 
 cpdef object end_mask(Peer peer, bytes stand_in)
 

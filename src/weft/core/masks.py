@@ -12,7 +12,7 @@ from weft.core.keeping import keep
 from weft.core.rights import PUBLISH
 from weft.core.service import NO_MASKS, Mask, Peer, Service
 from weft.core.words import cut, put_bytes, put_u32, u32_at
-from weft.errors import Overloaded, UsageError, WeftError
+from weft.errors import Overloaded, TooMany, UsageError, WeftError
 
 # As many as an inbox has for its connection: two digits each.
 _DIGEST_BYTES = 12
@@ -36,20 +36,47 @@ def begin_mask(peer: Peer, reply: bytes) -> bytes:
     if peer.masks is NO_MASKS:
         peer.masks = {}
     peer.masks[stand_in] = mask
+    if peer.holder is not None:
+        peer.holder.masks += 1
     service.masks[stand_in] = mask
     return stand_in
 
 
+def too_many_masks(peer: Peer) -> WeftError | None:
+    """Return why a peer may mask no further reply subject; None if it may."""
+    service = peer.service
+    count = len(peer.masks)
+    if count >= service.requests_each:
+        return TooMany(f"{count} reply subjects are masked, which is the limit")
+    holder = peer.holder
+    if holder is not None and holder.masks >= service.requests_share:
+        return TooMany(
+            f"{holder.masks} reply subjects of all connections with this key are masked, which is"
+            " its share: see limits.share"
+        )
+    count = len(service.masks)
+    if count >= service.requests_total:
+        return Overloaded(
+            f"{count} reply subjects of this service are masked, which is the limit: see"
+            " limits.requests_total"
+        )
+    return None
+
+
 def end_mask(peer: Peer, stand_in: bytes) -> None:
     """Let a stand-in of a peer lead nowhere; harmless if it does so already."""
-    peer.masks.pop(stand_in, None)
-    peer.service.masks.pop(stand_in, None)
+    if peer.masks.pop(stand_in, None) is not None:
+        del peer.service.masks[stand_in]
+        if peer.holder is not None:
+            peer.holder.masks -= 1
 
 
 def forget_masks(peer: Peer) -> None:
     """A peer leaves, and with it everything that stands in for it."""
     for stand_in in peer.masks:
         del peer.service.masks[stand_in]
+    if peer.holder is not None:
+        peer.holder.masks -= len(peer.masks)
     peer.masks = NO_MASKS
 
 

@@ -3,7 +3,7 @@ cimport cython
 from weft.core.answers cimport acknowledge, refuse
 from weft.core.frames cimport Run, stamp_frame
 from weft.core.keeping cimport acknowledge_when_safe, keep, why_not_kept
-from weft.core.masks cimport begin_mask, end_mask, no_room, put_copy, share_identity
+from weft.core.masks cimport begin_mask, end_mask, no_room, put_copy, share_identity, too_many_masks
 from weft.core.meter cimport Meter
 from weft.core.requests cimport give_request, is_own_inbox, take_reply
 from weft.core.rights cimport Rights

@@ -9,14 +9,14 @@ from weft.core.ask import answer_ask
 from weft.core.channel_subjects import plain_name
 from weft.core.frames import HEADER_BYTES, Flag, Run, stamp_frame
 from weft.core.keeping import acknowledge_when_safe, keep, why_not_kept
-from weft.core.masks import begin_mask, end_mask, no_room, put_copy, share_identity
+from weft.core.masks import begin_mask, end_mask, no_room, put_copy, share_identity, too_many_masks
 from weft.core.meter import Meter
 from weft.core.requests import give_request, is_own_inbox, take_reply
 from weft.core.rights import PUBLISH, REQUEST, Rights, may_not
 from weft.core.service import NOWHERE, Awaited, Peer
 from weft.core.subjects import CHANNEL, is_reserved, is_subject
 from weft.core.words import cut, same_bytes, u32_at
-from weft.errors import BadSubject, NotAMember, NotYours, Reserved, TooMany, UsageError, WeftError
+from weft.errors import BadSubject, NotAMember, NotYours, Reserved, UsageError, WeftError
 
 _HEADER = HEADER_BYTES
 _ANSWER = int(Flag.ANSWER)
@@ -226,8 +226,9 @@ def _publish_masked(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError 
         return _publish_one(peer, at, flags, reply)
     if reply.startswith(_CHANNEL):
         return UsageError("a reply subject in a channel is not masked: its members know each other")
-    if len(peer.masks) >= service.limits.requests:
-        return TooMany(f"{len(peer.masks)} reply subjects are masked, which is the limit")
+    problem = too_many_masks(peer)
+    if problem is not None:
+        return problem
     stand_in = begin_mask(peer, reply)
     copy = put_copy(service, at, peer.subject, stand_in)
     if copy < 0:

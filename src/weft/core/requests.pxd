@@ -5,7 +5,7 @@ from weft.core.answers cimport error_frame
 from weft.core.frames cimport stamp_frame
 from weft.core.masks cimport end_mask, no_room, publish_answer, put_answer, share_identity
 from weft.core.outbox cimport Outbox
-from weft.core.service cimport Awaited, Mask, Peer, Service
+from weft.core.service cimport Awaited, Holder, Mask, Peer, Service
 from weft.core.words cimport cut, u32_at
 
 cdef Py_ssize_t _INBOX_BYTES
@@ -21,7 +21,7 @@ cdef Py_ssize_t _KEPT_COST
 
 cpdef bint is_own_inbox(Peer peer, bytes subject) except -1
 
-@cython.locals(count=Py_ssize_t)
+@cython.locals(service=Service, holder=Holder, count=Py_ssize_t)
 cpdef object give_request(Peer peer, Py_ssize_t at, bytes reply)
 
 cpdef object pass_request(Peer peer, Py_ssize_t at, bytes reply)
@@ -89,4 +89,5 @@ cdef bytes _unmasked(Service service, bytes given)
 @cython.locals(requester=Peer)
 cdef object _refuse(bytes reply, Awaited awaited, object problem)
 
+@cython.locals(requester=Peer)
 cdef object _settle(bytes reply, Awaited awaited)

@@ -48,9 +48,16 @@ def is_own_inbox(peer: Peer, subject: bytes) -> bool:
 
 def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
     """Give the request at an offset of the arena to the least busy peer that serves its subject."""
+    service = peer.service
     count = len(peer.asking)
-    if count >= peer.service.limits.requests:
+    if count >= service.requests_each:
         return TooMany(f"{count} requests wait for their answers, which is the limit")
+    holder = peer.holder
+    if holder is not None and holder.requests >= service.requests_share:
+        return TooMany(
+            f"{holder.requests} requests of all connections with this key wait for their answers,"
+            " which is its share: see limits.share"
+        )
     return _give(peer, at, reply, True)
 
 
@@ -65,6 +72,11 @@ def _give(peer: Peer, at: int, reply: bytes, is_new: bool) -> WeftError | None:
     asking = peer.asking
     if reply in asking:
         return UsageError("another request waits for an answer to the same reply subject")
+    if service.requests >= service.requests_total:
+        return Overloaded(
+            f"{service.requests} requests of this service wait for their answers, which is the"
+            " limit: see limits.requests_total"
+        )
     outbox = peer.route.responder(peer.outbox, data[at + 5] & _NOT_BACK != 0, service.request_turn)
     if outbox is None or (outbox.is_distant and not is_new):
         return NotKnown(f"nobody serves {peer.subject.decode()!r}")
@@ -83,6 +95,9 @@ def _give(peer: Peer, at: int, reply: bytes, is_new: bool) -> WeftError | None:
     if responder.serving is NO_REQUESTS:
         responder.serving = {}
     responder.serving[reply] = awaited
+    service.requests += 1
+    if peer.holder is not None:
+        peer.holder.requests += 1
     outbox.busy += 1
     service.deliveries += 1
     if is_new:
@@ -225,8 +240,12 @@ def _refuse(reply: bytes, awaited: Awaited, problem: WeftError) -> None:
 
 
 def _settle(reply: bytes, awaited: Awaited) -> None:
-    del awaited.requester.asking[reply]
+    requester = awaited.requester
+    requester.service.requests -= 1
+    if requester.holder is not None:
+        requester.holder.requests -= 1
+    del requester.asking[reply]
     del awaited.responder.serving[reply]
     awaited.responder.outbox.busy -= 1
     if awaited.stand_in:
-        end_mask(awaited.requester, awaited.stand_in)
+        end_mask(requester, awaited.stand_in)

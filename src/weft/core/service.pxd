@@ -16,6 +16,14 @@ cdef int _CUT
 
 
 @cython.final
+cdef class Holder:
+    cdef readonly str key_id
+    cdef public Py_ssize_t peers
+    cdef public Py_ssize_t requests
+    cdef public Py_ssize_t masks
+
+
+@cython.final
 cdef class Awaited:
     cdef readonly Peer requester
     cdef readonly Peer responder
@@ -43,6 +51,7 @@ cdef class Peer:
     cdef public str client
     cdef public int lanes
     cdef public object key
+    cdef public Holder holder
     cdef public Rights rights
     cdef public object enabling
     cdef public Carrier carrier
@@ -105,6 +114,11 @@ cdef class Service:
     cdef readonly dict inboxes
     cdef readonly dict masks
     cdef public uint64_t masks_made
+    cdef readonly dict holders
+    cdef public Py_ssize_t requests
+    cdef readonly Py_ssize_t requests_each
+    cdef readonly Py_ssize_t requests_total
+    cdef readonly Py_ssize_t requests_share
     cdef readonly bytes secret
     cdef readonly dict desks
     cdef public Beyond beyond

@@ -75,6 +75,16 @@ class Door(Protocol):
 Desk = Callable[["Peer", bytes, Message], WeftError | None]
 
 
+class Holder:
+    """All connections with one key, and how many requests and masks they have."""
+
+    def __init__(self, key_id: str) -> None:
+        self.key_id = key_id
+        self.peers = 0
+        self.requests = 0
+        self.masks = 0
+
+
 class Awaited:
     """A request that waits for its answer."""
 
@@ -117,6 +127,8 @@ class Peer:
         self.lanes = 0
         # Who it has shown to be, and what that allows; None: it is trusted.
         self.key: Key | None = None
+        # Shared by all that came with its key; None without keys, and of other gateways.
+        self.holder: Holder | None = None
         self.rights: Rights | None = None
         # What it has enabled for clients: rights and patterns.
         self.enabling = NOTHING_ENABLED
@@ -153,8 +165,7 @@ class Peer:
         # What stands in for its reply subjects, oldest first; its channels: names by ids.
         self.masks, self.channels = NO_MASKS, NO_CHANNELS
         # What was already said about its slow reading.
-        self.is_called_slow = False
-        self.dropped_said = 0
+        self.is_called_slow, self.dropped_said = False, 0
         # It publishes faster than the journal is written: nothing is read from it for now.
         self.is_held = False
 
@@ -205,7 +216,9 @@ class Service:
         self.peers: dict[int, Peer] = {}
         self.inboxes: dict[bytes, Peer] = {}
         self.masks: dict[bytes, Mask] = {}
-        self.masks_made = 0
+        self.holders: dict[str, Holder] = {}
+        # Of all clients and other gateways: masks so far, requests that wait for an answer.
+        self.masks_made = self.requests = 0
         self.secret = secret
         # Who answers which questions later, because the answer is not to be had in a turn.
         self.desks: dict[str, Desk] = {}
@@ -225,9 +238,7 @@ class Service:
         self.is_right_lost = False
         # Those whose doors have yet to be told that they are over.
         self.ending: list[Peer] = []
-        self.flow_count = 0
-        self.unfinished_bytes = 0
-        self.request_turn = 0
+        self.flow_count = self.unfinished_bytes = self.request_turn = 0
         # Everything published, messages and bytes; what of it was handed to outboxes and sent.
         self.total = Flow(0)
         self.deliveries = 0
@@ -242,6 +253,10 @@ class Service:
         age_ns = int(limits.outbox_age_s * _S)
         self.bounds = Bounds(limits.outbox_bytes, age_ns, self.dropped)
         self.greeting_run = Run(max(0, limits.greeting_bytes - _NAMES_BYTES))
+        # Looked up with each request.
+        self.requests_each = limits.requests
+        self.requests_total = limits.requests_total
+        self.requests_share = limits.share_of(limits.requests_total)
 
     def set_keys(self, keyring: Keyring | None) -> None:
         """Let in whoever has one of these keys, and nobody else; None trusts everyone.

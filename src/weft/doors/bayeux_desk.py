@@ -26,7 +26,7 @@ from weft.doors.bayeux_session import Line, Session
 from weft.doors.bayeux_sessions import Sessions
 from weft.doors.exchange import Request
 from weft.doors.house import House
-from weft.errors import BadOption, NotOpen, NotYours, Refused, WeftError
+from weft.errors import BadOption, NotOpen, NotYours, Refused, TooMany, WeftError
 
 # Until a client that was turned away for want of room should try again.
 _FULL_S = 10.0
@@ -135,7 +135,9 @@ class Desk:
             self._house.refused(type(error).__name__)
         facts: Said = {}
         if message["channel"] == channels.HANDSHAKE:
-            is_final = isinstance(error, Refused | BadOption)
+            # There may be room for it later.
+            is_full = isinstance(error, TooMany)
+            is_final = isinstance(error, Refused | BadOption) and not is_full
             facts["advice"] = advice("none") if is_final else advice("handshake", _FULL_S)
             facts["supportedConnectionTypes"] = list(self.types)
         elif isinstance(error, NotOpen):

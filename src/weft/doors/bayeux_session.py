@@ -25,6 +25,7 @@ from weft.dialects.bayeux import (
 from weft.dialects.bayeux_delivery import Delivery
 from weft.doors.bayeux_batch import Asked, Batch, array_of
 from weft.doors.house import House
+from weft.doors.kept import Account
 from weft.errors import Draining, Overloaded, Refused, Silent, TimedOut, WeftError
 
 DIALECT = "bayeux"
@@ -68,6 +69,8 @@ class Session:
     def __init__(self, house: House, known_by: str, *, wants_acks: bool) -> None:
         self.known_by = known_by
         self.proof = b""
+        # Of what it is owed: whoever lets it in says what it counts for.
+        self.account = Account(house.kept, "")
         self.is_over = False
         self._error: WeftError | None = None
         self.on_over: Callable[[Session], None] | None = None
@@ -141,6 +144,7 @@ class Session:
         self._end_hold()
         if wait.acked is not None:
             self._delivery.acknowledge(wait.acked)
+            self.account.keep(self._delivery.size)
         self._line = line
         # There may be room again for what waits in the outbox.
         self.seat.pour()
@@ -210,13 +214,16 @@ class Session:
             return True
         if self._line is not None and not self.wants_acks:
             return self._line.has_room
-        return self._delivery.size < self._house.rules.bayeux_queue_bytes
+        rules = self._house.rules
+        room = self.account.room(rules.bayeux_queue_bytes, rules, self._house.limits)
+        return self._delivery.size < room
 
     def tell(self, frames: bytes) -> None:
         """Deliver messages, and take note of answers: what goes to many is put into words once."""
         said = self._house.shared.said(DIALECT, frames, self._said, joint=b",")
         if said and not self._is_leaving:
             self._delivery.add(said)
+            self.account.keep(self._delivery.size)
             if self._line is not None and not self.wants_acks:
                 self._say_on(self._line)
             elif self._hold is not None:
@@ -238,6 +245,8 @@ class Session:
     def over(self, error: WeftError | None) -> None:
         """The session has ended: nobody waits for an answer any longer."""
         self.is_over = True
+        # Nothing is told any more, and what is owed goes with the session.
+        self.account.keep(0)
         if self.on_over is not None:
             self.on_over(self)
         is_refused = isinstance(error, Refused)
@@ -326,7 +335,7 @@ class Session:
         if hold is None:
             raise ValueError("no connect waits")
         batch = hold.asked.batch
-        batch.delivered = self._delivery.take()
+        batch.delivered = self._take()
         if self.wants_acks:
             facts = facts | {"ext": {"ack": self._delivery.batch}}
         hold.asked.answer = succeeded(hold.asked.message, clientId=self.known_by, **facts)
@@ -344,7 +353,12 @@ class Session:
     def _say_on(self, line: Line) -> None:
         """Send what is owed to a WebSocket, as far as it has room."""
         if self._delivery.is_owed and not self.wants_acks and line.has_room:
-            line.send(array_of(self._delivery.take()))
+            line.send(array_of(self._take()))
+
+    def _take(self) -> list[bytes]:
+        pieces = self._delivery.take()
+        self.account.keep(0 if self.is_over else self._delivery.size)
+        return pieces
 
     def _count_down(self) -> None:
         """From now on the client has so long for its next connect."""

@@ -3,12 +3,15 @@
 import hashlib
 import secrets
 
+from weft.core.holders import holder_of
+from weft.core.shares import Shares
 from weft.dialects.bayeux import Greeting
 from weft.dialects.spoken import greeting
 from weft.doors.bayeux_session import Session
 from weft.doors.exchange import Request
 from weft.doors.house import House, bearer
-from weft.errors import BadKey, Overloaded
+from weft.doors.kept import Account
+from weft.errors import BadKey, Overloaded, TooMany
 
 _ID_BYTES = 24
 
@@ -19,6 +22,7 @@ class Sessions:
     def __init__(self, house: House) -> None:
         self._house = house
         self._known: dict[str, Session] = {}
+        self._shares = Shares("Bayeux sessions")
 
     def __len__(self) -> int:
         return len(self._known)
@@ -28,6 +32,7 @@ class Sessions:
 
         Raises:
             Overloaded: there are too many already.
+            TooMany: there are as many as its key may have.
             WeftError: it is not let in.
         """
         limit = self._house.rules.bayeux_sessions
@@ -45,6 +50,14 @@ class Sessions:
             error = seat.peer.error or BadKey("the greeting was refused")
             seat.end(error)
             raise error
+        holder = holder_of(seat.peer, request.connection)
+        try:
+            self._shares.check(holder, limit, self._house.limits)
+        except TooMany as error:
+            seat.end(error)
+            raise
+        self._shares.add(holder)
+        session.account = Account(self._house.kept, holder)
         self._known[session.known_by] = session
         session.on_over = self._forget
         return session
@@ -64,6 +77,7 @@ class Sessions:
 
     def _forget(self, session: Session) -> None:
         self._known.pop(session.known_by, None)
+        self._shares.add(session.account.holder, -1)
 
 
 def _proof(key: str) -> bytes:

@@ -61,6 +61,8 @@ class Request:
     headers: Mapping[str, str]
     body: bytes = b""
     version: str = "1.1"
+    # The number of the connection that it came by.
+    connection: int = 0
 
 
 # Instead of a request that nobody looks at any more.

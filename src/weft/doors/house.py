@@ -16,6 +16,7 @@ from weft.core.service import Peer, Service
 from weft.dialects.spoken import greeting
 from weft.doors.exchange import Exchange, Request
 from weft.doors.http import HttpDoor
+from weft.doors.kept import KeptMemory
 from weft.doors.origins import WebRules, check_page
 from weft.doors.poll import Poll
 from weft.doors.refusal_log import RefusalLog
@@ -57,6 +58,7 @@ class House:
         self.rules = rules
         self.doors: dict[str, Answer] = {}
         self.shared = Shared()
+        self.kept = KeptMemory()
         # Takes a connection whose next request is for another service, if there is anybody.
         self.on_stranger: Callable[[int], None] | None = None
         # Called about once a second with the time.

@@ -7,6 +7,7 @@ theirs.
 
 from dataclasses import replace
 from http import HTTPStatus
+from itertools import count
 
 import h11
 
@@ -27,6 +28,7 @@ AT_ONCE_MAX = 16
 CHUNKS_MAX = 256
 CHUNK_BYTES = 64
 
+_NUMBERS = count(1)
 _HEAD_END = b"\r\n\r\n"
 # What may stand before a chunk, its extensions included.
 _CHUNK_HEAD_BYTES = 256
@@ -47,6 +49,7 @@ class HttpDoor:
             "_is_chunked",
             "_is_ended",
             "_is_last",
+            "_number",
         ),
         *("_is_lasting", "_is_reading", "_reception", "_request", "_unread", "companion", "stream"),
     )
@@ -59,6 +62,7 @@ class HttpDoor:
         """
         self._reception = reception
         self.stream = Stream(poll, fd, self)
+        self._number = next(_NUMBERS)
         self._unread = b""
         self._http: h11.Connection | None = None
         self._request: Request | None = None
@@ -316,7 +320,8 @@ class HttpDoor:
         # What follows belongs to the next request.
         self._unread = http.trailing_data[0]
         self.stream.deadline_ns = 0
-        self._exchange = Exchange(replace(request, body=bytes(self._body)), self)
+        whole = replace(request, body=bytes(self._body), connection=self._number)
+        self._exchange = Exchange(whole, self)
         self._reception.deal(self._exchange, self)
         return True
 

@@ -52,6 +52,8 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     # What is kept of each for whoever comes back.
     ring_bytes: int = 256 << 10
     ring_s: float = 60.0
+    # And of all tunnels and Bayeux clients of a service together.
+    kept_total_bytes: int = 512 << 20
 
 
 class WebRules(WebSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):

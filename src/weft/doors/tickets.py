@@ -28,6 +28,7 @@ class TicketOffice:
 
         Raises:
             BadKey: it shows none that is accepted.
+            TooMany: there are as many unused tickets as there may be.
         """
         if not is_one_of(exchange, "POST"):
             return
@@ -40,6 +41,6 @@ class TicketOffice:
             key = service.keyring.match(shown, service.wall_ns)
             if key is None:
                 raise not_accepted()
-            service.tickets.add(text, key.id, service.now_ns)
+            service.tickets.add(text, key.id, service.now_ns, service.limits)
         body = json.dumps({"ticket": text, "expires_s": TICKET_LIFE_NS // _S}).encode()
         exchange.answer(200, body + b"\n", JSON)

@@ -24,6 +24,7 @@ from weft.dialects.paths import path_of
 from weft.dialects.spoken import each_frame
 from weft.doors.attachment import Attachment
 from weft.doors.house import House
+from weft.doors.kept import Account
 from weft.doors.ring import Item, Ring, is_all_messages
 from weft.doors.seat import Seat
 from weft.errors import ConnectionLost, NotYours, Overloaded, Silent, WeftError
@@ -60,6 +61,7 @@ class Tunnel:
         "_ring",
         "_since_ns",
         "_welcome",
+        "account",
         "known_by",
         "path",
         "seat",
@@ -71,6 +73,7 @@ class Tunnel:
         self._attachment: Attachment | None = None
         self._datagrams = Datagrams(house.service.run.body_limit)
         self._ring = Ring()
+        self.account = Account(house.kept, "")
         # Whether it was told by an answer that was held, and not by a stream, before.
         self._is_polled = False
         # The gateway closes down.
@@ -102,9 +105,10 @@ class Tunnel:
 
     # What clients do with it.
 
-    def name(self, known_by: str, key: str | None) -> None:
+    def name(self, known_by: str, key: str | None, holder: str) -> None:
         """Give it an id, and note the key that was shown for it; None if a ticket was."""
         self.known_by = known_by
+        self.account = Account(self._house.kept, holder)
         self._key = None if key is None else _digest(key)
         self.path = path_of(self.peer.inbox[:INBOX_BYTES])
 
@@ -129,6 +133,7 @@ class Tunnel:
             # Whoever polls anew has the answer to the last poll, if it does not say otherwise.
             ring.confirm_sent()
         items = ring.replay(house.now_ns)
+        self.account.keep(ring.size)
         # To come back often, for much, is work: it costs as if it had been asked for.
         house.pinged(self.peer, 1 + len(items) + ring.size // 256)
         if items:
@@ -194,6 +199,7 @@ class Tunnel:
         rules = self._house.rules
         if not self._ring.is_empty:
             self._ring.expire(now_ns - int(rules.ring_s * _S))
+            self.account.keep(self._ring.size)
         attachment = self._attachment
         if attachment is None:
             if now_ns - self._since_ns > rules.cull_s * _S:
@@ -293,6 +299,8 @@ class Tunnel:
         if attachment is not None:
             self.lost()
             attachment.close("left" if error is None else type(error).__name__, error)
+        self._ring = Ring()
+        self.account.keep(0)
         self._registry.over(self)
 
     # Inside.
@@ -336,15 +344,18 @@ class Tunnel:
         return datagram
 
     def _pass_on(self, items: list[Item]) -> None:
-        limit_bytes, now_ns = self._house.rules.ring_bytes, self._house.now_ns
+        rules, now_ns = self._house.rules, self._house.now_ns
+        limit_bytes = self.account.room(rules.ring_bytes, rules, self._house.limits)
         attachment = self._attachment
         # Nothing is told before the header.
         if attachment is None or not self._welcome:
             for item in items:
                 self._ring.wait(item, now_ns, limit_bytes)
+            self.account.keep(self._ring.size)
         else:
             for item in items:
                 self._ring.sent(item, now_ns, limit_bytes)
+            self.account.keep(self._ring.size)
             self._told(attachment, items)
 
     def _told(self, attachment: Attachment, items: list[Item]) -> None:

@@ -6,6 +6,8 @@ another as well, which says so. Whoever opens one shows who it is first: only th
 
 import secrets
 
+from weft.core.holders import holder_of
+from weft.core.shares import Shares
 from weft.dialects.formats import Format, checked_callback, formats_of
 from weft.doors.attachment import Answer, Held, Stream
 from weft.doors.exchange import Exchange, Request
@@ -27,6 +29,7 @@ class Tunnels:
         self._tunnels: dict[str, Tunnel] = {}
         self._formats: dict[str, Format] = {}
         self._formats_of: WebRules | None = None
+        self._shares = Shares("tunnels")
         house.sweepers.append(self.sweep)
 
     def __len__(self) -> int:
@@ -64,7 +67,7 @@ class Tunnels:
         """A tunnel for whoever shows a key or a ticket that counts, to be opened.
 
         Raises:
-            TooMany: there are as many as there may be.
+            TooMany: there are as many as there may be, or as its key may have.
             WeftError: whoever asks is not let in.
         """
         limit = self._house.rules.tunnels
@@ -72,8 +75,15 @@ class Tunnels:
             raise TooMany(f"{limit} tunnels are open, which is the limit")
         tunnel = Tunnel(self._house, self)
         self._house.greet(tunnel.seat, request, client)
+        holder = holder_of(tunnel.peer, request.connection)
+        try:
+            self._shares.check(holder, limit, self._house.limits)
+        except TooMany as error:
+            tunnel.seat.end(error)
+            raise
+        self._shares.add(holder)
         key = None if "ticket" in request.query else bearer(request)
-        tunnel.name(secrets.token_urlsafe(_ID_BYTES), key)
+        tunnel.name(secrets.token_urlsafe(_ID_BYTES), key, holder)
         self._tunnels[tunnel.known_by] = tunnel
         return tunnel
 
@@ -91,7 +101,8 @@ class Tunnels:
 
     def over(self, tunnel: Tunnel) -> None:
         """A tunnel is no more."""
-        self._tunnels.pop(tunnel.known_by, None)
+        if self._tunnels.pop(tunnel.known_by, None) is not None:
+            self._shares.add(tunnel.account.holder, -1)
 
     def sweep(self, now_ns: int) -> None:
         """Do what is due for each."""

@@ -43,6 +43,7 @@ from weft.fabric.channel_table import Channel
 from weft.fabric.channels import Channels, hexadecimal
 from weft.fabric.promises import Promises
 from weft.fabric.voters import Voters
+from weft.gateway.channel_shares import ChannelShares
 from weft.gateway.later import Asked, too_long
 from weft.gateway.promise_file import PromiseFile
 from weft.gateway.tries import Place, Tries
@@ -75,6 +76,7 @@ class ChannelDesk:
         # Until it is linked it is alone, and whoever it is does not matter to anybody.
         self.channels = Channels(turn.service, Voters(bytes(16)), Promises())
         self._tries = Tries()
+        self._shares = ChannelShares(turn.service, self.channels.admissions)
         self._challenges: dict[int, dict[bytes, Challenge]] = {}
         # Who opened which channel here: it may close it.
         self._openers: dict[bytes, int] = {}
@@ -112,6 +114,7 @@ class ChannelDesk:
         if self.channels.mesh is None:
             self.channels.tick()
         self._tries.expire(now_ns)
+        self._shares.expire()
         for number, challenges in list(self._challenges.items()):
             kept = {key: each for key, each in challenges.items() if each.ends_ns > now_ns}
             if kept and number in self._service.peers:
@@ -136,8 +139,10 @@ class ChannelDesk:
         if not may_open(asked.peer, name):
             return NotAllowed(f"this connection may not open a channel {shortened(name.decode())}")
         verifier = _verifier_in(request)
+        self._shares.begin(asked.peer)
 
         def opened(result: Channel | WeftError, silent: list[str]) -> None:
+            self._shares.end(asked.peer)
             if not isinstance(result, WeftError):
                 result = self._admitted(asked.peer, result)
             if isinstance(result, WeftError):
@@ -242,10 +247,15 @@ class ChannelDesk:
         """Make a connection a member; what is wrong with that instead of the channel."""
         if peer.is_over:
             return _no_member()
+        key = hexadecimal(channel.id)
+        problem = self._shares.problem(peer, key)
+        if problem is not None:
+            return problem
         try:
             self.channels.admit(peer, channel)
         except Refused as error:
             return error
+        self._shares.admitted(peer, key)
         return channel
 
     def _joinable(self, peer: Peer, request: Message) -> bytes:

@@ -43,12 +43,13 @@ _RANGES: dict[str, tuple[float, float]] = {
     "greeting_bytes": (GREETING_MIN_BYTES, GREETING_MAX_BYTES),
     "body_bytes": (1, BODY_MAX_BYTES),
     "outbox_bytes": (OUTBOX_LIMIT_MIN_BYTES, BODY_LIMIT_MAX_BYTES),
+    "share": (0.001, 1),
     "outbox_age_s": (0.001, BODY_LIMIT_MAX_BYTES),
 }
 
 # What 0 leaves without a bound, or does not wait for; and what may be larger than memory.
 _MAY_BE_0 = {"keep_bytes", "keep_s", "bayeux_interval_s", "watchdog_s"}
-_MAY_BE_LARGE = {"keep_bytes", "keep_s", "staged_bytes"}
+_MAY_BE_LARGE = {"keep_bytes", "keep_s", "staged_bytes", "kept_total_bytes"}
 SIZE_MAX_BYTES = 1 << 60
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,63}\Z")

@@ -1,8 +1,10 @@
+import shutil
 from pathlib import Path
 
 from tests.journal.desk import batch_of, message, place_in, written
 
-from weft.journal.places import Place
+from weft.journal.places import Place, segments_of
+from weft.journal.recovery import recover
 from weft.journal.tail import Tails
 
 
@@ -28,3 +30,26 @@ def test_half_a_block_does_not_count(tmp_path: Path) -> None:
     path = Place(tmp_path, "weather", "london").open(0)
     path.write_bytes(path.read_bytes()[:-1])
     assert Tails(tmp_path, "weather").ends() == {"london": 10}
+
+
+def test_a_journal_that_was_begun_again_is_looked_at_from_its_beginning(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    recover(place)
+    written(place, 200).abandon()
+    tails = Tails(tmp_path, "weather")
+    assert tails.ends() == {"london": 200}
+    shutil.rmtree(place.folder)
+    place.folder.mkdir()
+    recover(place)
+    written(place, 20).abandon()
+    assert tails.extent().ends == {"london": 20}
+
+
+def test_a_journal_without_segments_goes_on_where_it_was(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    written(place, 20).finish()
+    recover(place)
+    for segment in segments_of(tmp_path, "weather"):
+        segment.path.unlink()
+    extent = Tails(tmp_path, "weather").extent()
+    assert (extent.starts, extent.ends) == ({"london": 20}, {"london": 20})

@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -7,14 +8,17 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
-from tests.journal.desk import batch_of, message
+from tests.journal.desk import batch_of, message, place_in
 from tests.spark.conftest import Book
 
 from weft.core.messages import Message
 from weft.journal.blocks import salt_of, seal_batch
 from weft.journal.places import segments_of
+from weft.journal.ranges import Lost
+from weft.journal.recovery import recover
 from weft.journal.sealing import seal_all
 from weft.spark.source import Part, WeftStreamReader
 
@@ -288,3 +292,93 @@ def test_a_torn_end_is_read_when_it_is_whole(book: Book, streaming: Streaming) -
         file.write(block[50:])
     streaming.run(startingOffsets="earliest")
     assert streaming.positions()[-1] == ("london", 10)
+
+
+def begin_again(book: Book) -> None:
+    """Remove the journal and begin another one under the same name, as a gateway does."""
+    place = place_in(book.root)
+    shutil.rmtree(place.folder)
+    place.folder.mkdir()
+    recover(place)
+
+
+@pytest.mark.req("SPK-2")
+def test_a_journal_that_was_begun_again_is_not_taken_for_the_old_one(
+    book: Book, streaming: Streaming
+) -> None:
+    begin_again(book)
+    book.numbers(30)
+    streaming.run(startingOffsets="earliest")
+    begin_again(book)
+    book.numbers(50)
+    with pytest.raises(PySparkException, match="the journal of node london was begun again"):
+        streaming.run(startingOffsets="earliest")
+    streaming.run(startingOffsets="earliest", failOnDataLoss="false")
+    book.numbers(5, first=50)
+    streaming.run(startingOffsets="earliest")
+    again = [("london", position) for position in [*range(30), *range(55)]]
+    assert streaming.positions() == sorted(again)
+
+
+def test_a_journal_that_ends_before_what_was_read_of_it_is_an_error(
+    book: Book, streaming: Streaming
+) -> None:
+    book.numbers(30)
+    streaming.run(startingOffsets="earliest")
+    for segment in segments_of(book.root, "weather"):
+        segment.path.unlink()
+    book.numbers(20)
+    with pytest.raises(PySparkException, match=r"ends at position 20, and was read up to .* 30"):
+        streaming.run(startingOffsets="earliest")
+    streaming.run(startingOffsets="earliest", failOnDataLoss="false")
+    book.numbers(5, first=20)
+    streaming.run(startingOffsets="earliest")
+    assert streaming.positions() == sorted(
+        ("london", position) for position in [*range(30), *range(20, 25)]
+    )
+
+
+def test_a_batch_of_a_journal_that_is_gone_is_not_read_from_the_new_one(book: Book) -> None:
+    begin_again(book)
+    book.numbers(30)
+    options = {"path": str(book.root), "service": "weather", "startingOffsets": "earliest"}
+    reader = WeftStreamReader(StructType(), options)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    assert len(reader.partitions(start, end)) == 1
+    begin_again(book)
+    book.numbers(50)
+    with pytest.raises(Lost, match="begun again"):
+        reader.partitions(start, end)
+    reader = WeftStreamReader(StructType(), {**options, "failOnDataLoss": "false"})
+    assert reader.partitions(start, end) == []
+    after = reader.latestOffset(end, ReadAllAvailable())
+    (part,) = reader.partitions(end, after)
+    assert isinstance(part, Part)
+    assert (part.place.first, part.place.end) == (0, 50)
+
+
+def test_nodes_of_unequal_traffic_are_read_at_one_pace(book: Book) -> None:
+    book.numbers(900, node="busy")
+    book.numbers(100, node="calm")
+    options = {"path": str(book.root), "service": "weather", "startingOffsets": "earliest"}
+    reader = WeftStreamReader(StructType(), options)
+    offset = reader.initialOffset()
+    for batch in range(1, 11):
+        offset = reader.latestOffset(offset, ReadMaxRows(100))
+        assert offset == {"busy": 90 * batch, "calm": 10 * batch}
+
+
+def test_a_node_whose_segments_were_all_removed_goes_on(book: Book) -> None:
+    begin_again(book)
+    book.numbers(30)
+    options = {"path": str(book.root), "service": "weather", "startingOffsets": "earliest"}
+    reader = WeftStreamReader(StructType(), options)
+    offset = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    recover(place_in(book.root))
+    for segment in segments_of(book.root, "weather"):
+        segment.path.unlink()
+    assert reader.latestOffset(offset, ReadAllAvailable()) == offset
+    late = WeftStreamReader(StructType(), options)
+    start = late.initialOffset()
+    assert late.partitions(start, late.latestOffset(start, ReadAllAvailable())) == []

@@ -48,11 +48,20 @@ def ids_in(root: Path, service: str, node: str | None = None) -> dict[str, str]:
     Raises:
         OSError: one cannot be read.
     """
+    return {each: found.id for each, found in identities_in(root, service, node).items()}
+
+
+def identities_in(root: Path, service: str, node: str | None = None) -> dict[str, Identity]:
+    """Return the identities of a service's journals by node, or of one node alone.
+
+    Raises:
+        OSError: one cannot be read.
+    """
     folder = root / f"service={service}"
     nodes = [path.name.removeprefix(_PREFIX) for path in folder.glob(f"{_PREFIX}*")]
     chosen = [each for each in sorted(nodes) if node is None or each == node]
     found = {each: identity_of(Place(root, service, each)) for each in chosen}
-    return {each: identity.id for each, identity in found.items() if identity is not None}
+    return {each: identity for each, identity in found.items() if identity is not None}
 
 
 def keep_identity(place: Place, next_position: int) -> int:

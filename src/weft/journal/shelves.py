@@ -11,9 +11,7 @@ from weft.journal.landmarks import LANDMARKS
 from weft.journal.pages import Pages
 from weft.journal.places import Segment, segments_of
 from weft.journal.sealed import CHECKED
-from weft.journal.tail import Tails
-
-Positions = dict[str, int]
+from weft.journal.tail import Extent, Positions, Tails
 
 
 class Stretch(NamedTuple):
@@ -26,6 +24,14 @@ class Stretch(NamedTuple):
 
 class Ends(Protocol):
     """Where the journals of a service begin and end, node by node; asked again and again."""
+
+    def extent(self, *, is_complete: bool = True) -> Extent:
+        """Return where every node's journal begins and ends, and its id.
+
+        Args:
+            is_complete: Whether to wait for nodes that do not answer. Otherwise they are left out,
+                as long as one answers.
+        """
 
     def ends(self) -> Positions:
         """The next position of every node."""

@@ -1,11 +1,22 @@
 """Where a journal ends at the moment, found again and again without reading it again."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from weft.journal.blocks import block_at, is_whole, salt_of
 from weft.journal.history import mapped
-from weft.journal.identity import ids_in
+from weft.journal.identity import identities_in, ids_in
 from weft.journal.places import Segment, segments_of
+
+Positions = dict[str, int]
+
+
+class Extent(NamedTuple):
+    """Where the journals of a service begin and end, and their ids, by node."""
+
+    starts: Positions
+    ends: Positions
+    ids: dict[str, str]
 
 
 class Tails:
@@ -17,6 +28,18 @@ class Tails:
         self._node = node
         # Of an open segment: how far it was looked at, and the position that comes next.
         self._seen: dict[Path, tuple[int, int]] = {}
+        self._ids: dict[str, str] = {}
+
+    def extent(self, *, is_complete: bool = True) -> Extent:  # noqa: ARG002  # all of it is here
+        """Return where every node's journal begins and ends, and its id.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
+        ids = self.ids()
+        starts, ends = self.starts(), self.ends()
+        # Where every segment was removed, a journal begins where it goes on.
+        return Extent({node: starts.get(node, end) for node, end in ends.items()}, ends, ids)
 
     def ends(self) -> dict[str, int]:
         """The next position of every node.
@@ -24,7 +47,14 @@ class Tails:
         Raises:
             OSError: a segment cannot be read.
         """
-        found: dict[str, int] = {}
+        identities = identities_in(self._root, self._service, self._node)
+        ids = {node: identity.id for node, identity in identities.items()}
+        if ids != self._ids:
+            # A journal that was begun again may have files of the same names.
+            self._seen.clear()
+            self._ids = ids
+        # Positions go on where every segment was removed.
+        found = {node: identity.next for node, identity in identities.items()}
         open_ones: dict[Path, tuple[int, int]] = {}
         for segment in segments_of(self._root, self._service, self._node):
             end = segment.last + 1

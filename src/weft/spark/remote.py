@@ -3,6 +3,7 @@
 import http.client
 import io
 import json
+import logging
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,10 +16,17 @@ from weft.core.address import Address
 from weft.errors import BadKey, BadOption, NotAllowed, NotKnown, Unreachable, WeftError
 from weft.journal.places import Segment
 from weft.journal.sealed import Damaged
-from weft.journal.shelves import Positions, Stretch
+from weft.journal.shelves import Stretch
+from weft.journal.tail import Extent, Positions
 from weft.spark.credentials import key_at
 
+_log = logging.getLogger(__name__)
+
+# How long one request may take: to connect, and until the answer goes on.
+CONNECT_S = 5.0
 ANSWER_S = 60.0
+# A gateway that did not answer is asked again after this long, where others do.
+AWAY_S = 5.0
 _PAUSE_S = 0.2
 _REFUSALS: dict[int, type[WeftError]] = {401: BadKey, 403: NotAllowed, 410: Damaged}
 
@@ -72,6 +80,8 @@ class Lender:
             headers = {} if span is None else {"Range": f"bytes={span[0]}-{span[1]}"}
             if key := key_at(self.key_file):
                 headers["Authorization"] = f"Bearer {key}"
+            connection.connect()
+            connection.sock.settimeout(ANSWER_S)
             connection.request("GET", f"/journal/{self.service}{path}", headers=headers)
             answer = connection.getresponse()
             body = answer.read()
@@ -89,9 +99,9 @@ class Lender:
     def _connection(self) -> http.client.HTTPConnection:
         host, port = self.address.host, self.address.port
         if not self.address.is_tls:
-            return http.client.HTTPConnection(host, port, timeout=ANSWER_S)
+            return http.client.HTTPConnection(host, port, timeout=CONNECT_S)
         context = ssl.create_default_context(cafile=self.tls_ca)
-        return http.client.HTTPSConnection(host, port, timeout=ANSWER_S, context=context)
+        return http.client.HTTPSConnection(host, port, timeout=CONNECT_S, context=context)
 
 
 class LentFile(io.RawIOBase):
@@ -142,23 +152,77 @@ class RemoteEnds:
 
     def __init__(self, shelf: "RemoteShelf") -> None:
         self._shelf = shelf
+        # When gateways that do not answer are asked again.
+        self._away: dict[Address, float] = {}
+
+    def extent(self, *, is_complete: bool = True) -> Extent:
+        """Return where every node's journal begins and ends, and its id.
+
+        Args:
+            is_complete: Whether to wait for gateways that do not answer. Otherwise they are left
+                out, as long as one answers.
+
+        Raises:
+            Unreachable: one does not answer, or none of them, for as long as one waits.
+        """
+        listings = self._shelf.listings() if is_complete else self._listings_of_some()
+        return Extent(
+            starts={
+                # Where every segment was removed, a journal begins where it goes on.
+                found["node"]: min((each["first"] for each in found["segments"]), default=end)
+                for found in listings
+                for end in (found["end"],)
+            },
+            ends={found["node"]: found["end"] for found in listings},
+            ids={found["node"]: found["id"] for found in listings if found.get("id")},
+        )
 
     def ends(self) -> Positions:
         """The next position of every node."""
-        return {found["node"]: found["end"] for found in self._shelf.listings()}
+        return self.extent().ends
 
     def starts(self) -> Positions:
         """The first position that every node still has."""
-        return {
-            found["node"]: min(each["first"] for each in found["segments"])
-            for found in self._shelf.listings()
-            if found["segments"]
-        }
+        return self.extent().starts
 
     def ids(self) -> dict[str, str]:
         """Return the id of every node's journal."""
-        listings = self._shelf.listings()
-        return {found["node"]: found["id"] for found in listings if found.get("id")}
+        return self.extent().ids
+
+    def _listings_of_some(self) -> list[dict[str, Any]]:
+        """What the gateways have that answer now: one at least."""
+        ends = monotonic() + self._shelf.wait_s
+        while True:
+            problem: Unreachable | None = None
+            found = []
+            for address in self._shelf.addresses:
+                try:
+                    found += self._listing_of(address)
+                except Unreachable as error:
+                    problem = error
+            if found:
+                return self._shelf.known(found)
+            if monotonic() > ends:
+                raise Unreachable("none of the gateways lends its journal") from problem
+            sleep(_PAUSE_S)
+
+    def _listing_of(self, address: Address) -> list[tuple[Address, dict[str, Any]]]:
+        """What a gateway has; nothing if it was away a moment ago, and others are not."""
+        is_alone = len(self._away) == len(self._shelf.addresses)
+        if not is_alone and self._away.get(address, 0.0) > monotonic():
+            return []
+        try:
+            listing = self._shelf.lender(address, wait_s=0.0).listing()
+        except Unreachable as error:
+            if address not in self._away:
+                _log.warning(
+                    "%s; reading goes on with the others, and there when it is back", error
+                )
+            self._away[address] = monotonic() + AWAY_S
+            raise
+        if self._away.pop(address, None) is not None:
+            _log.warning("%s is back", address)
+        return [(address, listing)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +246,27 @@ class RemoteShelf:
             NotKnown: one keeps no journal.
             Unreachable: one does not answer.
         """
-        found: dict[str, dict[str, Any]] = {}
-        for address in self.addresses:
-            lender = Lender(address, self.service, self.tls_ca, self.key_file, self.wait_s)
-            listing = lender.listing()
+        return self.known([(each, self.lender(each).listing()) for each in self.addresses])
+
+    def known(self, listings: list[tuple[Address, dict[str, Any]]]) -> list[dict[str, Any]]:
+        """Remember which gateways the nodes are; return what they have.
+
+        Raises:
+            BadOption: two of them are one node.
+        """
+        found: dict[str, Address] = {}
+        for address, listing in listings:
             node = listing["node"]
             if node in found:
-                raise BadOption(f"{self._lenders[node].address} and {address} are both {node!r}")
-            found[node] = listing
-            self._lenders[node] = lender
-        return list(found.values())
+                raise BadOption(f"{found[node]} and {address} are both {node!r}")
+            found[node] = address
+            self._lenders[node] = self.lender(address)
+        return [listing for _, listing in listings]
+
+    def lender(self, address: Address, wait_s: float | None = None) -> Lender:
+        """Return one of the gateways, which is waited for as long as this says."""
+        wait_s = self.wait_s if wait_s is None else wait_s
+        return Lender(address, self.service, self.tls_ca, self.key_file, wait_s)
 
     def watch(self) -> RemoteEnds:
         """Look where they begin and end."""
@@ -229,8 +304,21 @@ class RemoteShelf:
             first = after
 
     def _lender(self, node: str) -> Lender:
-        if node not in self._lenders:
-            self.listings()
-        if node not in self._lenders:
-            raise NotKnown(f"none of the gateways is {node!r}")
+        """Return the gateway that is a node; others need not answer."""
+        ends = monotonic() + self.wait_s
+        while node not in self._lenders:
+            problem: Unreachable | None = None
+            for address in self.addresses:
+                lender = self.lender(address, wait_s=0.0)
+                try:
+                    self._lenders[lender.listing()["node"]] = self.lender(address)
+                except Unreachable as error:
+                    problem = error
+            if node in self._lenders:
+                break
+            if problem is None:
+                raise NotKnown(f"none of the gateways is {node!r}")
+            if monotonic() > ends:
+                raise problem
+            sleep(_PAUSE_S)
         return self._lenders[node]

@@ -29,8 +29,9 @@ from pyspark.sql.types import StructType
 
 from weft.errors import BadOption
 from weft.journal.ranges import Range, batches_in
-from weft.journal.shelves import Ends, Positions
+from weft.journal.tail import Extent, Positions
 from weft.spark.columns import STANDARD, as_asked, columns_for
+from weft.spark.offsets import Offset, Shares, begun_again, offset_of, resumed, went_back
 from weft.spark.options import Offsets, ReadOptions, read_options
 from weft.spark.sink import WeftStreamWriter, WeftWriter
 
@@ -116,10 +117,10 @@ class WeftReader(_Reading, DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """What there is to do."""
         options = self._options
-        tails = options.shelf.watch()
-        start = _starting(options, tails, default="earliest")
+        extent = options.shelf.watch().extent()
+        start = _starting(options, extent, default="earliest")
         ending = options.ending
-        end = tails.ends()
+        end = extent.ends
         if isinstance(ending, dict):
             end = {node: min(ending[node], end.get(node, 0)) for node in ending}
         elif ending == "earliest":
@@ -135,42 +136,77 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
     def __init__(self, schema: StructType, options: dict[str, str]) -> None:
         super().__init__(schema, options)
         self._tails = self._options.shelf.watch()
-        self._frozen: Positions | None = None
+        self._frozen: Extent | None = None
+        self._shares = Shares()
 
-    def initialOffset(self) -> Positions:  # noqa: N802  # Spark's
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's
         """Where a new query begins."""
-        return _starting(self._options, self._tails, default="latest")
+        extent = self._tails.extent()
+        return Offset(_starting(self._options, extent, default="latest"), extent.ids).as_json()
 
-    def latestOffset(self, start: Positions, limit: ReadLimit) -> Positions:  # noqa: N802  # Spark's
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  # Spark's
         """How far the next batch goes."""
-        ends = self._tails.ends() if self._frozen is None else self._frozen
-        firsts = self._tails.starts()
-        reached = {node: max(end, start.get(node, 0)) for node, end in ends.items()}
-        if isinstance(limit, ReadAllAvailable) or not isinstance(limit, ReadMaxRows):
-            return {**start, **reached}
-        return _limited(start, reached, firsts, limit.max_rows)
+        before = offset_of(start)
+        extent = self._frozen or self._tails.extent(is_complete=False)
+        begin = resumed(before, extent, may_lack=self._options.may_lack)
+        self._check_backwards(begin, extent)
+        rows = {node: max(end - begin[node], 0) for node, end in extent.ends.items()}
+        if isinstance(limit, ReadMaxRows):
+            rows = self._shares.split(rows, limit.max_rows)
+        reached = {node: begin[node] + count for node, count in rows.items()}
+        ids = {**before.ids, **extent.ids}
+        return Offset({**before.positions, **reached}, ids).as_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's
         """How much a batch may hold."""
         rows = self._options.max_rows
         return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
 
-    def reportLatestOffset(self) -> Positions:  # noqa: N802  # Spark's
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's
         """Where the journal ends, for whoever wants to know how far behind a query is."""
-        return self._tails.ends()
+        extent = self._tails.extent(is_complete=False)
+        return Offset(extent.ends, extent.ids).as_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's
         """Go no further than the journal goes now."""
-        self._frozen = self._tails.ends()
+        self._frozen = self._tails.extent()
 
-    def partitions(self, start: Positions, end: Positions) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """What there is to do in a batch; a node that is new begins with its first position."""
-        firsts = self._tails.starts()
-        begin = {node: start.get(node, firsts.get(node, 0)) for node in end}
-        return self._parts(begin, end)
+        before, after = offset_of(start), offset_of(end)
+        extent = self._tails.extent(is_complete=False)
+        begin: Positions = {}
+        for node in after.positions:
+            first = extent.starts.get(node, 0)
+            if after.is_of_other_journal(node, extent.ids):
+                if not self._options.may_lack:
+                    raise begun_again(node, after, extent)
+                # What this batch was to have is gone.
+                first = after.positions[node]
+            elif not before.is_of_other_journal(node, after.ids):
+                first = before.positions.get(node, first)
+            begin[node] = first
+        return self._parts(begin, after.positions)
 
-    def commit(self, end: Positions) -> None:
+    def commit(self, end: dict[str, Any]) -> None:
         """Nothing is kept for a query: the journal has its own bounds."""
+
+    def _check_backwards(self, begin: Positions, extent: Extent) -> None:
+        """See that no journal ends before what was read of it; if messages may lack, go back.
+
+        Raises:
+            Lost: one does, and no message may lack.
+        """
+        ahead = [node for node, position in begin.items() if position > extent.ends[node]]
+        if not ahead:
+            return
+        # Of a file that is renamed at the moment the end may not be seen: look again.
+        now = self._tails.extent(is_complete=False)
+        for node in ahead:
+            if node in now.ends and begin[node] > now.ends[node]:
+                if not self._options.may_lack:
+                    raise went_back(node, begin[node], now)
+                begin[node] = now.ends[node]
 
 
 def _rows_of_each(rows: int, min_partitions: int | None) -> int:
@@ -181,29 +217,17 @@ def _rows_of_each(rows: int, min_partitions: int | None) -> int:
     return min(max(-(-rows // len(os.sched_getaffinity(0))), least), most)
 
 
-def _starting(options: ReadOptions, tails: Ends, default: Offsets) -> Positions:
+def _starting(options: ReadOptions, extent: Extent, default: Offsets) -> Positions:
     starting = options.starting
     if options.starting_ns is not None:
-        return {node: _position_at(options, node, end) for node, end in tails.ends().items()}
+        return {node: _position_at(options, node, end) for node, end in extent.ends.items()}
     if starting is None:
         starting = default
     if isinstance(starting, dict):
-        return tails.starts() | starting
-    return tails.starts() if starting == "earliest" else tails.ends()
+        return extent.starts | starting
+    return extent.starts if starting == "earliest" else extent.ends
 
 
 def _position_at(options: ReadOptions, node: str, end: int) -> int:
     found = options.shelf.position_at(node, options.starting_ns or 0)
     return end if found is None else found
-
-
-def _limited(start: Positions, ends: Positions, firsts: Positions, rows: int) -> Positions:
-    """As far as so many rows reach, shared by the nodes as evenly as what they have."""
-    reached: dict[str, Any] = dict(start)
-    waiting = {node: end - start.get(node, firsts.get(node, 0)) for node, end in ends.items()}
-    left = rows
-    for done, node in enumerate(sorted(waiting, key=lambda each: waiting[each])):
-        share = min(waiting[node], -(-left // (len(waiting) - done)))
-        reached[node] = start.get(node, firsts.get(node, 0)) + share
-        left -= share
-    return reached

@@ -1,0 +1,107 @@
+"""Offsets of a stream: the next position of every node, and the id of the journal it belongs to.
+
+As JSON, `{"london": 4711, "@journals": {"london": "5f0c…"}}`. Positions are unique within one id,
+so that a journal that was deleted and begun again under the same name is noticed. Offsets that were
+stored before journals had ids lack the second key, and so do journals of older gateways.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from weft.journal.ranges import Lost
+from weft.journal.tail import Extent, Positions
+
+# No node can have this name.
+_JOURNALS = "@journals"
+
+
+class Offset(NamedTuple):
+    """The next position of every node, and the ids of their journals, where they are known."""
+
+    positions: Positions
+    ids: dict[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what Spark stores."""
+        return {**self.positions, _JOURNALS: self.ids} if self.ids else dict(self.positions)
+
+    def is_of_other_journal(self, node: str, ids: Mapping[str, str]) -> bool:
+        """Return whether the journal of a node is another one than that of this offset."""
+        return node in self.ids and node in ids and self.ids[node] != ids[node]
+
+
+def offset_of(stored: Mapping[str, Any]) -> Offset:
+    """Return the offset that Spark stored."""
+    positions = {node: int(at) for node, at in stored.items() if node != _JOURNALS}
+    return Offset(positions, dict(stored.get(_JOURNALS, {})))
+
+
+def resumed(start: Offset, extent: Extent, *, may_lack: bool) -> Positions:
+    """Return where reading goes on in every node that there is.
+
+    A node that is new begins with its first position, and so does a journal that was begun again,
+    if messages may lack.
+
+    Raises:
+        Lost: a journal was begun again, and no message may lack.
+    """
+    begin: Positions = {}
+    for node in extent.ends:
+        is_other = start.is_of_other_journal(node, extent.ids)
+        if is_other and not may_lack:
+            raise begun_again(node, start, extent)
+        first = extent.starts.get(node, 0)
+        begin[node] = first if is_other else start.positions.get(node, first)
+    return begin
+
+
+def begun_again(node: str, start: Offset, extent: Extent) -> Lost:
+    """Return the error for a journal that is not the one that was read before."""
+    return Lost(
+        f"the journal of node {node} was begun again: it has the id {extent.ids[node]}, and was"
+        f" read up to position {start.positions[node]} when it had {start.ids[node]};"
+        " failOnDataLoss=false reads the new one from its beginning"
+    )
+
+
+def went_back(node: str, position: int, extent: Extent) -> Lost:
+    """Return the error for a journal that ends before what was read of it."""
+    return Lost(
+        f"the journal of node {node} ends at position {extent.ends[node]}, and was read up to"
+        f" position {position} before: it was begun again, or lost its end;"
+        " failOnDataLoss=false goes on from its end"
+    )
+
+
+class Shares:
+    """Splits the rows of a batch among nodes, in proportion to what each has waiting.
+
+    So the backlogs of all nodes are used up together, and their event times stay close to each
+    other. What a node is owed of less than a row is kept for the next batch.
+    """
+
+    def __init__(self) -> None:
+        self._owed: dict[str, float] = {}
+
+    def split(self, waiting: Positions, rows: int) -> Positions:
+        """Return the rows of each node: all that wait, or `rows` together."""
+        total = sum(waiting.values())
+        if total <= rows:
+            self._owed.clear()
+            return dict(waiting)
+        owed = {
+            node: self._owed.get(node, 0.0) + rows * (count / total)
+            for node, count in waiting.items()
+        }
+        left = rows
+        shares = dict.fromkeys(waiting, 0)
+        for node in sorted(owed, key=lambda each: owed[each], reverse=True):
+            shares[node] = min(max(int(owed[node]) - 1, 0), waiting[node], left)
+            left -= shares[node]
+        # A few rows are left, at most two of each node.
+        while left:
+            open_nodes = [node for node in waiting if shares[node] < waiting[node]]
+            shares[max(open_nodes, key=lambda each: owed[each] - shares[each])] += 1
+            left -= 1
+        self._owed = {node: owed[node] - shares[node] for node in waiting}
+        return shares

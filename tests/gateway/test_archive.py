@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 from tests.core.locksmith import key_of, record
+from tests.core.talk import Guest, House
 from tests.journal.desk import place_in, written
 
 import weft
+from weft.core.departure import leave
 from weft.core.keys import KeyRecord
+from weft.core.limits import Limits
+from weft.doors.turn import Turn
 from weft.errors import (
     BadOption,
     BadSubject,
@@ -18,9 +22,11 @@ from weft.errors import (
     NoSuchField,
     NotAllowed,
     Overloaded,
+    TooMany,
     WrongType,
 )
 from weft.gateway import archive as module
+from weft.gateway.archivist import Look, Trouble
 from weft.gateway.gateway import Gateway
 from weft.gateway.key_file import change_keys
 from weft.gateway.settings import JournalSettings, Settings
@@ -34,19 +40,26 @@ CLIENT = record("one", "client", service="default", subscribe=RIGHTS, replay=RIG
 
 
 @asynccontextmanager
-async def keeping(folder: Path) -> AsyncIterator[weft.AsyncConnection]:
+async def keeping(folder: Path, share: float = 0.5) -> AsyncIterator[weft.AsyncConnection]:
     """A connection to a gateway whose journal has ten messages."""
+    async with served(folder, share) as gateway, weft.connect(str(gateway.address)) as connection:
+        for number in range(10):
+            await connection.publish("a.b", {"n": number}, acknowledge=True)
+        yield connection
+
+
+@asynccontextmanager
+async def served(folder: Path, share: float = 0.5) -> AsyncIterator[Gateway]:
+    """A gateway with a journal."""
     settings = Settings(
         listen="127.0.0.1:0",
         name="london",
         data=str(folder),
         journal=JournalSettings(patterns=("a.>",)),
+        limits=Limits(share=share),
     )
-    gateway = Gateway(settings=settings, workers="inline")
-    async with gateway, weft.connect(str(gateway.address)) as connection:
-        for number in range(10):
-            await connection.publish("a.b", {"n": number}, acknowledge=True)
-        yield connection
+    async with Gateway(settings=settings, workers="inline") as gateway:
+        yield gateway
 
 
 async def test_a_page_says_where_to_go_on(tmp_path: Path) -> None:
@@ -127,10 +140,105 @@ async def test_too_many_questions_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WAITING_MAX", 3)
-    async with keeping(tmp_path) as connection:
+    async with keeping(tmp_path, share=1.0) as connection:
         questions = [connection.send_request(HISTORY, {**ALL, "position": 0}) for _ in range(5)]
         answers = await asyncio.gather(*questions, return_exceptions=True)
         assert [type(each) for each in answers].count(Overloaded) == 2
+
+
+async def test_one_connection_has_its_share_of_questions_and_others_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WAITING_MAX", 8)
+    question = {**ALL, "position": 0}
+    async with (
+        served(tmp_path) as gateway,
+        weft.connect(str(gateway.address)) as connection,
+        weft.connect(str(gateway.address)) as other,
+    ):
+        await connection.publish("a.b", {"n": 0}, acknowledge=True)
+        questions = [connection.send_request(HISTORY, question) for _ in range(6)]
+        asked = asyncio.gather(*questions, return_exceptions=True)
+        page = await other.send_request(HISTORY, question)
+        assert len(frames_of(page)) == 1
+        problems = [each for each in await asked if isinstance(each, Exception)]
+        assert [type(each) for each in problems] == [TooMany, TooMany]
+        assert "which is its share of 8: see limits.share" in str(problems[0])
+        # All were answered: it has its share again.
+        again = [connection.send_request(HISTORY, question) for _ in range(4)]
+        assert len(await asyncio.gather(*again)) == 4
+
+
+async def test_a_question_with_too_many_patterns_is_refused(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as connection:
+        patterns = [f"a.{number}" for number in range(module.PATTERNS_MAX + 1)]
+        with pytest.raises(TooMany, match="257 patterns in one question are over 256"):
+            await connection.send_request(HISTORY, {"patterns": patterns, "position": 0})
+        patterns[-1:] = []
+        patterns[-1] = "a.b"
+        page = await connection.send_request(HISTORY, {"patterns": patterns, "position": 0})
+        assert len(frames_of(page)) == 10
+
+
+class Written:
+    """A journal of which nothing is written before a test says so."""
+
+    position = 10
+
+
+class Recorder:
+    """Notes what an archivist is asked for."""
+
+    def __init__(self) -> None:
+        self.sent: list[int | None] = []
+
+    def send(self, look: Look) -> None:
+        self.sent.append(look.first)
+
+
+def asks(archive: module.Archive, guest: Guest, number: int) -> None:
+    request = weft.Message.from_dict({**ALL, "position": number})
+    assert archive.ask(guest.peer, guest.inbox + b"%d" % number, request) is None
+
+
+async def test_those_who_ask_take_turns_and_who_has_left_is_not_answered(tmp_path: Path) -> None:
+    house = House()
+    turn = Turn(house.service, asyncio.get_running_loop())
+    archive = module.Archive(turn, Written(), tmp_path)  # type: ignore[arg-type]  # all it asks of it
+    greedy, honest, gone = house.guest(), house.guest(), house.guest()
+    archive._written = 0
+    for number in range(5):
+        asks(archive, greedy, number)
+    for number in (10, 11):
+        asks(archive, honest, number)
+        asks(archive, gone, number)
+    leave(gone.peer)
+    recorder = Recorder()
+    archive._channel = recorder  # type: ignore[assignment]  # it is only sent to
+    archive.written_until(10)
+    while archive._asked:
+        archive._tell(Trouble(next(iter(archive._asked)), "no"))
+    assert recorder.sent == [0, 10, 1, 11, 2, 3, 4]
+    assert archive._waiting == 0
+    archive._channel = None
+    await archive.close()
+
+
+async def test_questions_of_those_who_left_make_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WAITING_MAX", 4)
+    house = House()
+    turn = Turn(house.service, asyncio.get_running_loop())
+    archive = module.Archive(turn, Written(), tmp_path)  # type: ignore[arg-type]  # all it asks of it
+    archive._written = 0
+    for _ in range(4):
+        guest = house.guest()
+        asks(archive, guest, 0)
+        leave(guest.peer)
+    asks(archive, house.guest(), 0)
+    assert archive._waiting == 1
+    await archive.close()
 
 
 async def test_a_journal_that_cannot_be_read_is_an_error_and_not_the_end(

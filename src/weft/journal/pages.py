@@ -19,6 +19,10 @@ from weft.journal.places import Segment, segments_of
 
 # So much is looked at for a page, at most, however little of it is wanted.
 SCAN_MAX_BYTES = 16 << 20
+# To match a pattern counts as much as looking at so many bytes.
+_MATCH_BYTES = 16
+# Subjects of which is remembered if they are wanted.
+_SUBJECTS_MAX = 4096
 # Readers that may come back for their next page without its place being looked for.
 _READERS_MAX = 64
 _FLAGS = 5
@@ -99,6 +103,7 @@ def _page(found: Iterator[Kept | Hole], question: Question) -> tuple[Page, bool]
     """A page of what was found, and whether what follows must be looked for anew."""
     frames: list[bytes] = []
     position = question.first
+    wanted: dict[bytes, bool] = {}
     size = scanned = missing = 0
     for each in found:
         if isinstance(each, Hole):
@@ -106,7 +111,11 @@ def _page(found: Iterator[Kept | Hole], question: Question) -> tuple[Page, bool]
             position = each.last + 1
             continue
         scanned += len(each.frame)
-        if _is_wanted(each.frame, question.patterns):
+        subject = each.frame[HEADER_BYTES : HEADER_BYTES + each.frame[6]]
+        if subject not in wanted:
+            scanned += len(question.patterns) * _MATCH_BYTES
+            _learn(wanted, subject, question.patterns)
+        if wanted[subject]:
             frame = _as_sent(each.frame)
             if len(frame) > question.max_bytes:
                 # It has pages of its own.
@@ -136,9 +145,11 @@ def _as_sent(frame: bytes) -> bytes:
     return b"".join((frame[:_FLAGS], bytes((flags & ~ARRIVED,)), frame[_FLAGS + 1 :]))
 
 
-def _is_wanted(frame: bytes, patterns: tuple[bytes, ...]) -> bool:
-    subject = frame[HEADER_BYTES : HEADER_BYTES + frame[6]]
-    return any(matches(pattern, subject) for pattern in patterns)
+def _learn(wanted: dict[bytes, bool], subject: bytes, patterns: tuple[bytes, ...]) -> None:
+    """Note whether a subject is wanted."""
+    if len(wanted) >= _SUBJECTS_MAX:
+        wanted.clear()
+    wanted[subject] = any(matches(pattern, subject) for pattern in patterns)
 
 
 def _position_after(segment: Segment, time_ns: int) -> int | None:

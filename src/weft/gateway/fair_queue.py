@@ -1,0 +1,46 @@
+"""A queue that is fair to those who wait in it.
+
+Holders take turns, and so do the peers of one holder; each peer is served in its own order.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+class FairQueue(Generic[Item]):
+    """Items by holder and peer; bounding their number is for whoever adds them."""
+
+    def __init__(self) -> None:
+        # Whoever is first in either dict is next; none of the queues is empty.
+        self._holders: dict[str, dict[int, deque[Item]]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, holder: str, peer: int, item: Item) -> None:
+        """Append an item of a peer."""
+        peers = self._holders.setdefault(holder, {})
+        peers.setdefault(peer, deque()).append(item)
+        self._count += 1
+
+    def take(self, may: Callable[[str], bool] | None = None) -> Item | None:
+        """Remove and return the next item of a holder that may have one; None if there is none."""
+        allowed = (each for each in self._holders if may is None or may(each))
+        holder = next(allowed, None)
+        if holder is None:
+            return None
+        peers = self._holders[holder]
+        peer, items = next(iter(peers.items()))
+        item = items.popleft()
+        # Both go to the end, if anything of theirs is left.
+        del self._holders[holder], peers[peer]
+        if items:
+            peers[peer] = items
+        if peers:
+            self._holders[holder] = peers
+        self._count -= 1
+        return item

@@ -1,5 +1,6 @@
 """A journal that is lent over HTTP, by a gateway as an operator runs it."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -206,3 +207,12 @@ def test_nobody_learns_the_salt_of_a_segment(lender: GatewayProcess) -> None:
     status, lent = get(lender, f"/journal/default/blocks/{name}?first=0")
     assert status == 200
     assert salt_of(path.read_bytes()).to_bytes(8, "little") not in lent
+
+
+def test_readers_who_do_not_hang_up_hold_up_nobody(lender: GatewayProcess) -> None:
+    with contextlib.ExitStack() as held:
+        for _ in range(100):
+            connection = http.client.HTTPConnection("127.0.0.1", lender.port, timeout=20)
+            connection.request("GET", "/journal/default")
+            held.callback(connection.close)
+        assert get(lender, "/journal/default")[0] == 200

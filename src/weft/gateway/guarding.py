@@ -30,7 +30,7 @@ class Keys(Protocol):
 
 def check_page(
     keys: Keys, path: str, authorization: str, query: str = "", kept: tuple[bytes, ...] = ()
-) -> None:
+) -> Key | None:
     """See that whoever sent this header may see the page at a path, with what is asked of it.
 
     Args:
@@ -40,19 +40,22 @@ def check_page(
         query: The query of the page's URL.
         kept: The patterns of the journal that is lent.
 
+    Returns:
+        The key that it sent; None where none is needed.
+
     Raises:
         BadKey: it sent no key, or one that is not accepted.
         NotAllowed: its key is not for this page.
     """
     is_lent = path.startswith(LENT)
     if keys.keyring is None or not (is_lent or path in _GUARDED or path == CLOSEST):
-        return
+        return None
     key = _key(keys.keyring, authorization)
     if path == CLOSEST:
         # For clients, too: whoever may come in may look for where.
         if not key.record.is_for(service_in(query)):
             raise NotAllowed("this key is not for that service")
-        return
+        return key
     if key.is_client:
         raise NotAllowed("this page is for keys of services and admins")
     if is_lent:
@@ -60,6 +63,7 @@ def check_page(
         if not key.record.is_for(service):
             raise NotAllowed(f"this key may not read the journal of {service[:63]!r}")
         _check_reader(key, service, kept)
+    return key
 
 
 def _key(keyring: Keyring, authorization: str) -> Key:

@@ -3,12 +3,15 @@
 import asyncio
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from weft.errors import Overloaded
+from weft.errors import Overloaded, TooMany, WeftError
 from weft.journal.places import FOLDER
+
+_NEWS_MAX_BYTES = 4096
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -17,6 +20,17 @@ class Request(msgspec.Struct, frozen=True):
     target: str
     range: str
     is_head: bool
+    # Who asks: a key, or nothing where there are none; and from where.
+    holder: str = ""
+    peer: str = ""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Library to gateway: somebody was turned away, and why."""
+
+    name: str
+    text: str
+    peer: str
 
 
 class Lending:
@@ -24,6 +38,8 @@ class Lending:
 
     def __init__(self, data: Path, node: str, patterns: tuple[bytes, ...] = ()) -> None:
         self.patterns = patterns
+        # Told of the refusals of the library: the error, and where the reader is.
+        self.on_refused: Callable[[WeftError, str], None] | None = None
         self._arguments = (str(data / FOLDER), node)
         self._near: socket.socket | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -50,9 +66,7 @@ class Lending:
 
     async def close(self) -> None:
         """Lend nothing more; what is being read is read to its end, for a moment."""
-        if self._near is not None:
-            self._near.close()
-            self._near = None
+        self._hang_up()
         if self._process is not None and self._process.returncode is None:
             try:
                 async with asyncio.timeout(1.0):
@@ -70,8 +84,7 @@ class Lending:
         return self._near
 
     async def _started(self) -> socket.socket:
-        if self._near is not None:
-            self._near.close()
+        self._hang_up()
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         near.setblocking(False)
         with far:
@@ -82,4 +95,26 @@ class Lending:
                 stdin=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
+        asyncio.get_running_loop().add_reader(near.fileno(), self._hear, near)
         return near
+
+    def _hear(self, near: socket.socket) -> None:
+        """Read what the library says of a reader that it refused."""
+        try:
+            data = near.recv(_NEWS_MAX_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            # It has ended: the next reader has it started again.
+            asyncio.get_running_loop().remove_reader(near.fileno())
+            return
+        news = msgspec.json.decode(data, type=Refused)
+        error = TooMany(news.text) if news.name == TooMany.__name__ else Overloaded(news.text)
+        if self.on_refused is not None:
+            self.on_refused(error, news.peer)
+
+    def _hang_up(self) -> None:
+        if self._near is not None:
+            asyncio.get_running_loop().remove_reader(self._near.fileno())
+            self._near.close()
+            self._near = None

@@ -1,8 +1,8 @@
 """The process that lends a gateway's journal to readers elsewhere, over HTTP.
 
-It gets connections whose request was read already, answers each on a thread of its own, and ends
-with the socket that they come by. Files go from the disk to the network as they are: whoever asked
-takes them apart.
+It gets connections whose request was read already, answers some of them at a time, each on a thread
+of its own, and ends with the socket that they come by. Files go from the disk to the network as
+they are: whoever asked takes them apart.
 
     GET /journal/weather                             what there is, JSON
     GET /journal/weather/position?time_ns=…          the first position at a time, JSON
@@ -10,6 +10,7 @@ takes them apart.
     GET /journal/weather/sealed/DAY/NAME             a sealed segment, or a range of its bytes
 """
 
+import contextlib
 import os
 import re
 import secrets
@@ -18,7 +19,6 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import msgspec
 
 from weft.core.greeting import SERVICE_NAME
-from weft.gateway.lending import Request
+from weft.errors import Overloaded, TooMany, WeftError
+from weft.gateway.lending import Refused, Request
+from weft.gateway.readers import Readers
+from weft.gateway.transfer import Transfer
 from weft.journal.blocks import (
     Block,
     Bytes,
@@ -45,9 +48,6 @@ from weft.journal.places import Segment, segments_of
 from weft.journal.sealed import CHECKED, Damaged
 from weft.journal.tail import Tails
 
-# How many are answered at once, and how long one may take for nothing.
-READERS_MAX = 64
-IDLE_S = 30.0
 # How many bytes of blocks are lent at once, about.
 BLOCKS_BYTES = 8 << 20
 PIECE_BYTES = 256 << 10
@@ -77,34 +77,34 @@ class Library:
         self._tails: dict[str, Tails] = {}
         self._lock = threading.Lock()
 
-    def answer(self, sock: socket.socket, request: Request) -> None:
+    def answer(self, out: Transfer, request: Request) -> None:
         """Answer one request.
 
         Raises:
             OSError: whoever asked is gone, or took too long.
         """
         try:
-            self._answer(sock, request)
+            self._answer(out, request)
         except Refusal as refusal:
-            _send(sock, request, f"{refusal}\n".encode(), status=refusal.status, kind="text/plain")
+            _send(out, request, f"{refusal}\n".encode(), status=refusal.status, kind="text/plain")
 
-    def _answer(self, sock: socket.socket, request: Request) -> None:
+    def _answer(self, out: Transfer, request: Request) -> None:
         parts = urlsplit(request.target)
         match [unquote(name) for name in parts.path.split("/")[2:]]:
             case [service]:
-                _send(sock, request, self._listing(_checked(service)))
+                _send(out, request, self._listing(_checked(service)))
             case [service, "position"]:
                 time_ns = _number(parts.query, "time_ns")
                 pages = Pages(self._root, _checked(service), self._node)
                 found = pages.position_at(time_ns)
-                _send(sock, request, msgspec.json.encode({"position": found}))
+                _send(out, request, msgspec.json.encode({"position": found}))
             case [service, "blocks", name]:
                 first = _number(parts.query, "first")
-                self._send_blocks(sock, request, self._segment(service, name), first)
+                self._send_blocks(out, request, self._segment(service, name), first)
             case [service, "sealed", day, name]:
                 segment = self._segment(service, f"{day}/node={self._node}/{name}")
                 _check(segment)
-                _send_file(sock, request, segment)
+                _send_file(out, request, segment)
             case _:
                 raise Refusal("404 Not Found", "there is no such page; see /")
 
@@ -142,9 +142,7 @@ class Library:
                 return segment
         raise Refusal("404 Not Found", "there is no such segment any more")
 
-    def _send_blocks(
-        self, sock: socket.socket, request: Request, segment: Segment, first: int
-    ) -> None:
+    def _send_blocks(self, out: Transfer, request: Request, segment: Segment, first: int) -> None:
         """Whole blocks from the one with a position on; the header says which position is next.
 
         They get another salt: whoever knows that of a segment could publish what looks like blocks.
@@ -157,10 +155,10 @@ class Library:
             after = max((each.first + each.frames for each in blocks), default=first)
             head = {NEXT_HEADER: str(max(after, first)), SALT_HEADER: str(salt)}
             size = sum(each.end - each.start for each in blocks)
-            _send_head(sock, "200 OK", "application/octet-stream", size, head)
+            _send_head(out, "200 OK", "application/octet-stream", size, head)
             if not request.is_head:
                 for piece in _pieces(data, blocks, salt):
-                    sock.sendall(piece)
+                    out.send(piece)
 
 
 @contextmanager
@@ -240,7 +238,7 @@ def _opened(segment: Segment) -> Iterator[Any]:
         yield file
 
 
-def _send_file(sock: socket.socket, request: Request, segment: Segment) -> None:
+def _send_file(out: Transfer, request: Request, segment: Segment) -> None:
     with _opened(segment) as file:
         size = os.fstat(file.fileno()).st_size
         found = _RANGE.fullmatch(request.range)
@@ -253,27 +251,29 @@ def _send_file(sock: socket.socket, request: Request, segment: Segment) -> None:
                 raise Refusal("416 Range Not Satisfiable", f"the file has {size} bytes")
             status = "206 Partial Content"
             more = {"Content-Range": f"bytes {start}-{end - 1}/{size}"}
-        _send_head(sock, status, "application/octet-stream", end - start, more)
+        _send_head(out, status, "application/octet-stream", end - start, more)
         if not request.is_head and end > start:
-            sock.sendfile(file, start, end - start)
+            out.send_file(file, start, end - start)
 
 
 def _send(
-    sock: socket.socket,
+    out: Transfer,
     request: Request,
     body: bytes,
     *,
     status: str = "200 OK",
     kind: str = "application/json",
 ) -> None:
-    _send_head(sock, status, kind, len(body), {})
+    _send_head(out, status, kind, len(body), {})
     if not request.is_head:
-        sock.sendall(body)
+        out.send(body)
 
 
-def _send_head(
-    sock: socket.socket, status: str, kind: str, size: int, more: dict[str, str]
-) -> None:
+def _send_head(out: Transfer, status: str, kind: str, size: int, more: dict[str, str]) -> None:
+    out.send(_head(status, kind, size, more))
+
+
+def _head(status: str, kind: str, size: int, more: dict[str, str]) -> bytes:
     headers = {
         "Content-Type": kind,
         "Content-Length": str(size),
@@ -283,20 +283,26 @@ def _send_head(
         **more,
     }
     lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in headers.items())]
-    sock.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def serve(library: Library, sock: socket.socket, request: Request) -> None:
-    """Answer on a connection, and end it."""
-    with sock:
-        sock.settimeout(IDLE_S)
-        try:
-            library.answer(sock, request)
-            sock.shutdown(socket.SHUT_WR)
-            # Whoever asked hangs up first: to close earlier could cut off the answer.
-            sock.recv(1)
-        except OSError as error:
-            print(f"a reader was left: {error}", file=sys.stderr)
+def refuse(readers: Readers, sock: socket.socket, error: WeftError) -> None:
+    """Tell a reader that there is no place for it; what its connection does not take is lost."""
+    status = "429 Too Many Requests" if isinstance(error, TooMany) else "503 Service Unavailable"
+    body = f"{error}\n".encode()
+    sock.setblocking(False)
+    try:
+        sock.send(_head(status, "text/plain", len(body), {"Retry-After": "1"}) + body)
+    except OSError as failure:
+        print(f"a reader was not told: {failure}", file=sys.stderr)
+    readers.lingering.add(sock)
+
+
+def tell(source: socket.socket, request: Request, error: WeftError) -> None:
+    """Have the gateway count a refusal, unless it has not read of many others."""
+    news = Refused(name=type(error).__name__, text=str(error), peer=request.peer)
+    with contextlib.suppress(BlockingIOError):
+        source.send(msgspec.json.encode(news), socket.MSG_DONTWAIT)
 
 
 def main(arguments: list[str]) -> int:
@@ -309,14 +315,19 @@ def main(arguments: list[str]) -> int:
     library = Library(Path(root), node)
     with (
         socket.socket(fileno=int(descriptor)) as source,
-        ThreadPoolExecutor(READERS_MAX) as readers,
+        contextlib.closing(Readers(library.answer)) as readers,
     ):
         while True:
             data, descriptors, _, _ = socket.recv_fds(source, REQUEST_MAX_BYTES, 1)
             if not data:
                 return 0
             request = msgspec.json.decode(data, type=Request)
-            readers.submit(serve, library, socket.socket(fileno=descriptors[0]), request)
+            sock = socket.socket(fileno=descriptors[0])
+            try:
+                readers.take(sock, request)
+            except (Overloaded, TooMany) as error:
+                refuse(readers, sock, error)
+                tell(source, request, error)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,8 @@ class Node:
         self.fulfil: Fulfil | None = None
         self._services.fulfil = self._fulfil
         self._lending = _lending(settings)
+        if self._lending is not None:
+            self._lending.on_refused = self._refusals.count
         self._web = Web(
             Pages(self).page, self._refusals, web_of(settings), self._keys, self._lending
         )

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import h11
 
+from weft.core.keys import Key
 from weft.doors.origins import UnknownHost, WebRules, is_here
 from weft.errors import BadKey, NotAllowed, Overloaded, TooSlow, shortened
 from weft.gateway.finding import Headers, preflight, shared_with
@@ -115,7 +116,7 @@ class Web:
             async with asyncio.timeout(2 * self._limit_s):
                 page = await self._answer(exchange, peer)
                 if isinstance(page, Request):
-                    page = await self._lend(exchange, page)
+                    page = await self._lend(exchange, page, peer)
                     if page is None:
                         # Somebody else answers, and ends the connection.
                         return
@@ -128,13 +129,14 @@ class Web:
         except (OSError, TimeoutError) as error:
             _log.debug("HTTP request ended: %s", error, extra={"peer": peer})
 
-    async def _lend(self, exchange: "Exchange", request: Request) -> Page | None:
+    async def _lend(self, exchange: "Exchange", request: Request, peer: str) -> Page | None:
         """Pass a request for the journal on; the page that says why not, or None."""
         if self._lending is None:
             return Page(404, "this gateway keeps no journal\n")
         try:
             await self._lending.lend(exchange.sock, request)
         except Overloaded as error:
+            self._refusals.count(error, peer)
             return Page(503, f"{error}\n")
         self.answered += 1
         return None
@@ -164,13 +166,13 @@ class Web:
             if request.method == b"OPTIONS":
                 return Page(204, "", headers=(*shared, *preflight(path)))
             kept = () if self._lending is None else self._lending.patterns
-            check_page(self._keys, path, _header(request, b"authorization"), query, kept)
+            key = check_page(self._keys, path, _header(request, b"authorization"), query, kept)
         except (BadKey, NotAllowed) as error:
             self._refusals.count(error, peer)
             status = 401 if isinstance(error, BadKey) else 403
             return Page(status, f"{error}\n", headers=shared)
         if path.startswith(LENT):
-            return Request(target, _header(request, b"range"), request.method == b"HEAD")
+            return _lent(request, target, key, peer)
         page = await self._pages(path, query) or Page(404, "there is no such page; see /\n")
         if shared:
             return replace(page, headers=shared)
@@ -294,6 +296,13 @@ class Exchange:
         left = _LINGER_BYTES
         while left > 0 and (data := await self._loop.sock_recv(self.sock, _READ_BYTES)):
             left -= len(data)
+
+
+def _lent(request: h11.Request, target: str, key: Key | None, peer: str) -> Request:
+    """What the library is told of a request."""
+    holder = "" if key is None else f"key {key.id}"
+    is_head = request.method == b"HEAD"
+    return Request(target, _header(request, b"range"), is_head, holder, peer)
 
 
 def _headers(request: h11.Request) -> dict[str, str]:

@@ -468,3 +468,54 @@ def test_half_a_frame_cannot_be_drawn() -> None:
     backlog.sent(1)
     with pytest.raises(ValueError, match="1 bytes"):
         backlog.draw(1 << 16, 0)
+
+
+def kinds(backlog: Backlog, limit_bytes: int = 1 << 16) -> list[list[Kind]]:
+    """Everything owed, by what is sent at once."""
+    found = []
+    while not backlog.is_empty():
+        decoder = Decoder()
+        decoder.feed(backlog.draw(limit_bytes, 0))
+        found.append([Kind(frame[4]) for frame in iter(decoder.next_frame, None)])
+    return found
+
+
+ENVELOPE = encode(Kind.FORWARD)
+CONTROL = encode(Kind.FABRIC)
+
+
+def test_control_frames_go_before_an_envelope_and_not_before_what_it_announces() -> None:
+    backlog = Backlog(BOUNDS)
+    for frames in (message("rest", 1), ENVELOPE, message("a", 1), ENVELOPE, message("b", 1)):
+        keep(backlog, frames, Policy.CUT)
+    backlog.overtake(CONTROL)
+    backlog.overtake(encode(Kind.PING))
+    assert kinds(backlog) == [
+        [Kind.MESSAGE, Kind.FABRIC, Kind.PING, *2 * (Kind.FORWARD, Kind.MESSAGE)]
+    ]
+    assert (backlog.size, backlog.cost) == (0, 0)
+
+
+def test_control_frames_wait_for_what_is_on_its_way_and_for_nothing_else() -> None:
+    backlog = Backlog(BOUNDS)
+    for _ in range(3):
+        keep(backlog, ENVELOPE, Policy.CUT)
+        keep(backlog, message("a", 600), Policy.CUT)
+    backlog.sent(len(backlog.take(1, 0)))
+    backlog.overtake(CONTROL)
+    assert kinds(backlog, 1)[:3] == [[Kind.MESSAGE], [Kind.FABRIC], [Kind.FORWARD]]
+
+
+def test_control_frames_go_behind_the_last_envelope_if_no_other_waits() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 1), Policy.CUT)
+    backlog.overtake(CONTROL)
+    assert kinds(backlog) == [[Kind.MESSAGE, Kind.FABRIC]]
+
+
+def test_control_frames_over_the_bound_cut() -> None:
+    backlog = Backlog(BOUNDS)
+    while not backlog.is_cut:
+        assert backlog.cost <= BOUNDS.keep_bytes
+        backlog.overtake(CONTROL)
+    assert (backlog.size, backlog.cost, backlog.is_empty()) == (0, 0, True)

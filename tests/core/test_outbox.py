@@ -409,3 +409,24 @@ def test_a_door_that_keeps_frames_itself_draws_them_until_nothing_is_owed() -> N
     assert outbox.draw(1 << 16, 0) == FRAME
     assert not outbox.is_behind()
     assert outbox.owed() == 0
+
+
+def test_control_frames_overtake_a_backlog_and_nothing_else() -> None:
+    _, outbox = made()
+    control, envelope = encode(Kind.FABRIC), encode(Kind.FORWARD)
+    with pytest.raises(ValueError, match="no backlog that 32 bytes could overtake"):
+        outbox.overtake(control)
+    assert outbox.moved_ns() == 0
+    outbox.hold(envelope, 7)
+    assert outbox.moved_ns() == 7
+    outbox.overtake(control)
+    assert outbox.draw(1 << 16, 9) == control + envelope
+    assert not outbox.is_behind()
+
+
+def test_control_frames_over_the_bound_cut_at_once() -> None:
+    _, outbox = made()
+    outbox.hold(encode(Kind.FORWARD), 0)
+    outbox.overtake(bytes(outbox.bounds.limit_bytes))
+    assert outbox.is_cut
+    assert not outbox.is_behind()

@@ -102,3 +102,19 @@ def test_refusals_and_ends_are_counted_by_name() -> None:
         service.count_ended(name)
         service.count_refused(name)
     assert service.ended == service.refused == {"left": 2, "BadFrame": 1}
+
+
+def test_control_frames_of_a_link_are_owed_before_envelopes_that_wait() -> None:
+    service = Service("s", "g", 1, Limits())
+    peer = service.join(1, NotedDoor())
+    ping, pong, envelope = (encode(kind) for kind in (Kind.PING, Kind.PONG, Kind.FORWARD))
+    peer.owe_first(ping)
+    assert bytes(service.arena.data[: service.arena.fill]) == ping
+    peer.outbox.settle(0)
+    peer.owe(envelope)
+    peer.outbox.settle(0)
+    peer.owe_first(pong)
+    assert peer.outbox.draw(1 << 16, 0) == ping + pong + envelope
+    peer.end(None)
+    peer.owe_first(ping)
+    assert not peer.outbox.owed()

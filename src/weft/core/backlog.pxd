@@ -10,6 +10,7 @@ cdef int _LATEST
 cdef int _DROP_OLD
 cdef int _DROP_NEW
 cdef int _CUT
+cdef int _FORWARD
 cdef int _SLOW
 cdef int _OLD
 cdef int _CONFLATED
@@ -35,13 +36,15 @@ cdef class Backlog:
     cdef Bounds _bounds
     cdef bytes _front
     cdef Py_ssize_t _front_at
-    cdef int64_t _moved_ns
+    cdef readonly int64_t moved_ns
     cdef int64_t _offered_ns
     cdef object _kept
     cdef object _yielding
     cdef Py_ssize_t _yielding_cost
     cdef dict _latest
     cdef Py_ssize_t _number
+    cdef list _urgent
+    cdef Py_ssize_t _urgent_bytes
 
     cpdef object begin(self, bytes rest, int64_t now_ns)
 
@@ -52,6 +55,8 @@ cdef class Backlog:
 
     @cython.locals(subject=bytes, kept=Kept, number=Py_ssize_t)
     cpdef object keep(self, bytes frames, int policy, int64_t now_ns)
+
+    cpdef object overtake(self, bytes frames)
 
     cpdef object take(self, Py_ssize_t limit_bytes, int64_t now_ns)
 
@@ -79,6 +84,9 @@ cdef class Backlog:
 
     @cython.locals(length=Py_ssize_t, kept=Kept, parts=list, news=bytes)
     cdef object _refill(self, Py_ssize_t limit_bytes)
+
+    @cython.locals(kept=Kept)
+    cdef bint _is_between_envelopes(self) except -1
 
 
 @cython.locals(last=Py_ssize_t)

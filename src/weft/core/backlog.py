@@ -10,7 +10,7 @@ from collections import OrderedDict
 
 from weft.core.arena import Arena
 from weft.core.bounds import KEPT_COST_BYTES, Bounds, Policy, Reason
-from weft.core.frames import HEADER_BYTES
+from weft.core.frames import HEADER_BYTES, Kind
 from weft.core.losses import Losses
 from weft.core.words import Bytes, cut, u32_at
 
@@ -18,6 +18,7 @@ _LATEST = int(Policy.LATEST)
 _DROP_OLD = int(Policy.DROP_OLD)
 _DROP_NEW = int(Policy.DROP_NEW)
 _CUT = int(Policy.CUT)
+_FORWARD = int(Kind.FORWARD)
 _SLOW = int(Reason.SLOW)
 _OLD = int(Reason.OLD)
 _CONFLATED = int(Reason.CONFLATED)
@@ -52,7 +53,7 @@ class Backlog:
         self._front = b""
         self._front_at = 0
         # When the reader last took something, or had taken everything; when it was last offered it.
-        self._moved_ns = 0
+        self.moved_ns = 0
         self._offered_ns = 0
         self._kept: OrderedDict[int, Kept] = OrderedDict()
         # Those of the kept that may give way to others, and the newest frame of each subject.
@@ -60,6 +61,9 @@ class Backlog:
         self._yielding_cost = 0
         self._latest: dict[bytes, int] = {}
         self._number = 0
+        # Control frames of a link, which go before the next envelope that waits.
+        self._urgent: list[bytes] = []
+        self._urgent_bytes = 0
 
     def begin(self, rest: bytes, now_ns: int) -> None:
         """Take the rest of a frame whose beginning was sent; only for an empty backlog."""
@@ -67,7 +71,7 @@ class Backlog:
             raise ValueError(f"{self.size} bytes come before the rest of a frame")
         self._front = rest
         self._front_at = 0
-        self._moved_ns = now_ns
+        self.moved_ns = now_ns
         self.size = len(rest)
         self.cost = len(rest)
         if self.cost > self._bounds.keep_bytes:
@@ -88,7 +92,7 @@ class Backlog:
     def keep(self, frames: bytes, policy: int, now_ns: int) -> None:
         """Keep whole frames for later as one piece, or drop what the policy says must go."""
         if self.size == 0:
-            self._moved_ns = now_ns
+            self.moved_ns = now_ns
         subject = cut(frames, _HEADER, _HEADER + frames[6]) if policy == _LATEST else None
         kept = Kept(frames, policy, now_ns, subject)
         if not self._make_room(kept):
@@ -107,6 +111,19 @@ class Backlog:
             self._yielding[number] = kept
             self._yielding_cost += kept.cost
 
+    def overtake(self, frames: bytes) -> None:
+        """Keep whole frames that go before all envelopes that wait, and in order among themselves.
+
+        Only for a link: the frames that an envelope announces are not parted from it.
+        """
+        if self.cost + len(frames) > self._bounds.keep_bytes:
+            self.cut()
+            return
+        self._urgent.append(frames)
+        self._urgent_bytes += len(frames)
+        self.size += len(frames)
+        self.cost += len(frames)
+
     def take(self, limit_bytes: int, now_ns: int) -> memoryview:
         """What to send next: about so many bytes, followed by a call of sent()."""
         if self._front_at == len(self._front):
@@ -119,7 +136,7 @@ class Backlog:
         if not 0 <= count <= len(self._front) - self._front_at:
             raise ValueError(f"{count} bytes were not taken")
         if count > 0:
-            self._moved_ns = self._offered_ns
+            self.moved_ns = self._offered_ns
         self._front_at += count
         self.size -= count
         if self._front_at == len(self._front):
@@ -145,7 +162,7 @@ class Backlog:
     def expire(self, now_ns: int) -> None:
         """Apply the bound in age: drop what waited too long, cut who took nothing for so long."""
         oldest_ns = now_ns - self._bounds.limit_age_ns
-        if self.size > 0 and self._moved_ns < oldest_ns:
+        if self.size > 0 and self.moved_ns < oldest_ns:
             self.cut()
         while self._kept:
             number = next(iter(self._kept))
@@ -172,6 +189,8 @@ class Backlog:
         self._yielding.clear()
         self._yielding_cost = 0
         self._latest.clear()
+        self._urgent.clear()
+        self._urgent_bytes = 0
 
     def is_empty(self) -> bool:
         """Say if nothing is owed, not even the news of a loss."""
@@ -213,13 +232,26 @@ class Backlog:
         length = len(news)
         self.size += length
         self.cost += length
-        while self._kept and length < limit_bytes:
+        while (self._kept or self._urgent) and length < limit_bytes:
+            if self._urgent and self._is_between_envelopes():
+                parts += self._urgent
+                length += self._urgent_bytes
+                self._urgent.clear()
+                self._urgent_bytes = 0
+                continue
             kept = self._remove(next(iter(self._kept)))
             parts.append(kept.frames)
             length += len(kept.frames)
             self.cost -= _KEPT_COST
         self._front = b"".join(parts)
         self._front_at = 0
+
+    def _is_between_envelopes(self) -> bool:
+        """Return whether what is kept next begins an envelope, or nothing is kept."""
+        if not self._kept:
+            return True
+        kept = self._kept[next(iter(self._kept))]
+        return kept.frames[4] == _FORWARD
 
 
 def _piece_end(data: Bytes, at: int, end: int, most: int) -> int:

@@ -36,6 +36,8 @@ cdef class Outbox:
 
     cpdef object hold(self, bytes frames, int64_t now_ns)
 
+    cpdef object overtake(self, bytes frames)
+
     @cython.locals(arena=Arena, span=int, at=Py_ssize_t, room=Py_ssize_t)
     cpdef Py_ssize_t gather(self) except -1
 
@@ -60,6 +62,8 @@ cdef class Outbox:
     cpdef Py_ssize_t owed(self) except -1
 
     cpdef Py_ssize_t cost(self) except -1
+
+    cpdef int64_t moved_ns(self) except -1
 
     cpdef object dropped(self)
 

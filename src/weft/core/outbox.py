@@ -92,6 +92,18 @@ class Outbox:
         self._forget_empty_backlog()
         self._wait()
 
+    def overtake(self, frames: bytes) -> None:
+        """Owe a link whole control frames, before the envelopes of its backlog.
+
+        Raises:
+            ValueError: there is no backlog.
+        """
+        if self._backlog is None:
+            raise ValueError(f"there is no backlog that {len(frames)} bytes could overtake")
+        self._backlog.overtake(frames)
+        self._forget_empty_backlog()
+        self._wait()
+
     def gather(self) -> int:
         """Make `gathered` bytes of what is pending one stretch of the arena; return its start.
 
@@ -192,6 +204,10 @@ class Outbox:
     def cost(self) -> int:
         """How much memory the backlog takes; the bound in bytes is on this."""
         return 0 if self._backlog is None else self._backlog.cost
+
+    def moved_ns(self) -> int:
+        """When the peer last took some of the backlog, or it began; 0: there is none."""
+        return 0 if self._backlog is None else self._backlog.moved_ns
 
     def dropped(self) -> int:
         """How many messages were dropped since this outbox was made."""

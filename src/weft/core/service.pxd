@@ -91,6 +91,8 @@ cdef class Peer:
     @cython.locals(service=Service, start=Py_ssize_t)
     cpdef object owe(self, bytes frames)
 
+    cpdef object owe_first(self, bytes frames)
+
     cpdef object end(self, error)
 
 

@@ -180,6 +180,13 @@ class Peer:
         else:
             self.outbox.hold(frames, service.now_ns)
 
+    def owe_first(self, frames: bytes) -> None:
+        """Owe a link whole control frames, before the envelopes that wait."""
+        if self.outbox.is_behind() and not self.is_over:
+            self.outbox.overtake(frames)
+        else:
+            self.owe(frames)
+
     def end(self, error: WeftError | None) -> None:
         """Take nothing more from it; its door sends what it is owed and closes."""
         if not self.is_over:

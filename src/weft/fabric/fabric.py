@@ -19,7 +19,7 @@ from weft.fabric.dialling import Dialling
 from weft.fabric.gossip import Gossip
 from weft.fabric.handshake import NONCE_BYTES, Admission, Handshake, Introduced, node_id
 from weft.fabric.heartbeat import Heartbeat
-from weft.fabric.link import Link, mesh_links
+from weft.fabric.link import OUTBOX_AGE_NS, Link, mesh_links
 from weft.fabric.members import Member, Members
 from weft.fabric.mesh import Mesh
 from weft.fabric.newcomer import Newcomer
@@ -80,7 +80,7 @@ class Fabric:
         self._admission = admission
         self._rules = rules
         self._chance = chance
-        self._bounds = Bounds(rules.outbox_bytes, dropped=service.dropped)
+        self._bounds = Bounds(rules.outbox_bytes, OUTBOX_AGE_NS, service.dropped)
         self.traffic = Traffic(service, is_relay=rules.is_relay)
         self._own = OwnAdvert(service, admission, address, rules)
         self.members = Members(self._own.member)

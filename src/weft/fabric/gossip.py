@@ -245,7 +245,11 @@ class Gossip:
         frame = frame_of(member.word(self._service.now_ns, delta))
         for link in self._links.values():
             if link is not source and not link.is_registration:
-                link.peer.owe(frame)
+                if member.advert.is_leaving:
+                    # Not before its last messages.
+                    link.peer.owe(frame)
+                else:
+                    link.peer.owe_first(frame)
 
     def _summarise(self, link: Link) -> None:
         link.summary_ns = self._service.now_ns

@@ -10,8 +10,8 @@ from weft.fabric.words import Ping
 BEAT_NS = 400_000_000
 # Whoever has not been heard of for so long is not there.
 SILENT_NS = 2_000_000_000
-# What is heard of may have much to send before its answers; but not for ever.
-UNANSWERED_NS = 6_000_000_000
+# What is heard of may have much on its way before its answers, in its system; but not for ever.
+UNANSWERED_NS = 20_000_000_000
 # A gateway that was not given any time itself for so long does not hold that against others.
 STOOD_STILL_NS = 1_000_000_000
 

@@ -1,7 +1,18 @@
 """One link to another gateway, as this side of it stands."""
 
 from weft.core.service import Peer
-from weft.fabric.words import Known, Snapshot, Wanted, Word, frame_of, wanted_bytes
+from weft.fabric.words import (
+    AdvertWord,
+    Known,
+    Ping,
+    Pong,
+    Snapshot,
+    Want,
+    Wanted,
+    Word,
+    frame_of,
+    wanted_bytes,
+)
 
 # What may wait to be sent by a link before messages, and then the link, are given up.
 OUTBOX_BYTES = 16 << 20
@@ -11,7 +22,13 @@ SUPPLY_BYTES = 1 << 20
 # What the other side may say that it knows, before it is too much.
 SUMMARY_ALL_MAX = 65_536
 
+# A link that takes some of its backlog is kept: how long frames wait there has hardly a bound of
+# its own, as their bytes have one, and heartbeats end links to gateways that are gone.
+OUTBOX_AGE_NS = 600_000_000_000
+
 _RTT_SHARE = 8
+# Words that go before messages that wait. Others end something, or count what was sent before.
+_URGENT = (Ping, Pong, AdvertWord, Want, Snapshot)
 
 
 class Parts:
@@ -89,8 +106,11 @@ class Link:
         return outbox.cost() + outbox.pending < SUPPLY_BYTES and not self.peer.is_over
 
     def say(self, word: Word) -> None:
-        """Say a word to the gateway at the other end."""
-        self.peer.owe(frame_of(word))
+        """Say a word to the gateway at the other end, before messages that wait if it may be."""
+        if isinstance(word, _URGENT):
+            self.peer.owe_first(frame_of(word))
+        else:
+            self.peer.owe(frame_of(word))
 
     def answered(self, now_ns: int) -> None:
         """The last ping was answered."""
@@ -106,8 +126,10 @@ class Link:
         return now_ns - max(self.peer.heard_ns, self.since_ns, self.grace_ns)
 
     def unanswered_ns(self, now_ns: int) -> int:
-        """For how long a ping has not been answered."""
-        return now_ns - max(self.pinged_ns, self.grace_ns) if self.token else 0
+        """For how long a ping has not been answered and nothing of a backlog was taken."""
+        if not self.token:
+            return 0
+        return now_ns - max(self.pinged_ns, self.grace_ns, self.peer.outbox.moved_ns())
 
 
 def mesh_links(links: dict[int, Link]) -> list[Link]:

@@ -30,7 +30,7 @@ from weft.fabric.envelope import (
 )
 from weft.fabric.passage import NO_WAY, SHED, Sprout
 from weft.fabric.ring import Piece, Ring
-from weft.fabric.words import RoutedWord, frame_of
+from weft.fabric.words import Gone, Mark, RoutedWord, frame_of
 
 _CUT = int(Policy.CUT)
 _MESSAGE = int(Kind.MESSAGE)
@@ -117,8 +117,13 @@ class Outgoing(Beyond):
         if peer is None:
             return False
         put_u32(branch.header, COUNT_AT, 1)
+        frames = bytes(branch.header) + frame_of(word)
         # A word keeps the mesh together: only the bound of the link itself is its bound.
-        peer.owe(bytes(branch.header) + frame_of(word))
+        if isinstance(word, Mark | Gone):
+            # It is about messages that were sent before it.
+            peer.owe(frames)
+        else:
+            peer.owe_first(frames)
         return True
 
     def trace(self, distants: list[Distant], word: RoutedWord) -> list[Sprout]:
@@ -152,7 +157,7 @@ class Outgoing(Beyond):
         entries = [Entry(number, last - at, at == last) for at, number in enumerate(way)]
         header = make(WORD, b"", [self.own], entries)
         put_u32(header, COUNT_AT, 1)
-        peer.owe(bytes(header) + frame_of(word))
+        peer.owe_first(bytes(header) + frame_of(word))
         return True
 
     def send_again(self, number: int, piece: Piece) -> bool:

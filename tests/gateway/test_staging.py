@@ -238,6 +238,28 @@ async def test_no_more_is_staged_than_there_may_be(tmp_path: Path) -> None:
         await stage(connection, "q", rows(5, 5), batch=1)
 
 
+@pytest.mark.parametrize("question", ["stage", "release"])
+async def test_one_writer_has_its_share_of_what_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    monkeypatch.setattr(module, "WAITING_MAX", 4)
+    async with gateway(tmp_path) as connection:
+
+        async def asks(batch: int) -> object:
+            if question == "stage":
+                return await stage(connection, "p", rows(0, 1), batch=batch)
+            return await release(connection, {}, batch)
+
+        answers = await asyncio.gather(*map(asks, range(6)), return_exceptions=True)
+        problems = [each for each in answers if isinstance(each, TooMany)]
+        assert problems
+        assert len(answers) - len(problems) >= 2
+        told = "this connection has 2 errands that wait, which is its share of 4"
+        assert all(told in str(each) for each in problems)
+        # They were done, so there is room again.
+        await stage(connection, "q", rows(0, 1), batch=9)
+
+
 async def test_a_service_without_a_journal_stages_nothing() -> None:
     running = Gateway(settings=Settings(listen="127.0.0.1:0"), workers="inline")
     async with running, weft.connect(str(running.address)) as connection:

@@ -13,11 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from weft.core.holders import holder_of
 from weft.core.journal import Journal
 from weft.core.messages import Message
 from weft.core.release import Release, checked_rows
 from weft.core.rights import PUBLISH, Rights
 from weft.core.service import Peer, is_insider
+from weft.core.shares import Shares
 from weft.doors.poll import Poll
 from weft.doors.turn import Turn
 from weft.errors import (
@@ -37,6 +39,7 @@ from weft.journal.parts import FOLDER, Part, Parts, Piece
 
 _log = logging.getLogger(__name__)
 
+# In the service; each key, or without keys each connection, may have its share of them.
 WAITING_MAX = 256
 # How often abandoned rows are looked for.
 TIDY_S = 600.0
@@ -79,6 +82,7 @@ class Staging:
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(TIDY_S, self._tidy)
         self._waiting = 0
+        self._shares = Shares("errands that wait")
         # What is being released: as whom, the rest of its rows, and those that could not go yet.
         self._release: Release | None = None
         self._rows: Iterator[bytes] = iter(())
@@ -112,8 +116,7 @@ class Staging:
     def release(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
         """Take the word of a writer that a batch counts; what is wrong with it, or None."""
         _check_writer(peer)
-        if self._waiting >= WAITING_MAX:
-            return Overloaded(f"{WAITING_MAX} errands are waiting already")
+        self._check_room(peer)
         parts = _items(request, "parts", str)
         rows = _items(request, "rows", int)
         batch = _part(request, "")
@@ -121,6 +124,7 @@ class Staging:
         if order.writer in self._broken:
             return InternalError(self._broken[order.writer])
         asked = Asked(peer, reply, "release")
+        self._count(asked, 1)
         for due in self._due:
             if (due.order.writer, due.order.batch) == (order.writer, order.batch):
                 due.asked.append(asked)
@@ -171,20 +175,35 @@ class Staging:
     def _do(
         self, asked: Asked, errand: Callable[[], Any], answer: Callable[[Any], Message]
     ) -> WeftError | None:
-        if self._waiting >= WAITING_MAX:
-            return Overloaded(f"{WAITING_MAX} errands are waiting already")
-        self._waiting += 1
+        self._check_room(asked.peer)
+        self._count(asked, 1)
 
         def done(result: Any) -> None:
-            self._waiting -= 1
+            self._count(asked, -1)
             asked.answer(self._turn, answer(result))
 
         def failed(error: Exception) -> None:
-            self._waiting -= 1
+            self._count(asked, -1)
             asked.refuse(self._turn, _as_told(error))
 
         self._errands.do(errand, done, failed)
         return None
+
+    def _check_room(self, peer: Peer) -> None:
+        """Refuse one more errand where there are too many.
+
+        Raises:
+            Overloaded: of all writers.
+            TooMany: of those with the key of this peer.
+        """
+        if self._waiting >= WAITING_MAX:
+            raise Overloaded(f"{WAITING_MAX} errands are waiting already")
+        holder = holder_of(peer, peer.number)
+        self._shares.check(holder, WAITING_MAX, self._service.limits)
+
+    def _count(self, asked: Asked, more: int) -> None:
+        self._waiting += more
+        self._shares.add(holder_of(asked.peer, asked.peer.number), more)
 
     def _stage(self, piece: Piece, rights: Rights | None) -> int:
         try:
@@ -291,6 +310,7 @@ class Staging:
         self._release = None
         self._rows = iter(())
         for asked in self._due.popleft().asked:
+            self._count(asked, -1)
             tell(asked)
         if self._due:
             self._begin()

@@ -122,6 +122,21 @@ def test_who_reads_slowly_while_nobody_waits_gets_everything(
         assert got == LARGE
 
 
+def test_who_waits_for_its_own_share_hurries_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "CROWDED_S", 0.01)
+    monkeypatch.setattr(transfer, "CROWDED_BYTES", LARGE)
+    with answering(monkeypatch, places=4, waiting=1000) as readers:
+        slow = asks(readers, request("slow", "large"))
+        # Of these there is always one that waits: each is given up for the next.
+        greedy = [asks(readers, request("greedy", "large")) for _ in range(300)]
+        got = 0
+        while data := slow.recv(1 << 20):
+            got += len(data)
+        assert got == LARGE
+        for each in (slow, *greedy):
+            each.close()
+
+
 def test_who_does_not_hang_up_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     with answering(monkeypatch, places=1, waiting=8) as readers:
         held = []

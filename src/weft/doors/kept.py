@@ -20,6 +20,9 @@ class KeptMemory:
     def room(self, holder: str, each: int, rules: WebRules, limits: Limits) -> int:
         """Return how many bytes a client of a holder may keep at the moment, at most `each`."""
         free = rules.kept_total_bytes // 2
+        # While all have less than a share, each has: this is asked for every message.
+        if self.used < free * limits.share:
+            return each
         if self.used < free and self._shares.count(holder) < limits.share_of(free):
             return each
         return min(each, free // (rules.tunnels + rules.bayeux_sessions))

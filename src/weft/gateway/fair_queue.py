@@ -4,7 +4,7 @@ Holders take turns, and so do the peers of one holder; each peer is served in it
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -20,6 +20,10 @@ class FairQueue(Generic[Item]):
 
     def __len__(self) -> int:
         return self._count
+
+    def holders(self) -> Iterable[str]:
+        """Return those who wait, whoever is next first."""
+        return self._holders
 
     def add(self, holder: str, peer: int, item: Item) -> None:
         """Append an item of a peer."""

@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 from weft.core.limits import Limits
@@ -96,7 +97,8 @@ class Readers:
     def _serve(self, reader: Reader) -> None:
         is_answered = False
         try:
-            self._answer(Transfer(reader.sock.fileno(), self._is_crowded), reader.request)
+            is_crowded = partial(self._is_crowded, reader.holder)
+            self._answer(Transfer(reader.sock.fileno(), is_crowded), reader.request)
             is_answered = True
         except OSError as error:
             print(f"a reader was left: {error}", file=sys.stderr)
@@ -113,5 +115,8 @@ class Readers:
                 self._active -= 1
                 self._start()
 
-    def _is_crowded(self) -> bool:
-        return len(self._queue) > 0
+    def _is_crowded(self, holder: str) -> bool:
+        """Return whether somebody waits for the place that a reader of a holder has."""
+        with self._lock:
+            # Those whose own share is full wait for places of their own.
+            return any(each == holder or self._may_begin(each) for each in self._queue.holders())

@@ -21,6 +21,7 @@ from weft.journal.places import segments_of
 from weft.journal.ranges import Lost, Range, batches_in
 from weft.journal.sealing import seal_all
 from weft.journal.shelves import FolderShelf
+from weft.spark import remote as remote_module
 from weft.spark.remote import RemoteShelf
 
 
@@ -109,6 +110,16 @@ def test_a_range_of_a_file_is_lent(lender: GatewayProcess) -> None:
         f"the file has {len(whole)} bytes\n".encode(),
     )
     assert get(lender, path, Range="lines=1-2") == (200, whole)
+    assert get(lender, path, Range="bytes=-9") == (206, whole[-9:])
+    assert get(lender, path, Range="bytes=-999999999") == (206, whole)
+    assert get(lender, path, Range="bytes=-0")[0] == 416
+
+
+def test_a_file_is_read_with_its_end_or_without(
+    lender: GatewayProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_module, "END_BYTES", 100)
+    assert numbers(lender, 0, 100) == list(range(100))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +130,10 @@ def test_a_range_of_a_file_is_lent(lender: GatewayProcess) -> None:
         ("/journal/default/blocks/_open-1-london.weft?first=0", 404),
         ("/journal/default/blocks/..%2f..%2f..%2fetc%2fpasswd?first=0", 404),
         ("/journal/default/sealed/..%2f..%2f/passwd", 404),
+        ("/journal/default/sealed/date=2026-11-18/node=london/_open-1.parquet", 404),
+        (f"/journal/default/sealed/date=2026-11-18/{0:020}-{9:020}-{0:08x}.parquet", 404),
+        (f"/journal/default/sealed/..%2fdate=2026-11-18/{0:020}-{9:020}-{0:08x}.parquet", 404),
+        (f"/journal/default/blocks/_open-{0:020}-paris.weft?first=0", 404),
         ("/journal/..%2fdefault", 404),
         ("/journal/%00", 404),
         ("/journal/default/position", 400),

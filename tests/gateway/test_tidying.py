@@ -26,7 +26,7 @@ async def test_it_is_done_at_the_start_and_when_a_segment_ends(
     caplog.set_level(logging.INFO)
     place = place_in(tmp_path)
     written(place, 20).finish()
-    tidying = Tidying(tmp_path, "weather", "london", settings())
+    tidying = Tidying(tmp_path, "weather", "london", settings(compact="never"))
     await until(tmp_path, ["sealed"])
     written(place, 20, first=20).finish()
     tidying.segment_ended()
@@ -34,6 +34,18 @@ async def test_it_is_done_at_the_start_and_when_a_segment_ends(
     while caplog.text.count("journal: sealed 20 messages") < 2:
         await asyncio.sleep(0.01)
     await tidying.close()
+
+
+async def test_small_files_of_a_day_that_is_over_are_merged_unless_they_are_to_stay(
+    tmp_path: Path,
+) -> None:
+    place = place_in(tmp_path)
+    for first in range(0, 80, 20):
+        written(place, 20, first).finish()
+    tidying = Tidying(tmp_path, "weather", "london", settings())
+    await until(tmp_path, ["sealed"])
+    await tidying.close()
+    assert segments_of(tmp_path, "weather")[0].last == 79
 
 
 async def test_it_is_left_out_if_there_is_nothing_to_do(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 from pathlib import Path
 
-from tests.journal.desk import place_in
+from tests.journal.desk import place_in, written
 
-from weft.journal.places import Segment, segments_of, services_in
+from weft.journal.places import Segment, segment_at, segments_of, services_in
+from weft.journal.sealing import seal_all
 
 TIME_NS = 1_763_286_000_000_000_000
 
@@ -57,3 +58,18 @@ def test_files_of_others_are_left_out(tmp_path: Path) -> None:
 def test_where_nothing_is_nothing_is_found(tmp_path: Path) -> None:
     assert services_in(tmp_path / "none") == []
     assert segments_of(tmp_path, "none") == []
+
+
+def test_a_segment_is_found_by_its_name_alone(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    written(place, 20).finish()
+    list(seal_all(tmp_path, "weather", "london"))
+    written(place, 20, first=20).finish()
+    written(place, 5, first=40)
+    for segment in segments_of(tmp_path, "weather"):
+        name = str(segment.path.relative_to(place.folder))
+        assert segment_at(tmp_path, "weather", "london", name) == segment
+        assert segment_at(tmp_path, "weather", "paris", name) is None
+        assert segment_at(tmp_path, "weather", "london", f"./{name}") is None
+        segment.path.unlink()
+        assert segment_at(tmp_path, "weather", "london", name) is None

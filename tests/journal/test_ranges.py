@@ -8,6 +8,7 @@ from tests.journal.desk import batch_of, message, place_in, spoil_frames, writte
 from weft.journal import ranges as module
 from weft.journal import shelves
 from weft.journal.blocks import Block, blocks_in
+from weft.journal.merging import merge_day
 from weft.journal.places import Segment, segments_of
 from weft.journal.ranges import Lost, Range, batches_in
 from weft.journal.sealing import seal_all
@@ -183,3 +184,42 @@ def test_the_rows_are_the_messages(tmp_path: Path) -> None:
     (row,) = batch.to_pylist()
     assert (row["sequence"], row["payload"]) == (31, b"body 31")
     assert len(message(31)) == 32 + len(row["subject"]) + len(row["payload"])
+
+
+class Counted(FolderShelf):
+    """A folder that counts how often its segments are listed."""
+
+    listed = 0
+
+    def segments(self, node: str) -> list[Segment]:
+        type(self).listed += 1
+        return super().segments(node)
+
+
+def test_the_segments_of_a_stretch_are_listed_once(tmp_path: Path) -> None:
+    for first in range(0, 200, 10):
+        written(place_in(tmp_path), 10, first).finish()
+    list(seal_all(tmp_path, "weather", "london"))
+    Counted.listed = 0
+    wanted = Range(Counted(tmp_path, "weather"), "london", 0, 200)
+    batches = list(batches_in(wanted, (b">",), may_lack=False))
+    assert sum(batch.num_rows for batch in batches) == 200
+    assert Counted.listed == 1
+
+
+def test_segments_that_get_other_names_while_they_are_read_are_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ROWS", 5)
+    for first in range(0, 120, 10):
+        written(place_in(tmp_path), 10, first).finish()
+    wanted = Range(FolderShelf(tmp_path, "weather"), "london", 0, 140)
+    found = batches_in(wanted, (b">",), may_lack=False)
+    positions = next(found).column("position").to_pylist()
+    list(seal_all(tmp_path, "weather", "london"))
+    positions += next(found).column("position").to_pylist()
+    list(merge_day(place_in(tmp_path), "2023-11-14", 1 << 20))
+    # What was written since is found, too.
+    written(place_in(tmp_path), 20, first=120)
+    positions += [row for each in found for row in each.column("position").to_pylist()]
+    assert positions == list(range(140))

@@ -43,7 +43,11 @@ def test_it_is_a_command(tmp_path: Path) -> None:
     written(place_in(tmp_path), 20).finish()
     command = [sys.executable, "-m", "weft.journal.tidy", str(tmp_path), "weather", "london"]
     ended = subprocess.run(  # noqa: S603  # ours
-        [*command, "parquet", "0", "0.0"], capture_output=True, text=True, timeout=60, check=True
+        [*command, "parquet", "0", "0.0", "days"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert ended.stdout.startswith("sealed 20 messages")
     assert states(tmp_path) == [("sealed", 0)]

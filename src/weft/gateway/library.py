@@ -44,7 +44,7 @@ from weft.journal.blocks import (
 from weft.journal.history import mapped
 from weft.journal.landmarks import LANDMARKS
 from weft.journal.pages import Pages
-from weft.journal.places import Segment, segments_of
+from weft.journal.places import Segment, segment_at, segments_of
 from weft.journal.sealed import CHECKED, Damaged
 from weft.journal.tail import Tails
 
@@ -57,7 +57,7 @@ SALT_HEADER = "Weft-Salt"
 
 # Live traffic comes first.
 _NICE = 10
-_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
+_RANGE = re.compile(r"bytes=(?P<first>\d{1,18})-(?P<last>\d{0,18})|bytes=-(?P<suffix>\d{1,18})")
 
 
 class Refusal(Exception):
@@ -136,11 +136,11 @@ class Library:
         return str(segment.path.relative_to(self._root / f"service={segment.service}"))
 
     def _segment(self, service: str, name: str) -> Segment:
-        """The segment of a name that was listed: no other file is ever opened."""
-        for segment in segments_of(self._root, _checked(service), self._node):
-            if self._name_of(segment) == name:
-                return segment
-        raise Refusal("404 Not Found", "there is no such segment any more")
+        """The segment of a name that a listing has: no other file is ever opened."""
+        segment = segment_at(self._root, _checked(service), self._node, name)
+        if segment is None:
+            raise Refusal("404 Not Found", "there is no such segment any more")
+        return segment
 
     def _send_blocks(self, out: Transfer, request: Request, segment: Segment, first: int) -> None:
         """Whole blocks from the one with a position on; the header says which position is next.
@@ -245,8 +245,7 @@ def _send_file(out: Transfer, request: Request, segment: Segment) -> None:
         if found is None:
             start, end, status, more = 0, size, "200 OK", {}
         else:
-            start = int(found[1])
-            end = min(int(found[2]) + 1, size) if found[2] else size
+            start, end = _span(found, size)
             if start >= end:
                 raise Refusal("416 Range Not Satisfiable", f"the file has {size} bytes")
             status = "206 Partial Content"
@@ -254,6 +253,13 @@ def _send_file(out: Transfer, request: Request, segment: Segment) -> None:
         _send_head(out, status, "application/octet-stream", end - start, more)
         if not request.is_head and end > start:
             out.send_file(file, start, end - start)
+
+
+def _span(found: re.Match[str], size: int) -> tuple[int, int]:
+    """The bytes that a Range asks for, of a file of this size."""
+    if found["suffix"]:
+        return max(size - int(found["suffix"]), 0), size
+    return int(found["first"]), min(int(found["last"]) + 1, size) if found["last"] else size
 
 
 def _send(

@@ -102,6 +102,8 @@ class JournalSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     segment_bytes: int = 64 << 20
     segment_s: float = 300.0
     seal: Literal["parquet", "never"] = "parquet"
+    # What becomes of the small sealed files of a day.
+    compact: Literal["days", "never"] = "days"
     # 0: without a bound.
     keep_bytes: int = 0
     keep_s: float = 0.0

@@ -19,7 +19,7 @@ class Tidying:
 
     def __init__(self, root: Path, service: str, node: str, settings: JournalSettings) -> None:
         self._settings = settings
-        keep = (settings.seal, str(settings.keep_bytes), str(settings.keep_s))
+        keep = (settings.seal, str(settings.keep_bytes), str(settings.keep_s), settings.compact)
         self._command = ("-m", "weft.journal.tidy", str(root), service, node, *keep)
         self._due = asyncio.Event()
         self._due.set()

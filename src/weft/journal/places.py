@@ -116,6 +116,26 @@ def segments_of(root: Path, service: str, node: str | None = None) -> list[Segme
     return sorted(chosen, key=lambda each: (each.node, each.first, each.state))
 
 
+def segment_at(root: Path, service: str, node: str, name: str) -> Segment | None:
+    """Return the segment of a node with this path below its service, if there is such a file.
+
+    No folder is listed, and names that are none of a segment are never looked for.
+    """
+    *folders, file = name.split("/")
+    path = root / f"service={service}" / name
+    found: Segment | None = None
+    if not folders and (match := _OPEN.fullmatch(file)):
+        found = Segment(path, service, match["node"], "open", int(match["first"]), -1)
+    elif not folders and (match := _FULL.fullmatch(file)):
+        positions = int(match["first"]), int(match["last"])
+        found = Segment(path, service, match["node"], "full", *positions)
+    elif len(folders) == 2 and _DATE.fullmatch(folders[0]) and (match := _SEALED.fullmatch(file)):
+        numbers = int(match["first"]), int(match["last"]), int(match["crc"], 16)
+        named = _NODE.fullmatch(folders[1])
+        found = named and Segment(path, service, named["node"], "sealed", *numbers)
+    return found if found is not None and found.node == node and path.is_file() else None
+
+
 def _segments_in(folder: Path, service: str) -> Iterator[Segment]:
     for path in folder.iterdir():
         if match := _OPEN.fullmatch(path.name):

@@ -19,6 +19,8 @@ from weft.journal.shelves import Shelf
 ROWS = 65_536
 BYTES = 32 << 20
 ALL_COLUMNS = tuple(SCHEMA.names)
+# How often a segment may get another name before it is opened.
+_MISSES_MAX = 10
 _REMOVED = "they were removed, or are damaged"
 
 # Not of Python's lists: for those pyarrow imports pandas, which takes longer than a short query.
@@ -77,11 +79,13 @@ def batches_in(
         OSError: a segment cannot be read.
     """
     query = Query(wanted, patterns, may_lack, columns)
+    known = _Known(wanted)
     position = wanted.first
-    tries = 0
     while position < wanted.end:
-        segment, ends = _segment_of(wanted, position)
+        segment, ends = known.segment_of(position)
         if segment is None or segment.first > position:
+            if known.is_outdated():
+                continue
             end = wanted.end if segment is None else min(segment.first, wanted.end)
             query.lack(position, end - 1, _REMOVED)
             position = end
@@ -94,34 +98,67 @@ def batches_in(
                 if batch.num_rows:
                     yield batch
                 position = reached
-        except FileNotFoundError:
-            # Sealed while it was looked for: it has another name.
-            tries += 1
-            if tries > 10:
-                raise
+        except FileNotFoundError as error:
+            known.missed(position, error)
             continue
         except Damaged as damage:
             why = str(damage)
         if position < end:
+            if segment.state == "open" and known.is_outdated():
+                continue
             query.lack(position, end - 1, why)
             position = end
 
 
-def _segment_of(wanted: Range, position: int) -> tuple[Segment | None, int | None]:
-    """The segment with a position, or the first one after it, and where it ends, if it does.
+class _Known:
+    """The segments of a node: listed once, and again only where the list is not enough."""
 
-    Of two with the same positions the later one counts, so one ends where the next one begins.
-    """
-    found: Segment | None = None
-    for segment in wanted.shelf.segments(wanted.node):
-        if segment.first > position:
-            if found is None:
-                return segment, segment.first
-            is_before = 0 <= found.last < segment.first
-            return found, found.last + 1 if is_before else segment.first
-        if segment.last < 0 or segment.last >= position:
-            found = segment
-    return found, None if found is None or found.last < 0 else found.last + 1
+    def __init__(self, wanted: Range) -> None:
+        self._wanted = wanted
+        self._segments: list[Segment] = []
+        self._is_listed = False
+        # Whether what was found last is from a list of that moment.
+        self._is_new = False
+        self._missed_at, self._misses = -1, 0
+
+    def is_outdated(self) -> bool:
+        """Return whether it is worth looking again, in a new list."""
+        if self._is_new:
+            return False
+        self._is_listed = False
+        return True
+
+    def missed(self, position: int, error: FileNotFoundError) -> None:
+        """Look again, in a new list: sealed or merged meanwhile, a segment has another name.
+
+        Raises:
+            FileNotFoundError: the segment with this position was missed too often.
+        """
+        self._misses = self._misses + 1 if position == self._missed_at else 1
+        self._missed_at = position
+        if self._misses > _MISSES_MAX:
+            raise error
+        self._is_listed = False
+
+    def segment_of(self, position: int) -> tuple[Segment | None, int | None]:
+        """The segment with a position, or the first one after it, and where it ends, if it does.
+
+        Of two with the same positions the later one counts: one ends where the next one begins.
+        """
+        self._is_new = not self._is_listed
+        if not self._is_listed:
+            self._segments = self._wanted.shelf.segments(self._wanted.node)
+            self._is_listed = True
+        found: Segment | None = None
+        for segment in self._segments:
+            if segment.first > position:
+                if found is None:
+                    return segment, segment.first
+                is_before = 0 <= found.last < segment.first
+                return found, found.last + 1 if is_before else segment.first
+            if segment.last < 0 or segment.last >= position:
+                found = segment
+        return found, None if found is None or found.last < 0 else found.last + 1
 
 
 def _segment_batches(

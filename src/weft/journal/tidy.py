@@ -1,20 +1,24 @@
-"""Tidies one journal in a process of its own: seals what is full, removes what is too old or much.
+"""Tidies one journal in a process of its own: seals, removes what is too old or much, and compacts.
 
 Called by a gateway whenever a segment is complete: `python -m weft.journal.tidy ROOT SERVICE NODE
-SEAL KEEP_BYTES KEEP_S`. It says what it did, a line for each file.
+SEAL KEEP_BYTES KEEP_S COMPACT`. It says what it did, a line for each file.
 """
 
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
+from weft.journal.compaction import days_due, mark_done, target_bytes
 from weft.journal.identity import keep_identity
 from weft.journal.places import Place, segments_of
 from weft.journal.retention import Keep, expire
 
 # Live traffic comes first.
 _NICE = 10
+# What is full is sealed first: what is left to be merged after this long waits for the next time.
+_COMPACT_S = 60.0
 
 
 def tidied(root: Path, service: str, node: str, keep: Keep, *, seals: bool) -> Iterator[str]:
@@ -33,13 +37,40 @@ def tidied(root: Path, service: str, node: str, keep: Keep, *, seals: bool) -> I
         yield f"removed {segment.path.name}: positions {segment.first} … {segment.last}"
 
 
+def compacted(place: Place, keep: Keep) -> Iterator[str]:
+    """Merge small sealed segments; what was done, line by line.
+
+    Raises:
+        OSError: a file cannot be read, written or removed.
+    """
+    days = days_due(place, keep)
+    if not days:
+        return
+    from weft.journal.merging import Merged, merge_day  # noqa: PLC0415  # needs pyarrow
+
+    ends = monotonic() + _COMPACT_S
+    for day in days:
+        for made in merge_day(place, day, target_bytes(keep)):
+            if isinstance(made, Merged):
+                yield f"merged {made.segments} segments as {made.path.name}, {made.size} bytes"
+            else:
+                yield f"cannot merge {made.path}: {made.why}"
+        mark_done(place, day)
+        if monotonic() > ends:
+            return
+
+
 def main(arguments: list[str]) -> int:
     """Tidy the journal that the arguments name."""
     os.nice(_NICE)
-    root, service, node, seals, keep_bytes, keep_s = arguments
+    root, service, node, seal, keep_bytes, keep_s, compact = arguments
     keep = Keep(int(keep_bytes), float(keep_s))
-    for line in tidied(Path(root), service, node, keep, seals=seals == "parquet"):
+    seals = seal == "parquet"
+    for line in tidied(Path(root), service, node, keep, seals=seals):
         print(line, flush=True)
+    if seals and compact == "days":
+        for line in compacted(Place(Path(root), service, node), keep):
+            print(line, flush=True)
     return 0
 
 

@@ -40,11 +40,13 @@ class Town:
     def listen(self, *patterns: str, group: str = "", listen_only: bool = False) -> Kept:
         kept = Kept()
         wish = Wish(group=group, listen_only=listen_only)
-        listening = Listening(patterns, wish, kept)
+        self.add(Listening(patterns, wish, kept))
+        return kept
+
+    def add(self, listening: Listening) -> None:
         listening.answered(b"")
         self.interests.add(listening)
         self.dispatch.forget()
-        return kept
 
     def send(self, subject: str, flags: int = 0) -> None:
         self.dispatch.deliver([message_frame(subject, b"", flags=flags)])
@@ -148,3 +150,78 @@ def test_each_gets_what_its_patterns_match(wanted: list[list[str]], sent: list[s
             for subject in sent
             if any(matches(pattern.encode(), subject.encode()) for pattern in each)
         ]
+
+
+def stamped(origin: int, *sequences: int, subject: str = "a", flags: int = 0) -> list[bytes]:
+    frames = []
+    for sequence in sequences:
+        frame = bytearray(message_frame(subject, b"", flags=flags))
+        frame[8:12] = origin.to_bytes(4, "little")
+        frame[16:24] = sequence.to_bytes(8, "little")
+        frames.append(bytes(frame))
+    return frames
+
+
+class Numbers(Kept):
+    """A sink that keeps origins and sequences."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.received: list[tuple[int, int]] = []
+
+    def put(self, frames: list[bytes]) -> None:
+        parsed = [parse(frame) for frame in frames]
+        self.received += [(frame.origin, frame.sequence) for frame in parsed]
+
+
+def test_what_was_received_over_an_earlier_line_is_dropped_if_it_comes_again() -> None:
+    town = Town()
+    numbers = Numbers()
+    town.add(Listening(["a"], Wish(), numbers))
+    deliver = town.dispatch.deliver
+    deliver(stamped(1, 5, 6) + stamped(2, 3))
+    deliver(stamped(1, 9))
+    town.dispatch.resume()
+    deliver(stamped(1, 5, 6, 9, 10) + stamped(2, 2, 3, 4) + stamped(3, 1))
+    deliver(stamped(1, 8))
+    assert numbers.received == [(1, 5), (1, 6), (2, 3), (1, 9), (1, 10), (2, 4), (3, 1)]
+    assert town.statistics.repeated == 6
+    town.dispatch.resume()
+    deliver(stamped(1, 10, 11))
+    assert numbers.received[-1] == (1, 11)
+
+
+def test_over_one_line_nothing_is_dropped_whatever_its_number() -> None:
+    town = Town()
+    numbers = Numbers()
+    town.add(Listening(["a"], Wish(), numbers))
+    town.dispatch.deliver(stamped(1, 5, 4) + stamped(2, 1) + stamped(1, 4))
+    assert len(numbers.received) == 4
+
+
+def test_requests_and_messages_with_other_numbers_are_not_taken_for_repeated() -> None:
+    town = Town()
+    numbers = Numbers()
+    town.add(Listening(["a"], Wish(), numbers))
+    direct = (1 << 63) + 1
+    town.dispatch.deliver(stamped(1, 5, direct))
+    town.dispatch.resume()
+    town.dispatch.deliver(stamped(1, 0, direct))
+    town.dispatch.deliver(stamped(1, 4, flags=int(Flag.REQUEST)))
+    assert numbers.received == [(1, 5), (1, direct), (1, 0), (1, direct), (1, 4)]
+    assert town.statistics.repeated == 0
+
+
+def test_of_many_origins_those_heard_of_last_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "ORIGINS_MAX", 3)
+    town = Town()
+    numbers = Numbers()
+    town.add(Listening(["a"], Wish(), numbers))
+    for origin in (1, 2, 3, 1, 4, 5):
+        town.dispatch.deliver(stamped(origin, 7))
+    town.dispatch.resume()
+    for origin in range(1, 6):
+        town.dispatch.deliver(stamped(origin, 7))
+    assert numbers.received[6:] == [(2, 7), (3, 7)]

@@ -247,6 +247,34 @@ async def test_after_a_loss_a_subscription_hears_what_comes_once_it_is_confirmed
         assert [await told.get(), await told.get()] == [Gap("reconnected"), b"again"]
 
 
+async def test_what_another_gateway_sends_again_after_a_failover_is_heard_once(
+    scripted: Scripted,
+) -> None:
+    """A gateway that was cut off from the origin is sent what the client had from another."""
+
+    def of_origin(sequence: int) -> bytes:
+        frame = bytearray(message_frame("a", b"%d" % sequence))
+        frame[8:12] = (77).to_bytes(4, "little")
+        frame[16:24] = sequence.to_bytes(8, "little")
+        return bytes(frame)
+
+    async with scripted() as gateway, meeting(gateway) as (connection, peer, statuses):
+        told: asyncio.Queue[object] = asyncio.Queue()
+        connection.subscribe(
+            "a", lambda message: told.put_nowait(message.payload), on_gap=told.put_nowait
+        )
+        await peer.confirm()
+        peer.writer.write(of_origin(5) + of_origin(6))
+        assert [await told.get(), await told.get()] == [b"5", b"6"]
+        peer.close()
+        await statuses.wait_for(What.DISCONNECTED)
+        following = await gateway.peer()
+        await following.confirm()
+        following.writer.write(b"".join(map(of_origin, (4, 5, 6, 7))))
+        assert [await told.get(), await told.get()] == [Gap("reconnected"), b"7"]
+        assert connection.statistics.repeated == 3
+
+
 @pytest.mark.parametrize(("group", "flags"), [("workers", 0), ("", Flag.REQUEST)])
 async def test_what_nobody_else_gets_is_heard_before_the_confirmation(
     scripted: Scripted, group: str, flags: int

@@ -1,7 +1,8 @@
 """From a received frame to the subscriptions that want it, worked out once a subject.
 
 Plain subscriptions all get a message; of those of one group, and of those that could answer a
-request, one does, each in turn.
+request, one does, each in turn. Messages that were received over an earlier line are dropped: a
+gateway that was cut off from others gets later what a client already had elsewhere.
 """
 
 from collections.abc import Callable
@@ -10,11 +11,17 @@ from weft.client.interests import Interests, Listening
 from weft.client.status import Statistics
 from weft.core.frames import HEADER_BYTES, Flag
 from weft.core.subjects import is_subject
-from weft.core.words import cut
+from weft.core.words import cut, u32_at, u64_at
 from weft.errors import BadFrame
 
 CACHED_SUBJECTS_MAX = 8192
+# As many gateways as a mesh may have.
+ORIGINS_MAX = 4096
 
+_ORIGIN = 8
+_SEQUENCE = 16
+# Messages of a lane are numbered by their publisher, from here on.
+_DIRECT = 1 << 63
 _SUBJECT = HEADER_BYTES
 _REQUEST = int(Flag.REQUEST)
 
@@ -52,6 +59,18 @@ class Dispatch:
         self._interests = interests
         self._statistics = statistics
         self._routes: dict[bytes, Route] = {}
+        # By origin: the last sequence that was received, and the last over an earlier line.
+        self._received: dict[int, int] = {}
+        self._before: dict[int, int] = {}
+        # The same of the origin that the last message came from.
+        self._origin = 0
+        self._last = 0
+        self._floor = 0
+
+    def resume(self) -> None:
+        """Another line begins: drop what was received before, if it comes again."""
+        self._turn_to(0)
+        self._before = dict(self._received)
 
     def forget(self) -> None:
         """A subscription came or went: work every route out anew."""
@@ -64,12 +83,53 @@ class Dispatch:
             BadFrame: what they were sent to is not a subject.
         """
         first = frames[0]
+        if not first[5] & _REQUEST:
+            frames = self._unreceived(frames)
+            if not frames:
+                return
         subject = cut(first, _SUBJECT, _SUBJECT + first[6])
         route = self._routes.get(subject)
         if route is None:
             route = self._find(subject)
         for put in route.requests if first[5] & _REQUEST else route.messages:
             put(frames)
+
+    def _unreceived(self, frames: list[bytes]) -> list[bytes]:
+        """Return those that were not received over an earlier line."""
+        count = 0
+        for each in frames:
+            frame = each
+            sequence = u64_at(frame, _SEQUENCE)
+            if sequence == 0 or sequence >= _DIRECT:
+                continue
+            origin = u32_at(frame, _ORIGIN)
+            if origin != self._origin:
+                self._turn_to(origin)
+            if sequence <= self._floor:
+                count += 1
+            elif sequence > self._last:
+                self._last = sequence
+        if count == 0:
+            return frames
+        self._statistics.repeated += count
+        return [frame for frame in frames if not self._is_repeated(frame)]
+
+    def _turn_to(self, origin: int) -> None:
+        """Look at the sequences of another origin."""
+        received = self._received
+        if self._origin:
+            # The origin that was heard of longest ago is forgotten first.
+            received.pop(self._origin, None)
+            received[self._origin] = self._last
+            if len(received) > ORIGINS_MAX:
+                del received[next(iter(received))]
+        self._origin = origin
+        self._floor = self._before.get(origin, 0)
+        self._last = received.get(origin, self._floor)
+
+    def _is_repeated(self, frame: bytes) -> bool:
+        floor = self._before.get(u32_at(frame, _ORIGIN), 0)
+        return 0 < u64_at(frame, _SEQUENCE) <= floor
 
     def _find(self, subject: bytes) -> Route:
         if not is_subject(subject):

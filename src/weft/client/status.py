@@ -74,6 +74,7 @@ class Statistics:
         0  # published but thrown away, as `when_full="drop"` asks, or with a lost channel
     )
     unwanted: int = 0  # received for a subscription that was closed meanwhile
+    repeated: int = 0  # received again after a reconnection, and dropped
     late: int = 0  # answers that came after their request had ended
     overflowed: int = 0  # received but thrown away, announced as a gap `full`
     lane_refusals: int = 0  # strangers, and what others may not send or answer by a lane

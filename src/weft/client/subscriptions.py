@@ -93,6 +93,7 @@ class Subscriptions:
         if self._is_withdrawn:
             return b""
         self._refuse_too_long()
+        self.dispatch.resume()
         for listening in self.interests:
             listening.asked_again()
         self.dispatch.forget()

@@ -17,6 +17,7 @@ from tests.core.talk import (
 
 from weft.core.frames import HEADER_BYTES, Frame, Kind, encode
 from weft.core.greeting import is_name
+from weft.core.keys import Keyring
 from weft.core.limits import Limits
 from weft.core.messages import Field, Message
 
@@ -216,3 +217,11 @@ def test_the_body_limit_told_is_the_one_that_holds() -> None:
     (welcome,) = house.arrive().say(connect())
     assert fields(welcome)["body_limit"] == 5000
     assert errors(house.guest().say(message(b"a", b"x" * 5001))) == ["FrameTooBig"]
+
+
+def test_a_decoy_answers_for_every_service_and_lets_nobody_in() -> None:
+    house = House(name="")
+    house.service.set_keys(Keyring(()))
+    for service in (b"weather", b"orders"):
+        (error,) = house.arrive().say(connect(service, key="any"))
+        assert fields(error)["text"] == "the key is not accepted"

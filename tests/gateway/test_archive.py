@@ -274,6 +274,7 @@ async def test_history_is_for_who_may_hear_and_replay_it(
     tmp_path: Path, key: KeyRecord, patterns: list[str], is_allowed: bool
 ) -> None:
     settings = Settings(
+        services=("default",),
         listen="127.0.0.1:0",
         data=str(tmp_path),
         journal=JournalSettings(patterns=("a.>",)),

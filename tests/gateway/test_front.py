@@ -60,6 +60,11 @@ class Taken:
 
     async def close(self) -> None: ...
 
+    def has(self, service: str) -> bool:
+        return service != "new"
+
+    def end_idle(self) -> None: ...
+
     def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:
         self.ways.append(way)
         if service == "unknown":
@@ -377,3 +382,40 @@ async def test_a_link_from_another_machine_is_taken_where_that_is_allowed() -> N
         place.front.change(Settings(listen="127.0.0.1:0", mesh=mesh), ROOM)
         with from_afar(place, LINK):
             assert await place.taken() == ("weather", LINK)
+
+
+async def test_a_request_for_a_service_that_does_not_run_is_given_with_its_whole_head() -> None:
+    async with opened() as place:
+        peer = await place.dial(b"GET /weather/ws HTTP/1.1\r\n")
+        assert (await place.taken())[0] == "weather"
+        await peer.close()
+        head = [b"GET /new/ws HTTP/1.1\r\n", b"Host: localhost\r\n", b"\r\n"]
+        peer = await place.dial(head[0])
+        while place.front.pending == 0:
+            await asyncio.sleep(0.001)
+        peer.writer.write(head[1])
+        await asyncio.sleep(0.01)
+        assert place.services.sockets.empty()
+        peer.writer.write(head[2])
+        assert await place.taken() == ("new", b"".join(head))
+        await peer.close()
+
+
+async def test_a_head_that_is_over_the_limit_or_has_ended_is_given_as_it_is() -> None:
+    async with opened() as place:
+        for head in (b"GET /new/ws HTTP/1.1\r\nX: " + b"x" * 5000, b"GET /new/ws HTTP/1.1\r\n"):
+            peer = await place.dial(head)
+            peer.writer.write_eof()
+            assert await place.taken() == ("new", head[:1000])
+            await peer.close()
+
+
+async def test_a_head_that_does_not_end_is_given_up() -> None:
+    async with opened(greeting_s=0.01) as place:
+        peer = await place.dial(b"GET /new/ws HTTP/1.1\r\n")
+        answer = await peer.reader.read()
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert answer.endswith(b"\r\n\r\nthe request took too long\n")
+        assert place.refusals.counts == {"TooSlow": 1}
+        assert place.services.sockets.empty()
+        await peer.close()

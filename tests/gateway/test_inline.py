@@ -8,7 +8,7 @@ from tests.core.locksmith import key_of, record
 from weft.core.frames import Decoder, Kind, encode
 from weft.core.limits import Limits
 from weft.core.messages import Message
-from weft.errors import BadKey, NoSuchService
+from weft.errors import NoSuchService
 from weft.gateway.inline import Inline
 from weft.gateway.settings import Settings
 
@@ -118,14 +118,32 @@ async def test_when_keys_come_those_without_one_are_told_and_ended() -> None:
     await inline.close()
 
 
-async def test_a_service_is_not_started_for_a_stranger() -> None:
+async def test_a_service_is_not_started_for_a_stranger_who_is_answered_as_if_it_ran() -> None:
     inline = Inline(Settings(), (record("boss", "admin"),))
     ours, theirs = pair()
-    with pytest.raises(BadKey, match="a key is needed"):
-        inline.give("orders", theirs.fileno())
+    ours.send(encode(Kind.CONNECT, b"orders"))
+    inline.give("orders", theirs.detach())
+    told = await answer(ours)
+    assert (told["name"], told["text"]) == ("BadKey", "a key is needed")
+    ours.close()
     assert await inline.report() == {}
+    assert not inline.has("orders")
+    ours, theirs = pair()
     ours.send(encode(Kind.CONNECT, b"orders", Message(key=key_of("boss")).encode()))
     inline.give("orders", theirs.detach())
     assert (await answer(ours)).get_int64("version") == 1
+    assert inline.has("orders")
     ours.close()
+    await inline.close()
+
+
+async def test_the_key_of_a_client_starts_no_service() -> None:
+    inline = Inline(Settings(), (record("guest", "client", service="*"),))
+    ours, theirs = pair()
+    ours.send(encode(Kind.CONNECT, b"orders", Message(key=key_of("guest")).encode()))
+    with pytest.raises(NoSuchService, match="the key of a client starts none"):
+        inline.give("orders", theirs.fileno())
+    assert await inline.report() == {}
+    ours.close()
+    theirs.close()
     await inline.close()

@@ -3,7 +3,7 @@ from tests.core.locksmith import record
 
 from weft.errors import NoSuchService
 from weft.gateway.mesh_settings import MeshSettings
-from weft.gateway.services import DEFAULT_SERVICE, admit, begun, is_known
+from weft.gateway.services import DEFAULT_SERVICE, admit, begun
 from weft.gateway.settings import Settings
 
 
@@ -32,15 +32,16 @@ def test_those_that_are_named_are_started_whatever_still_runs() -> None:
     admit("d", ["a", "b", "c"], settings)
 
 
-def test_what_an_operator_has_named_is_known_to_strangers_and_the_rest_is_not() -> None:
-    keys = (record("one"), record("boss", "admin"))
-    assert is_known("orders", [], Settings(), None)
-    for service, expected in {"weather": True, "default": True, "orders": False}.items():
-        assert is_known(service, [], Settings(), keys) == expected
-    assert is_known("orders", ["orders"], Settings(), keys)
-    named = Settings(services=("orders",))
-    assert is_known("orders", [], named, keys)
-    assert not is_known("weather", ["weather"], named, keys)
+def test_places_are_kept_for_those_that_keys_name() -> None:
+    keys = (record("one", service="orders"), record("two", service="*"), record("boss", "admin"))
+    settings = Settings(services_max=2)
+    admit("a", [], settings, keys)
+    with pytest.raises(NoSuchService, match="keeps places for 1 that keys name"):
+        admit("b", ["a"], settings, keys)
+    admit("orders", ["a"], settings, keys)
+    admit("b", ["orders"], settings, keys)
+    with pytest.raises(NoSuchService, match="runs 2 services already"):
+        admit("orders", ["a", "b"], settings, keys)
 
 
 def test_a_gateway_of_a_mesh_has_the_service_of_everybody_from_the_first() -> None:

@@ -39,6 +39,7 @@ async def gateway(
     folder: Path, key: str = "", **journal: Any
 ) -> AsyncIterator[weft.AsyncConnection]:
     settings = Settings(
+        services=("default",),
         listen="127.0.0.1:0",
         name="london",
         data=str(folder),

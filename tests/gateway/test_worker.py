@@ -130,12 +130,12 @@ async def test_a_socket_that_is_sent_is_served() -> None:
 async def test_the_front_is_told_how_many_came_and_how_many_are_there() -> None:
     async with running() as front:
         first, second = await front.connect(), await front.connect()
-        while await front.hear(Count) != Count(received=2, connections=2):
+        while await front.hear(Count) != Count(2, 2, is_needed=False):
             pass
         first.sock.close()
-        assert await front.hear(Count) == Count(received=2, connections=1)
+        assert await front.hear(Count) == Count(2, 1, is_needed=False)
         second.sock.close()
-        assert await front.hear(Count) == Count(received=2, connections=0)
+        assert await front.hear(Count) == Count(2, 0, is_needed=False)
 
 
 async def test_a_question_is_answered_with_the_service_in_numbers() -> None:

@@ -258,7 +258,8 @@ def test_strangers_have_nothing_started_and_do_not_learn_what_runs(
             first = encode(Kind.CONNECT, b"orders", Message(**shown).encode())
             with Stranger(gateway.port, first) as stranger:
                 assert stranger.hear_end() == "BadKey"
-        assert page(gateway, "/orders/ws") == "401"
+        # As if it ran: a WebSocket is what that door is for.
+        assert page(gateway, "/orders/ws") == "426"
         assert '"services":{}' in page(gateway, "/status", key)
         first = encode(Kind.CONNECT, b"orders", Message(key=key).encode())
         with Stranger(gateway.port, first) as friend:

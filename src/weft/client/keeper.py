@@ -220,7 +220,8 @@ class Keeper:
     async def _dial(self, address: Address) -> Line:
         tls = self._options.tls
         if address.is_web:
-            return await dial_web(address, tls, self._engine, self._options.service)
+            options = self._options
+            return await dial_web(address, tls, self._engine, options.service, options.key)
         return await dial(address, tls, self._engine)
 
     async def _greet(self, line: Line, deadline: float) -> None:

@@ -27,9 +27,10 @@ _log.setLevel(logging.CRITICAL)
 class WebLine(Line):
     """A line whose bytes travel as WebSocket messages."""
 
-    def __init__(self, address: Address, owner: Owner, service: str) -> None:
+    def __init__(self, address: Address, owner: Owner, service: str, key: str) -> None:
         super().__init__(address, owner)
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._key = key
         self._talk = ClientProtocol(
             parse_uri(f"{address}/{service}/ws"),
             subprotocols=[Subprotocol(SUBPROTOCOL)],
@@ -42,7 +43,10 @@ class WebLine(Line):
         super().connection_made(transport)
         # Whatever is written must be wrapped.
         self._fd = -1
-        self._talk.send_request(self._talk.connect())
+        request = self._talk.connect()
+        if self._key:
+            request.headers["Authorization"] = f"Bearer {self._key}"
+        self._talk.send_request(request)
         self._flush()
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -90,14 +94,16 @@ class WebLine(Line):
 
 
 async def dial_web(
-    address: Address, tls: ssl.SSLContext | None, owner: Owner, service: str
+    address: Address, tls: ssl.SSLContext | None, owner: Owner, service: str, key: str = ""
 ) -> WebLine:
     """Connect to a gateway's address, and open a WebSocket to a service.
+
+    The key is shown with the request, too: a gateway may have to start the service for it.
 
     Raises:
         Unreachable: nobody answers there, or with anything but a WebSocket.
     """
-    line = WebLine(address, owner, service)
+    line = WebLine(address, owner, service, key)
     await reach(line, tls)
     try:
         await line.opened

@@ -48,7 +48,8 @@ def greet(peer: Peer, frame: Frame) -> None:
     if frame.kind not in _GREETINGS or peer.is_greeted or peer.carrier is not None:
         raise BadGreeting("the first frame, and no other, must be CONNECT")
     service = peer.service
-    if frame.subject != service.name.encode():
+    # A decoy has no name: it answers for every service that does not run, and lets nobody in.
+    if service.name and frame.subject != service.name.encode():
         raise NoSuchService(f"this is service {service.name!r}")
     if frame.kind == _LINK:
         if service.on_link is None:

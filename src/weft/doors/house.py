@@ -159,7 +159,9 @@ class House:
             self._refusal_log.add(error, {})
             exchange.refuse(error)
             return
-        problem = self._problem(request)
+        # A decoy has no name: each of its connections leads where its first request says.
+        named = self.service.name or door.led_to(request.service)
+        problem = self._problem(request, named)
         if problem is not None:
             status, text = problem
             self.refused("BadRequest")
@@ -241,10 +243,10 @@ class House:
             _log.exception("a connection is given up")
             door.stream.give_up(InternalError("the gateway failed"))
 
-    def _problem(self, request: Request) -> tuple[int, str] | None:
+    def _problem(self, request: Request, named: str) -> tuple[int, str] | None:
         """What is wrong with a request, whatever it asks for."""
-        if request.service != self.service.name:
-            return 421, f"this connection leads to service {self.service.name!r}"
+        if request.service != named:
+            return 421, f"this connection leads to service {named!r}"
         if request.door not in self.doors:
             known = ", ".join(sorted(filter(str.isalpha, self.doors)))
             return 404, f"a service has {known}"

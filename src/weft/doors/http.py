@@ -51,7 +51,8 @@ class HttpDoor:
             "_is_last",
             "_number",
         ),
-        *("_is_lasting", "_is_reading", "_reception", "_request", "_unread", "companion", "stream"),
+        *("_is_lasting", "_is_reading", "_reception", "_request", "_service", "_unread"),
+        *("companion", "stream"),
     )
 
     def __init__(self, reception: Reception, poll: Poll, fd: int) -> None:
@@ -63,6 +64,7 @@ class HttpDoor:
         self._reception = reception
         self.stream = Stream(poll, fd, self)
         self._number = next(_NUMBERS)
+        self._service = ""
         self._unread = b""
         self._http: h11.Connection | None = None
         self._request: Request | None = None
@@ -200,6 +202,11 @@ class HttpDoor:
             self._defer()
         else:
             self.stream.look_first()
+
+    def led_to(self, service: str) -> str:
+        """The service that this connection leads to: the first that a request names."""
+        self._service = self._service or service
+        return self._service
 
     def close(self) -> None:
         """Close at once."""

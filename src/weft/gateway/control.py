@@ -139,6 +139,8 @@ class Count(msgspec.Struct, frozen=True, tag=True):
 
     received: int
     connections: int
+    # Something other than connections needs the worker: a link, or a journal.
+    is_needed: bool = True
 
 
 class Closing(msgspec.Struct, frozen=True, tag=True):

@@ -28,6 +28,7 @@ cdef class Front:
     cdef Py_ssize_t _greeting_bytes
     cdef bytearray _first_bytes
     cdef Py_ssize_t _places
+    cdef Py_ssize_t _length
     cdef bint _is_plain_allowed
 
     cpdef object _take(self, list accepted)
@@ -37,6 +38,8 @@ cdef class Front:
 
     @cython.locals(want=int)
     cdef object _follow(self, Visitor visitor, Verdict verdict)
+
+    cdef bint _lacks_head(self, Visitor visitor, str service) except? -1
 
     cdef object _wait(self, Visitor visitor, Py_ssize_t needed)
 

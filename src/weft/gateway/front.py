@@ -37,6 +37,7 @@ _DOOR = DOOR
 _GREETING = GREETING
 _HANDSHAKE = HANDSHAKE
 _LINK = LINK
+_HEAD_END = b"\r\n\r\n"
 
 
 class Web(Protocol):
@@ -154,10 +155,12 @@ class Front:
             self._lobby.forget(visitor)
             self._refusals.left(socket.socket(fileno=visitor.fd))
             return
+        self._length = length
         try:
             verdict = look(self._first_bytes, length, self._greeting_bytes)
             if is_all and verdict.want == _MORE:
                 raise BadGreeting(f"the greeting ended after {length} of {verdict.needed} bytes")
+            visitor.is_ended = is_all
             visitor.speaks_http = verdict.want in (_MORE_HTTP, _DOOR)
         except ProtocolError as error:
             self._refuse(visitor, error)
@@ -185,6 +188,9 @@ class Front:
                 self._refuse(visitor, NotAllowed(problem))
             else:
                 self._hand_over(visitor, verdict.service, AS_LINK)
+        elif want == _DOOR and self._lacks_head(visitor, verdict.service):
+            visitor.is_for_door = True
+            self._wait(visitor, self._length + 1)
         elif want in (_GREETING, _DOOR):
             way = AS_HTTP if visitor.speaks_http else AS_FRAMES
             self._hand_over(visitor, verdict.service, way)
@@ -200,6 +206,12 @@ class Front:
             crowd = f"more than {self._room.pending} connections wait to be greeted"
             self._refuse(self._lobby.oldest, Overloaded(crowd))
         self._lobby.keep(visitor, needed)
+
+    def _lacks_head(self, visitor: Visitor, service: str) -> bool:
+        """Say if more of a request must come before its service may be started for it."""
+        if visitor.is_ended or self._length >= self._greeting_bytes or self._services.has(service):
+            return False
+        return self._first_bytes.find(_HEAD_END, 0, self._length) < 0
 
     def _is_link_readable(self, visitor: Visitor) -> bool:
         """Say if anyone between could read what comes by a link, where that is not allowed."""
@@ -240,6 +252,9 @@ class Front:
 
     def _give_up(self, visitor: Visitor) -> None:
         """Turn away whoever took too long; HTTP has more time, and an answer of its own."""
+        if visitor.is_for_door:
+            self._refuse(visitor, TooSlow("the request took too long"))
+            return
         if visitor.speaks_http and self.is_open:
             self._web.take(self._released(visitor), visitor.peer)
             return

@@ -91,6 +91,13 @@ class Host:
         links = 0 if self._meshing is None else self._meshing.links
         return len(self._service.peers) - links + self._house.connections + len(self._early)
 
+    @property
+    def is_needed(self) -> bool:
+        """Return whether the service is of use without connections: linked, or with a journal."""
+        if self._meshing is not None and self._meshing.links:
+            return True
+        return self._journaling is not None and self._journaling.status().position > 0
+
     def command(self, data: Path | None, wish: "Wish", mesh: MeshSettings) -> None:
         """Obey administrators from now on, and write that down; called before the keys are set.
 

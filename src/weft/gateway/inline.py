@@ -10,9 +10,9 @@ from weft.gateway.handover import AS_FRAMES, AS_LINK
 from weft.gateway.host import Host
 from weft.gateway.key_file import Records
 from weft.gateway.membership import Membership
-from weft.gateway.proving import check_link, check_newcomer
+from weft.gateway.proving import STRANGE, Newcomer, check_link, check_start
 from weft.gateway.report import ServiceReport
-from weft.gateway.services import Fulfil, admit, begun, fulfilled, keys_of
+from weft.gateway.services import DECOY, Fulfil, admit, begun, fulfilled, keys_of
 from weft.gateway.settings import Settings, web_of
 
 
@@ -23,6 +23,8 @@ class Inline:
         self._settings = settings
         self._keys = keys
         self._hosts: dict[str, Host] = {}
+        # Answers strangers for the services that do not run; see Pool.
+        self._decoy: Host | None = None
         self._handed_over: dict[str, int] = {}
         self._is_ending = False
         self.on_return: Callable[[int], None] | None = None
@@ -32,7 +34,7 @@ class Inline:
     @property
     def connections(self) -> int:
         """How many connections they have."""
-        return sum([host.connections for host in self._hosts.values()])
+        return sum([host.connections for host in self._all()])
 
     @property
     def not_up(self) -> list[str]:
@@ -54,20 +56,33 @@ class Inline:
 
         Raises:
             NoSuchService: this gateway does not run it, or not for another gateway to begin with.
-            BadKey: it would have to be started, and no key is shown for it.
+            WeftError: it would have to be started, and check_start() has a reason not to.
         """
         if way == AS_LINK and self._keys is not None:
             is_there = service in self._hosts or service in self._settings.services
             check_link(fd, service, is_there, self.membership)
-        else:
-            check_newcomer(fd, service, self._hosts, self._settings, self._keys)
+        elif service not in self._hosts:
+            try:
+                check_start(Newcomer(fd, service, way), self._settings, self._keys)
+            except STRANGE:
+                if self._keys is None:
+                    raise
+                self._decoy_host().adopt([(fd, way)])
+                return
         self._host(service).adopt([(fd, way)])
         self._handed_over[service] += 1
+
+    def has(self, service: str) -> bool:
+        """Return whether a service runs, so that nothing has to be started for a connection."""
+        return service in self._hosts
+
+    def end_idle(self) -> None:
+        """Nothing: no service has a process that could be ended."""
 
     def change(self, settings: Settings) -> None:
         """Go by these settings from now on."""
         self._settings = settings
-        for host in self._hosts.values():
+        for host in self._all():
             host.set_limits(settings.limits)
             host.set_web(web_of(settings))
             host.set_mesh(settings.mesh)
@@ -108,17 +123,29 @@ class Inline:
     async def drain(self, within_s: float) -> None:
         """Ask everyone to go elsewhere and send what they are owed; bounded in time."""
         self._is_ending = True
-        await asyncio.gather(*(host.drain(within_s) for host in self._hosts.values()))
+        await asyncio.gather(*(host.drain(within_s) for host in self._all()))
 
     async def close(self) -> None:
         """End what is left, at once."""
-        await asyncio.gather(*(host.close() for host in self._hosts.values()))
+        await asyncio.gather(*(host.close() for host in self._all()))
+
+    def _all(self) -> list[Host]:
+        return [*self._hosts.values(), *filter(None, [self._decoy])]
+
+    def _decoy_host(self) -> Host:
+        if self._decoy is None:
+            settings = self._settings
+            self._decoy = Host(DECOY, settings.name, settings.limits, web_of(settings))
+            self._decoy.set_keys(())
+            if self.on_return is not None:
+                self._decoy.on_stranger(self.on_return)
+        return self._decoy
 
     def _wish(self, verb: str, value: str, tell: Callable[[str, str], None]) -> None:
         tell(*fulfilled(self.fulfil, verb, value))
 
     def _host(self, service: str) -> Host:
-        admit(service, self._hosts, self._settings)
+        admit(service, self._hosts, self._settings, self._keys)
         if service not in self._hosts:
             settings = self._settings
             host = Host(service, settings.name, settings.limits, web_of(settings))

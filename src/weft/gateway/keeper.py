@@ -94,6 +94,16 @@ class Keeper:
         return on_their_way + self._count.connections
 
     @property
+    def is_idle(self) -> bool:
+        """Return whether nobody is connected, nor on the way, and nothing else needs the worker."""
+        if self.connections:
+            return False
+        if self.up.is_set():
+            return not self._count.is_needed
+        # A worker that does not start may have a journal to write.
+        return not self._start.journal.patterns
+
+    @property
     def is_silent(self) -> bool:
         """Return whether the worker has made no turn for some seconds."""
         return self._watchdog is not None and self._watchdog.is_silent

@@ -13,6 +13,8 @@ cdef class Visitor:
     cdef readonly bint is_encrypted
     cdef public int low_water
     cdef public bint speaks_http
+    cdef public bint is_for_door
+    cdef public bint is_ended
 
 
 @cython.final

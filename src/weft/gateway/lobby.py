@@ -30,6 +30,10 @@ class Visitor:
         self.is_encrypted = is_encrypted
         self.low_water = 1
         self.speaks_http = False
+        # It asks a service that does not run, and its head is not complete.
+        self.is_for_door = False
+        # Nothing further will come.
+        self.is_ended = False
 
 
 class Lobby:

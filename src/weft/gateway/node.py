@@ -181,7 +181,7 @@ class Node:
         settings = self._settings
         if service not in self._services.running:
             # It would be started for whoever comes.
-            admit(service, self._services.running, settings)
+            admit(service, self._services.running, settings, self._keys.records)
             found: tuple[Candidate, ...] | None = (lone(service, settings.name),)
         else:
             found = await self._services.nodes(service)
@@ -241,6 +241,7 @@ class Node:
         """Have the services go by the keys as they are now."""
         self._timer = loop.call_later(LOOK_S, self._look_at_keys, loop)
         self._follow_keys()
+        self._services.end_idle()
 
     def _follow_keys(self) -> None:
         self._keys.look()

@@ -7,36 +7,65 @@ import os
 import re
 import socket
 import time
-from collections.abc import Collection
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import h11
 
 from weft.core.frames import HEADER_BYTES, parse
 from weft.core.greeting import no_key, not_accepted
-from weft.core.keys import Keyring
+from weft.core.keys import Key, Keyring
 from weft.core.messages import Message
 from weft.core.words import u32_at
-from weft.errors import BadGreeting, WeftError
+from weft.doors.heads import BadRequest, check_head, request_of
+from weft.doors.origins import UnknownHost, UntrustedOrigin, check_page
+from weft.errors import BadGreeting, BadKey, NoSuchService, WeftError
+from weft.gateway.handover import AS_HTTP, AS_LINK
 from weft.gateway.key_file import Records
 from weft.gateway.membership import Membership
-from weft.gateway.services import is_known
-from weft.gateway.settings import Settings
+from weft.gateway.settings import Settings, web_of
 
 LOOK_BYTES = 32 << 10
+
+_HEAD_END = b"\r\n\r\n"
 
 _BEARER = re.compile(
     rb"\r\nauthorization:[ \t]*bearer[ \t]+([!-~]{1,255})[ \t]*\r\n", re.IGNORECASE
 )
 
 
-def check_newcomer(
-    fd: int, service: str, running: Collection[str], settings: Settings, keys: Records | None
-) -> None:
-    """See that a connection may be sent to a service, which may have to be started for it.
+# What is wrong with a connection of which nobody knows whose it is.
+STRANGE = (UnknownHost, UntrustedOrigin, BadGreeting, BadKey)
+
+
+class Newcomer(NamedTuple):
+    """A connection of which nothing was read, and what its first bytes say it is for."""
+
+    fd: int
+    service: str
+    way: int
+
+
+def check_start(newcomer: Newcomer, settings: Settings, keys: Records | None) -> None:
+    """Check that a connection may have the service started that it names.
 
     Raises:
-        BadKey: it shows no key that opens a service which strangers need not know of.
+        UnknownHost: it is a request to a name that this gateway does not go by.
+        UntrustedOrigin: it is a request of a page that is not trusted.
+        BadGreeting: it is a request that cannot be read.
+        BadKey: there are keys, and it shows none that opens the service.
+        NoSuchService: its key is one of a client, which starts no service.
     """
-    if keys is not None and not is_known(service, running, settings, keys):
-        check_shown(fd, service, keys)
+    if newcomer.way == AS_LINK:
+        return
+    data = _first_bytes(newcomer.fd)
+    if newcomer.way == AS_HTTP:
+        check_page(_headers_in(data), web_of(settings))
+    if keys is not None and check_shown(data, newcomer.service, keys).is_client:
+        raise NoSuchService(
+            f"service {newcomer.service!r} does not run at the moment, and the key of a client"
+            " starts none"
+        )
 
 
 def check_link(fd: int, service: str, is_there: bool, membership: Membership | None) -> None:
@@ -57,19 +86,45 @@ def check_link(fd: int, service: str, is_there: bool, membership: Membership | N
         raise refusal(membership, service, parse(frame))
 
 
-def check_shown(fd: int, service: str, keys: Records) -> None:
-    """See that a connection shows a key that opens a service.
+def check_shown(data: bytes, service: str, keys: Records) -> Key:
+    """The key that a connection shows in its first bytes, which opens a service.
 
     Raises:
         BadKey: it shows none, or one that is not accepted.
     """
-    text = _shown(_first_bytes(fd))
+    text = _shown(data)
     if not text:
         raise no_key()
     # Only those that it can be: to go through all of them would cost more than the stranger.
     likely = [each for each in keys if each.id == text[3:11] and each.is_for(service)]
-    if Keyring(likely).match(text, time.time_ns()) is None:
+    key = Keyring(likely).match(text, time.time_ns())
+    if key is None:
         raise not_accepted()
+    return key
+
+
+def _headers_in(data: bytes) -> Mapping[str, str]:
+    """The headers of a request, read as its service would read them.
+
+    Raises:
+        BadGreeting: it is not a whole head, or none that a service would read.
+    """
+    end = data.find(_HEAD_END)
+    if end < 0:
+        raise BadGreeting(f"the head of a request does not end within {len(data)} bytes")
+    head = data[: end + len(_HEAD_END)]
+    http = h11.Connection(h11.SERVER, len(head) + 1)
+    try:
+        check_head(head)
+        http.receive_data(head)
+        event = http.next_event()
+        if isinstance(event, h11.Request):
+            return request_of(event).headers
+    except (BadRequest, h11.RemoteProtocolError) as error:
+        # What h11 says of it may repeat what was sent.
+        text = str(error) if isinstance(error, BadRequest) else "this is not HTTP as it should be"
+        raise BadGreeting(text) from error
+    raise BadGreeting("this is no request")
 
 
 def _first_bytes(fd: int) -> bytes:

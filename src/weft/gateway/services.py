@@ -15,8 +15,12 @@ from weft.gateway.settings import Settings
 # Raises BadOption if that cannot be done, and why.
 Fulfil = Callable[[str, str], str]
 
-# Everybody's: it may be started by whoever comes first.
+# Everybody's: clients that name no service come to it.
 DEFAULT_SERVICE = "default"
+# What a key names that opens all of them.
+EVERY_SERVICE = "*"
+# The name of no service: a decoy answers as every service would whoever has no key for it.
+DECOY = ""
 
 
 class Services(Protocol):
@@ -56,9 +60,15 @@ class Services(Protocol):
 
         Raises:
             NoSuchService: this gateway does not run it.
-            BadKey: it would have to be started, and no key is shown for it.
+            WeftError: it would have to be started, and check_start() has a reason not to.
             Overloaded: it does not keep up with newcomers.
         """
+
+    def has(self, service: str) -> bool:
+        """Return whether a service runs, so that nothing has to be started for a connection."""
+
+    def end_idle(self) -> None:
+        """End services that nobody has used for `idle_s`; called about once a second."""
 
     def change(self, settings: Settings) -> None:
         """Go by these settings from now on."""
@@ -108,10 +118,13 @@ def begun(settings: Settings) -> tuple[str, ...]:
     return (DEFAULT_SERVICE,)
 
 
-def admit(service: str, running: Collection[str], settings: Settings) -> None:
+def admit(
+    service: str, running: Collection[str], settings: Settings, keys: Records | None = None
+) -> None:
     """Make sure that newcomers to a service may be let in, and that it may be started if need be.
 
     One that the settings name always is: those that they no longer name end with their connections.
+    Places are kept for those that keys name: no other service takes the last ones.
 
     Raises:
         NoSuchService: the settings do not allow it.
@@ -124,18 +137,10 @@ def admit(service: str, running: Collection[str], settings: Settings) -> None:
         raise NoSuchService(
             f"this gateway runs {len(running)} services already and will not start {service!r}"
         )
-
-
-def is_known(
-    service: str, running: Collection[str], settings: Settings, keys: Records | None
-) -> bool:
-    """Say if whoever names a service may be sent there before it has shown a key.
-
-    Others are neither started for strangers, nor told from those that this gateway does not run.
-    """
-    if keys is None or service in settings.services:
-        return True
-    if settings.services:
-        return False
-    is_named = any(each.service == service for each in keys)
-    return service in running or is_named or service == DEFAULT_SERVICE
+    named = {each.service for each in keys or ()} - {EVERY_SERVICE}
+    kept = len(named.difference(running))
+    if service not in named and len(running) + kept >= settings.services_max:
+        raise NoSuchService(
+            f"this gateway runs {len(running)} services, keeps places for {kept} that keys name,"
+            f" and will not start {service!r}: services_max is {settings.services_max}"
+        )

@@ -48,7 +48,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 
 # What 0 leaves without a bound, or does not wait for; and what may be larger than memory.
-_MAY_BE_0 = {"keep_bytes", "keep_s", "bayeux_interval_s", "watchdog_s"}
+_MAY_BE_0 = {"keep_bytes", "keep_s", "bayeux_interval_s", "watchdog_s", "idle_s"}
 _MAY_BE_LARGE = {"keep_bytes", "keep_s", "staged_bytes", "kept_total_bytes"}
 SIZE_MAX_BYTES = 1 << 60
 
@@ -124,6 +124,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Empty means any legal name, each started when it is first asked for.
     services: tuple[str, ...] = ()
     services_max: int = 16
+    # A service that nobody has used for so long ends; 0: never.
+    idle_s: float = 300.0
     connections: int = 20_000
     pending: int = 4096
     drain_s: float = 10.0

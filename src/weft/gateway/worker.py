@@ -161,7 +161,7 @@ class Worker:
         beat_at = 0.0
         while True:
             await asyncio.sleep(_COUNT_S)
-            count = Count(self._received, self._host.connections)
+            count = Count(self._received, self._host.connections, self._host.is_needed)
             is_due = self._loop.time() >= beat_at
             # A front that was stopped for hours must not find hours of beats.
             if count != self._told or (is_due and self._channel.is_drained):

@@ -1,7 +1,7 @@
 import pytest
 
 from weft.core.arena import Arena
-from weft.core.frames import Decoder, Kind, encode
+from weft.core.frames import Decoder, Kind, Stamp, encode, stamp_frame
 from weft.core.journal import (
     ARRIVED,
     BLOCK_BYTES,
@@ -332,3 +332,41 @@ def test_what_was_taken_before_it_failed_is_still_kept() -> None:
     desk.journal.recovered()
     desk.journal.written(desk.batches.pop())
     assert [(each.first, each.frames) for each in desk.batches[0].blocks] == [(1, 1)]
+
+
+def stamped(time_ns: int) -> bytes:
+    frame = bytearray(FRAME)
+    stamp_frame(frame, 0, Stamp(1, publisher=1, sequence=1, time_ns=time_ns))
+    return bytes(frame)
+
+
+def test_a_batch_knows_the_latest_time_of_its_messages() -> None:
+    desk = Desk()
+    desk.turn(stamped(5), stamped(9), stamped(7))
+    # The first is being written, so these two turns are one batch; the clock goes back.
+    desk.turn(stamped(30), stamped(20))
+    desk.turn(stamped(10))
+    first = desk.batches.pop()
+    assert first.latest_ns == 9
+    desk.journal.written(first)
+    (second,) = desk.batches
+    assert second.latest_ns == 30
+    assert first.latest_ns == 0
+
+
+def test_what_is_taken_before_a_batch_is_passed_on_belongs_to_the_next() -> None:
+    desk = Desk()
+    desk.turn(stamped(5))
+    desk.turn(stamped(6))
+    desk.take(stamped(99))
+    desk.journal.written(desk.batches.pop())
+    assert desk.batches.pop().latest_ns == 6
+
+
+def test_the_latest_time_may_be_that_of_what_arrived() -> None:
+    desk = Desk()
+    frames = stamped(40) + stamped(50) + stamped(45)
+    start = desk.arena.put(frames)
+    desk.journal.take_arrived(start, start + len(frames), 3)
+    desk.turn(stamped(7))
+    assert desk.batches[0].latest_ns == 50

@@ -43,6 +43,7 @@ def batch_of(frames: list[bytes], first: int, per_block: int = 0) -> Batch:
         made.blocks.extend(
             each._replace(start=each.start + offset, end=each.end + offset) for each in batch.blocks
         )
+        made.latest_ns = max(made.latest_ns, batch.latest_ns)
         journal.written(batch)
     return made
 

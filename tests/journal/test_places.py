@@ -2,7 +2,14 @@ from pathlib import Path
 
 from tests.journal.desk import place_in, written
 
-from weft.journal.places import Segment, segment_at, segments_of, services_in
+from weft.journal.places import (
+    Place,
+    Segment,
+    found_again,
+    segment_at,
+    segments_of,
+    services_in,
+)
 from weft.journal.sealing import seal_all
 
 TIME_NS = 1_763_286_000_000_000_000
@@ -73,3 +80,16 @@ def test_a_segment_is_found_by_its_name_alone(tmp_path: Path) -> None:
         assert segment_at(tmp_path, "weather", "london", f"./{name}") is None
         segment.path.unlink()
         assert segment_at(tmp_path, "weather", "london", name) is None
+
+
+def test_a_segment_is_found_again_under_its_new_name(tmp_path: Path) -> None:
+    place = Place(tmp_path, "weather", "london")
+    place.folder.mkdir()
+    place.open(5).touch()
+    (before,) = segments_of(tmp_path, "weather")
+    place.open(5).rename(place.full(5, 9))
+    after = found_again(tmp_path, before)
+    assert after is not None
+    assert (after.state, after.first, after.last) == ("full", 5, 9)
+    after.path.unlink()
+    assert found_again(tmp_path, before) is None

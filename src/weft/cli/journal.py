@@ -15,7 +15,7 @@ from weft.cli.progress import Bar
 from weft.cli.quantities import short
 from weft.cli.shown import to_json
 from weft.errors import BadOption
-from weft.journal.places import root_of
+from weft.journal.places import found_again, root_of
 
 if TYPE_CHECKING:
     from weft.journal.places import Segment
@@ -52,7 +52,7 @@ def ls(folder: Path, service: str | None, is_json: bool) -> None:
         (
             *(each.service, each.node, each.state, f"{each.first:,}"),
             "" if each.last < 0 else f"{each.last:,}",
-            short(each.path.stat().st_size, "B"),
+            short(_size_of(each), "B"),
             each.path.name,
         )
         for each in found
@@ -67,7 +67,7 @@ def ls(folder: Path, service: str | None, is_json: bool) -> None:
 def verify(folder: Path, service: str | None, is_json: bool) -> int:
     """Read every byte, and tell what is damaged or missing; the exit code is 1 if anything is."""
     found = segments_in(folder, service)
-    checked = list(_checked(found))
+    checked = list(_checked(root_of(folder), found))
     faults = [fault for each in checked for fault in each.faults]
     if is_json:
         for each in checked:
@@ -117,14 +117,35 @@ def _said(made: "Sealed | NotSealed") -> str:
     return f"{made.path}: stays as it is: {made.why}"
 
 
-def _checked(segments: "list[Segment]") -> "Iterator[Checked]":
+def _size_of(segment: "Segment") -> int:
+    """The size of a segment; 0 if a running gateway has given it another name meanwhile."""
+    try:
+        return segment.path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _check(root: Path, segment: "Segment") -> "Checked | None":
+    """Look at a segment, under another name if it got one; None if it was removed meanwhile."""
     from weft.journal.verify import check_segment  # noqa: PLC0415  # slow to import
 
-    total = sum(each.path.stat().st_size for each in segments)
+    now: Segment | None = segment
+    while now is not None:
+        try:
+            return check_segment(now)
+        except FileNotFoundError:
+            now = found_again(root, segment)
+    return None
+
+
+def _checked(root: Path, segments: "list[Segment]") -> "Iterator[Checked]":
+    total = sum(_size_of(each) for each in segments)
     done = 0
     with Bar("verify", total) as bar:
         for segment in segments:
-            checked = check_segment(segment)
+            checked = _check(root, segment)
+            if checked is None:
+                continue
             done += checked.size
             bar.reached(done, segment.path.name)
             yield checked
@@ -137,7 +158,7 @@ def _facts(segment: "Segment") -> dict[str, object]:
         "state": segment.state,
         "first": segment.first,
         "last": None if segment.last < 0 else segment.last,
-        "size": segment.path.stat().st_size,
+        "size": _size_of(segment),
         "file": str(segment.path),
     }
 

@@ -4,13 +4,14 @@ from libc.stdint cimport int64_t
 from weft.core.arena cimport Arena
 from weft.core.outbox cimport Outbox
 from weft.core.subjects cimport is_pattern, matches
-from weft.core.words cimport put_bytes, u32_at
+from weft.core.words cimport i64_at, put_bytes, u32_at
 from weft.core.writer cimport Writer
 
 cdef Py_ssize_t _HEADER
 cdef Py_ssize_t _BLOCK
 cdef Py_ssize_t _HELD_MAX
 cdef int _ARRIVED
+cdef Py_ssize_t _TIME
 
 
 @cython.final
@@ -19,6 +20,7 @@ cdef class Batch:
     cdef readonly list blocks
     cdef public bint is_awaited
     cdef public Py_ssize_t lead
+    cdef public int64_t latest_ns
 
     cpdef object clear(self)
 
@@ -46,6 +48,7 @@ cdef class Journal:
     cdef Py_ssize_t _block
     cdef int64_t _first
     cdef int64_t _kept
+    cdef int64_t _latest_ns
     cdef object _asked
     cdef Asked _last
     cdef list _held
@@ -57,9 +60,10 @@ cdef class Journal:
 
     cpdef bint is_clean(self) except -1
 
+    @cython.locals(outbox=Outbox, time_ns=int64_t)
     cpdef object take(self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
 
-    @cython.locals(writer=Writer, at=Py_ssize_t)
+    @cython.locals(writer=Writer, at=Py_ssize_t, time_ns=int64_t)
     cpdef object take_arrived(self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
 
     cpdef object hold(self, object publisher)

@@ -14,7 +14,7 @@ from weft.core.arena import Arena
 from weft.core.bounds import Bounds
 from weft.core.outbox import Outbox
 from weft.core.subjects import is_pattern, matches
-from weft.core.words import put_bytes, u32_at
+from weft.core.words import i64_at, put_bytes, u32_at
 from weft.core.writer import Writer
 from weft.errors import BadSubject, JournalFailed
 
@@ -31,6 +31,8 @@ _HEADER = BLOCK_HEADER_BYTES
 _BLOCK = BLOCK_BYTES
 _HELD_MAX = HELD_MAX_BYTES
 _ARRIVED = ARRIVED
+# Where the time is in a frame.
+_TIME = 24
 # It drops nothing: what is owed is copied in the same turn.
 _BOUNDS = Bounds()
 
@@ -80,6 +82,8 @@ class Batch:
         self.blocks: list[Block] = []
         self.is_awaited = False
         self.lead = 0
+        # The latest time of a message, since the epoch.
+        self.latest_ns = 0
 
     @property
     def data(self) -> bytearray:
@@ -113,6 +117,7 @@ class Batch:
         self.writer.reserve(self.lead)
         self.blocks.clear()
         self.is_awaited = False
+        self.latest_ns = 0
 
 
 class Journal:
@@ -154,6 +159,8 @@ class Journal:
         self._first = position
         # The position after what was copied; what was taken in this turn comes after it.
         self._kept = position
+        # The latest time of what was taken and not copied.
+        self._latest_ns = 0
         self._asked: deque[Asked] = deque()
         self._last: Asked | None = None
         self._held: list[Held] = []
@@ -178,8 +185,12 @@ class Journal:
         if self.is_failing:
             self.missed += count
             return
-        self._outbox.push(start, end - start, 0)
+        outbox = self._outbox
+        outbox.push(start, end - start, 0)
         self.position += count
+        # Those that are taken at once were stamped at once.
+        time_ns = i64_at(outbox.arena.data, start + _TIME)
+        self._latest_ns = max(self._latest_ns, time_ns)
 
     def take_arrived(self, start: int, end: int, count: int) -> None:
         """Keep frames of the arena that entered elsewhere, and say so in the copy.
@@ -198,6 +209,8 @@ class Journal:
         put_bytes(writer.data, at, self._outbox.arena.data, start, end - start)
         while at < writer.size:
             writer.data[at + 5] |= _ARRIVED
+            time_ns = i64_at(writer.data, at + _TIME)
+            self._batch.latest_ns = max(self._batch.latest_ns, time_ns)
             at += u32_at(writer.data, at)
         self.position += count
         self._kept = self.position
@@ -276,6 +289,8 @@ class Journal:
             put_bytes(writer.data, at, arena.data, start, length)
             outbox.sent(length)
         self._kept = self.position
+        self._batch.latest_ns = max(self._batch.latest_ns, self._latest_ns)
+        self._latest_ns = 0
 
     def _is_empty(self) -> bool:
         return self._block < 0 and not self._batch.blocks

@@ -32,6 +32,7 @@ _CHECK = struct.Struct("<I")
 _SIZE = struct.Struct("<I")
 _MESSAGE = int(FrameKind.MESSAGE)
 _SALT = struct.Struct("<QI")
+_LATEST = struct.Struct("<q")
 # No message is smaller than the header of its frame: this bounds how many can be missing.
 _FRAME_MIN_BYTES = HEADER_BYTES
 # How much is searched at once for a block.
@@ -105,9 +106,10 @@ def about_in(data: Bytes, block: Block) -> bytes:
     return bytes(data[block.body + _SALT.size : block.end])
 
 
-def end_block(position: int, salt: int) -> bytes:
-    """The block that says that nothing follows."""
-    return header_of(Kind.END, b"", 0, position, salt)
+def end_block(position: int, salt: int, latest_ns: int = 0) -> bytes:
+    """The block that says that nothing follows, and the latest time of a message; 0: not known."""
+    body = _LATEST.pack(latest_ns)
+    return header_of(Kind.END, body, 0, position, salt) + body
 
 
 def torn_block(first: int, frames: int, salt: int) -> bytes:
@@ -151,8 +153,23 @@ def salt_of(data: Bytes, *, is_full: bool = False) -> int:
         salt, check = _SALT.unpack_from(data, start)
         if crc32c(data[start : start + 8]) == check:
             return salt
-    last = header_at(data, len(data) - BLOCK_HEADER_BYTES) if is_full else None
-    return last.salt if last is not None and last.kind == Kind.END else UNKNOWN_SALT
+    last = _end_of(data) if is_full else None
+    return last.salt if last is not None else UNKNOWN_SALT
+
+
+def latest_in(data: Bytes) -> int | None:
+    """Return the latest time of a message in a segment that is complete; None if not known."""
+    last = _end_of(data)
+    if last is None or last.salt != salt_of(data, is_full=True) or not is_whole(data, last):
+        return None
+    latest_ns: int
+    (latest_ns,) = _LATEST.unpack_from(data, last.body)
+    return latest_ns or None
+
+
+def _end_of(data: Bytes) -> Block | None:
+    last = header_at(data, len(data) - BLOCK_HEADER_BYTES - _LATEST.size)
+    return last if last is not None and last.kind == Kind.END else None
 
 
 def frames_max_in(size_bytes: int) -> int:

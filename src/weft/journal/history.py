@@ -5,6 +5,7 @@ the end of a segment has begun another. An open segment is read as far as it is 
 """
 
 import mmap
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from weft.journal.kept import Hole, Kept
 from weft.journal.landmarks import LANDMARKS
 from weft.journal.places import Segment, segments_of
 from weft.journal.sealed import CHECKED, Damaged
+
+# How often in a row a segment may have another name than the one it was listed with.
+_TRIES_MAX = 100
 
 
 def history(
@@ -28,6 +32,7 @@ def history(
     """
     segments = segments_of(root, service, node)
     position = first if first is not None else segments[0].first if segments else 0
+    tries = 0
     while segments:
         segment = segments.pop(0)
         ends = segments[0].first if segments else None
@@ -41,8 +46,12 @@ def history(
                 position = (found.position if isinstance(found, Kept) else found.last) + 1
         except FileNotFoundError:
             # Sealed, or ended, since it was looked for: it has another name now, or none.
+            tries += 1
+            if tries > _TRIES_MAX:
+                raise
             segments = segments_of(root, service, node)
             continue
+        tries = 0
         # What was neither there nor missing, a crash had torn off.
         done = segment.last + 1 if ends is None else min(segment.last + 1, ends)
         position = max(position, done)
@@ -56,7 +65,7 @@ def mapped(path: Path) -> Iterator[Bytes]:
         OSError: it cannot be read.
     """
     with path.open("rb") as file:
-        if not path.stat().st_size:
+        if not os.fstat(file.fileno()).st_size:
             yield b""
             return
         with (

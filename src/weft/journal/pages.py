@@ -4,18 +4,15 @@ A page holds whole frames, or, of a message that is larger than a page, a part o
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from weft.core.frames import HEADER_BYTES
 from weft.core.journal import ARRIVED
 from weft.core.subjects import matches
-from weft.core.words import i64_at
-from weft.journal.blocks import Block, Bytes, Kind, blocks_in, message_end
-from weft.journal.history import history, mapped
+from weft.journal.history import history
 from weft.journal.kept import Hole, Kept
-from weft.journal.places import Segment, segments_of
+from weft.journal.times import position_at
 
 # So much is looked at for a page, at most, however little of it is wanted.
 SCAN_MAX_BYTES = 16 << 20
@@ -26,7 +23,6 @@ _SUBJECTS_MAX = 4096
 # Readers that may come back for their next page without its place being looked for.
 _READERS_MAX = 64
 _FLAGS = 5
-_TIME = 24
 
 
 class Question(NamedTuple):
@@ -87,13 +83,7 @@ class Pages:
         Raises:
             OSError: the journal cannot be read.
         """
-        segments = segments_of(self._root, self._service, self._node)
-        starts = [each for each, after in pairwise(segments) if _made_ns(after) <= time_ns]
-        for segment in segments[len(starts) :]:
-            position = _position_after(segment, time_ns)
-            if position is not None:
-                return position
-        return None
+        return position_at(self._root, self._service, self._node, time_ns)
 
     def _history(self, first: int) -> Iterator[Kept | Hole]:
         return history(self._root, self._service, self._node, first)
@@ -150,59 +140,3 @@ def _learn(wanted: dict[bytes, bool], subject: bytes, patterns: tuple[bytes, ...
     if len(wanted) >= _SUBJECTS_MAX:
         wanted.clear()
     wanted[subject] = any(matches(pattern, subject) for pattern in patterns)
-
-
-def _position_after(segment: Segment, time_ns: int) -> int | None:
-    if segment.state == "sealed":
-        # Large to import, and only who reads what is old needs it.
-        from weft.journal.parquet import position_after  # noqa: PLC0415
-
-        return position_after(segment.path, time_ns)
-    with mapped(segment.path) as data:
-        return _position_in(data, time_ns)
-
-
-def _made_ns(segment: Segment) -> int:
-    """The time of the first message of a segment."""
-    if segment.state == "sealed":
-        from weft.journal.parquet import first_time_ns  # noqa: PLC0415
-
-        return first_time_ns(segment.path)
-    with mapped(segment.path) as data:
-        for block in blocks_in(data):
-            if isinstance(block, Block) and _has_frames(data, block):
-                return _time_at(data, block.body)
-    return 0
-
-
-def _position_in(data: Bytes, time_ns: int) -> int | None:
-    before: Block | None = None
-    for block in blocks_in(data):
-        if not isinstance(block, Block) or not _has_frames(data, block):
-            continue
-        if _time_at(data, block.body) >= time_ns:
-            inside = None if before is None else _position_in_block(data, before, time_ns)
-            return block.first if inside is None else inside
-        before = block
-    return None if before is None else _position_in_block(data, before, time_ns)
-
-
-def _position_in_block(data: Bytes, block: Block, time_ns: int) -> int | None:
-    at = block.body
-    for position in range(block.first, block.first + block.frames):
-        end = message_end(data, at, block.end)
-        if end < 0:
-            return None
-        if _time_at(data, at) >= time_ns:
-            return position
-        at = end
-    return None
-
-
-def _has_frames(data: Bytes, block: Block) -> bool:
-    """Return whether a block begins with a whole message."""
-    return block.kind == Kind.FRAMES and message_end(data, block.body, block.end) > 0
-
-
-def _time_at(data: Bytes, at: int) -> int:
-    return i64_at(bytes(data[at + _TIME : at + _TIME + 8]), 0)

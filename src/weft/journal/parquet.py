@@ -107,19 +107,39 @@ def groups_in(file: pq.ParquetFile, first: int, last: int) -> list[int]:
 
 
 def position_after(path: Path, time_ns: int) -> int | None:
-    """The position of the first message at a time or after it; None if the file has none."""
-    table = pq.read_table(path, columns=["position", "time_ns"])
-    late = table.filter(pc.greater_equal(table["time_ns"], time_ns))
-    found: int | None = pc.min(late["position"]).as_py()
-    return found
+    """The position of the first message at a time or after it; None if the file has none.
+
+    Raises:
+        Damaged: it is not what was sealed.
+        OSError: it cannot be read.
+    """
+    with opened(path) as file:
+        late = [each for each, latest in enumerate(_latest_of_groups(file)) if latest >= time_ns]
+        for group in late:
+            table = file.read_row_group(group, ["position", "time_ns"])
+            found: int | None = pc.min(
+                table.filter(pc.greater_equal(table["time_ns"], time_ns))["position"]
+            ).as_py()
+            if found is not None:
+                return found
+    return None
 
 
-def first_time_ns(path: Path) -> int:
-    """When the earliest message of a file came."""
-    with pq.ParquetFile(path) as file:
-        column = SCHEMA.get_field_index("time_ns")
-        groups = (file.metadata.row_group(each) for each in range(file.num_row_groups))
-        return min(int(group.column(column).statistics.min) for group in groups)
+def latest_ns(path: Path) -> int:
+    """Return the time of the latest message of a file.
+
+    Raises:
+        Damaged: it is not what was sealed.
+        OSError: it cannot be read.
+    """
+    with opened(path) as file:
+        return max(_latest_of_groups(file), default=0)
+
+
+def _latest_of_groups(file: pq.ParquetFile) -> list[int]:
+    column = SCHEMA.get_field_index("time_ns")
+    groups = (file.metadata.row_group(each) for each in range(file.num_row_groups))
+    return [int(group.column(column).statistics.max) for group in groups]
 
 
 def _overlaps(group: Any, first: int, last: int) -> bool:

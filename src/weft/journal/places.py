@@ -136,6 +136,17 @@ def segment_at(root: Path, service: str, node: str, name: str) -> Segment | None
     return found if found is not None and found.node == node and path.is_file() else None
 
 
+def found_again(root: Path, segment: Segment) -> Segment | None:
+    """The segment that now has the first position of one that was sealed or ended meanwhile.
+
+    None if it was removed.
+    """
+    for each in segments_of(root, segment.service, segment.node):
+        if each.first <= segment.first <= each.last or each.first == segment.first:
+            return each
+    return None
+
+
 def _segments_in(folder: Path, service: str) -> Iterator[Segment]:
     for path in folder.iterdir():
         if match := _OPEN.fullmatch(path.name):

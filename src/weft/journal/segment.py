@@ -40,6 +40,8 @@ class OpenSegment:
         self.made_ns = time_ns()
         self.day = day_of(self.made_ns)
         self.size = 0
+        # The latest time of a message.
+        self.latest_ns = 0
         # Since its memory was let go, and whether any of it may be the system's only.
         self._copied = 0
         self._is_unsynced = False
@@ -67,6 +69,7 @@ class OpenSegment:
             with memoryview(batch.data) as data, data[batch.start : batch.end] as blocks:
                 self._write(blocks)
         self.next = batch.next_position
+        self.latest_ns = max(self.latest_ns, batch.latest_ns)
         if self._copied >= LET_GO_BYTES:
             self._let_go()
 
@@ -85,7 +88,7 @@ class OpenSegment:
         Raises:
             OSError: it stays as it is.
         """
-        self._write(end_block(self.next, self._salt))
+        self._write(end_block(self.next, self._salt, self.latest_ns))
         self.sync()
         self.abandon()
         if self.next > self.first:

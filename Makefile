@@ -29,7 +29,7 @@ test: check test-compiled test-interpreted ## every check and every test, compil
 test-compiled: build
 	@if command -v chromium >/dev/null; then $(MAKE) --no-print-directory $(VENV)/.browser; fi
 	@echo "== tests, compiled core"
-	@$(PY) -m pytest --numprocesses 3
+	@$(PY) -m pytest --numprocesses 3 -rs
 
 test-interpreted: build
 	@echo "== core tests, interpreted core (WEFT_PURE=1), every line and branch covered"

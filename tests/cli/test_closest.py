@@ -1,10 +1,14 @@
 """`weft closest` against a gateway that runs."""
 
+import asyncio
 import json
 import subprocess
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import Callable
 
 import pytest
+from tests.client.servers import answered, http_server
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -43,6 +47,20 @@ def test_what_cannot_be_asked_is_refused(
     assert gateway
     assert done.returncode != 0
     assert text in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+async def test_a_service_without_a_gateway_is_a_failure(options: list[str]) -> None:
+    async with http_server(lambda _: answered('{"candidates": []}')) as server:
+        address = f"127.0.0.1:{server.address.port}"
+        command = ("closest", "--gateway", address, "--service", "nope", *options)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "weft.cli", *command), stdout=PIPE, stderr=PIPE
+        )
+        stdout, stderr = await process.communicate()
+    assert process.returncode == 1
+    assert stderr.decode() == f"weft: {address} knows no gateway of service 'nope'\n"
+    assert stdout.decode() == ('{"service":"nope","candidates":[]}\n' if options else "")
 
 
 def test_nobody_names_no_gateways(run_here: Run) -> None:

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from weft.cli.command_line import weft
+from weft.cli.command_line import SUMMARIES, weft
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -26,6 +26,32 @@ def test_there_is_a_command_for_everything() -> None:
     ]
 
 
+def command_of(name: str) -> click.Command:
+    command = weft.get_command(click.Context(weft), name)
+    assert command is not None
+    return command
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_list_of_commands_says_what_each_says_itself(name: str) -> None:
+    summary = SUMMARIES[name]
+    assert (command_of(name).help or "").startswith(summary)
+    assert len(summary) <= 62  # one line at 80 columns
+
+
+def test_the_help_imports_no_command() -> None:
+    script = """
+import sys
+from weft.cli.command_line import run
+run(["--help"])
+print(sorted(name for name in sys.modules if name.startswith(("weft.client", "weft.gateway"))))
+"""
+    done = subprocess.run(  # noqa: S603  # our own program
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], *([name, "--help"] for name in NAMES)])
 def test_every_command_explains_itself(arguments: list[str]) -> None:
     done = CliRunner().invoke(weft, arguments, prog_name="weft")
@@ -38,7 +64,7 @@ def test_every_command_explains_itself(arguments: list[str]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_and_option_is_on_the_page(name: str) -> None:
     assert f"`weft {name}`" in PAGE
-    command = weft.commands[name]
+    command = command_of(name)
     inner = command.commands.values() if isinstance(command, click.Group) else []
     for parameter in itertools.chain(command.params, *(each.params for each in inner)):
         if isinstance(parameter, click.Option):

@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 
@@ -21,12 +22,47 @@ def test_without_its_packages_it_says_what_to_install(missing: str) -> None:
 
 
 def test_another_missing_module_is_not_hidden() -> None:
-    program = "import sys; sys.modules['uvloop'] = None\nimport weft.cli.main\n"
+    program = (
+        "import sys; sys.modules['weft.cli.failures'] = None\n"
+        "from weft.cli.main import main\nmain()\n"
+    )
     done = subprocess.run(  # noqa: S603  # our own program
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert "ModuleNotFoundError" in done.stderr
+
+
+INTERRUPTED = """
+import os, signal, sys
+from importlib.abc import MetaPathFinder
+
+awaited = sys.argv.pop(1)
+
+class Interrupt(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == awaited:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from weft.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["weft.cli.command_line", "click", "rich.console", "weft.cli.pub", "weft.client.sync"]
+)
+def test_an_interrupt_while_modules_are_imported_is_no_traceback(module: str) -> None:
+    done = subprocess.run(  # noqa: S603  # our own program
+        [sys.executable, "-c", INTERRUPTED, module, "pub", "a.b", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in done.stderr
 
 
 def test_the_exit_code_is_that_of_the_command() -> None:

@@ -211,7 +211,7 @@ def page(gateway: GatewayProcess, path: str, key: str = "") -> str:
 
 def test_pages_that_tell_of_the_gateway_need_a_key(gateway: GatewayProcess, data: Path) -> None:
     service, client = made(data, "one"), made(data, "two", "client")
-    eventually(lambda: "3 keys were read" in gateway.log, lambda: gateway.log)
+    eventually(lambda: "read 3 keys from" in gateway.log, lambda: gateway.log)
     for path in ("/status", "/metrics"):
         assert page(gateway, path) == "401"
         assert page(gateway, path, client) == "403"

@@ -62,7 +62,7 @@ class Page(msgspec.Struct, frozen=True):
 
 @click.group()
 def admin() -> None:
-    """Have gateways of a mesh do something.
+    """Send an administrator's command to gateways of a mesh.
 
     A command is signed with the key of an admin, and each gateway that it is for checks that by
     itself. It can be given at any gateway of the mesh.

@@ -42,7 +42,7 @@ class Manner:
 
 @click.group()
 def channel() -> None:
-    """Open, join and look at channels: spaces of subjects for those who joined them."""
+    """Open, join and list channels: subjects with members."""
 
 
 @channel.command(

@@ -5,7 +5,7 @@ import math
 
 import click
 
-from weft.cli import output
+from weft.cli import failures, output
 from weft.cli.help_text import examples
 from weft.cli.quantities import latency
 from weft.cli.shown import printable, to_json
@@ -33,11 +33,11 @@ LIMIT_MAX = 100
     help="How many to ask for, and to measure.",
 )
 @target_options
-def closest(target: Target, limit: int) -> None:
+def closest(target: Target, limit: int) -> int:
     """Show the gateways of a service, and how far each is.
 
     A gateway names those that it knows, by region and load; then each is measured from here. They
-    are listed as a client would try them, the first one first.
+    are listed as a client would try them, the first one first. Exit code 1 if there is none.
     """
     asked = addresses_from(target.gateway)[0]
     sought = Sought(target.service, target.region, target.key(), target.tls())
@@ -49,16 +49,17 @@ def closest(target: Target, limit: int) -> None:
     if target.is_json:
         rows = [_facts(each) for each in found]
         output.json_result(to_json({"service": target.service, "candidates": rows}))
-        return
-    output.show(
-        output.table(
-            f"gateways of {printable(target.service)}",
-            ("gateway", "address", "region", "load ", "round trip "),
-            ([_text(each, column) for column in _COLUMNS] for each in found),
+    elif found:
+        output.show(
+            output.table(
+                f"gateways of {printable(target.service)}",
+                ("gateway", "address", "region", "load ", "round trip "),
+                ([_text(each, column) for column in _COLUMNS] for each in found),
+            )
         )
-        if found
-        else f"{place(asked)} names no gateway that can be gone to from here"
-    )
+    if not found:
+        output.news(f"{place(asked)} knows no gateway of service {printable(target.service)!r}")
+    return 0 if found else failures.FAILED
 
 
 _COLUMNS = ("name", "address", "region", "load", "rtt")

@@ -10,35 +10,36 @@ import click
 
 from weft import distribution
 from weft.cli import failures, output
-from weft.cli.admin import admin
-from weft.cli.bench import bench
-from weft.cli.channel import channel
-from weft.cli.closest import closest
-from weft.cli.completion import completion
-from weft.cli.journal import journal
-from weft.cli.keys import keys
-from weft.cli.mesh import mesh
-from weft.cli.pipeline import pipeline
-from weft.cli.pub import pub
-from weft.cli.reply import reply
-from weft.cli.req import req
-from weft.cli.routes import routes
-from weft.cli.serve import serve
-from weft.cli.simulate import simulate
-from weft.cli.sql import sql
-from weft.cli.status import status
-from weft.cli.sub import sub
-from weft.cli.top import top
-from weft.cli.trace import trace
-from weft.cli.version import version
+from weft.cli.lazy_group import LazyGroup
+
+# In the order in which a newcomer needs them.
+SUMMARIES = {
+    "serve": "Run a gateway until ^C or SIGTERM, which drain it.",
+    "keys": "Make, list, revoke and rotate the keys of a gateway.",
+    "pub": "Publish a message, or every line of standard input.",
+    "sub": "Show the messages of one or more PATTERNs as they come.",
+    "req": "Send a request to a SUBJECT and print the answer.",
+    "reply": "Answer the requests that match a PATTERN, until ^C.",
+    "channel": "Open, join and list channels: subjects with members.",
+    "status": "Show a gateway, its services and connections.",
+    "top": "Show what is going on right now.",
+    "routes": "Show which routes are direct, and why others are not.",
+    "mesh": "Show the gateways of a mesh and their links.",
+    "closest": "Show the gateways of a service, and how far each is.",
+    "trace": "Show where a message to a SUBJECT would go.",
+    "admin": "Send an administrator's command to gateways of a mesh.",
+    "journal": "Look at a journal: what it holds, and whether it is whole.",
+    "pipeline": "Run jobs over the journal: rates, latency, an audit, your own.",
+    "sql": "Run a QUERY of Spark SQL; each service is a table.",
+    "bench": "Measure throughput and latency through a gateway.",
+    "simulate": "Break simulated meshes, and check what they promise.",
+    "version": "Print the version, and how the core was built.",
+    "completion": "Print the completion script of a SHELL.",
+}
 
 
-class Commands(click.Group):
-    """A group that lists its commands in the order in which a newcomer needs them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """The names of the commands, as they were added."""
-        return list(self.commands)
+class Commands(LazyGroup):
+    """The commands of `weft`; a reader that is gone does not look like a failure."""
 
     def make_context(
         self,
@@ -65,21 +66,16 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
+    package="weft.cli",
+    summaries=SUMMARIES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Every command explains itself: weft COMMAND --help.",
 )
 @click.version_option(
-    distribution.installed_version(), prog_name="weft", message="%(prog)s %(version)s"
+    package_name=distribution.NAME, prog_name="weft", message="%(prog)s %(version)s"
 )
 def weft() -> None:
     """A messaging mesh for Python shops: publish, subscribe, request, reply."""
-
-
-for _command in (
-    *(serve, keys, pub, sub, req, reply, channel, status, top, routes, mesh, closest, trace),
-    *(admin, journal, pipeline, sql, bench, simulate, version, completion),
-):
-    weft.add_command(_command)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,23 +1,32 @@
 """Where the command `weft` begins: it works only with the extra `cli`, and says so."""
 
 import os
+import signal
 import sys
-
-try:
-    from weft.cli.command_line import run
-except ModuleNotFoundError as missing:
-    if (missing.name or "").partition(".")[0] not in ("click", "rich"):
-        raise
-    print(
-        'weft: the command line needs more packages: pip install "weft-mesh[cli]"', file=sys.stderr
-    )
-    sys.exit(1)
+from collections.abc import Callable, Sequence
 
 
 def main() -> None:
     """Carry out the command line of this process, and end it."""
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    if on_interrupt is signal.default_int_handler:
+        # While modules are imported, ^C would raise somewhere in the import system, as a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_what_is_closed()
+    run = _import_run()
+    signal.signal(signal.SIGINT, on_interrupt)
     sys.exit(run(sys.argv[1:]))
+
+
+def _import_run() -> Callable[[Sequence[str]], int]:
+    """Import the command line; exit with a sentence if the extra `cli` is not installed."""
+    try:
+        from weft.cli.command_line import run  # noqa: PLC0415  # see main()
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in ("click", "rich"):
+            raise
+        sys.exit('weft: the command line needs more packages: pip install "weft-mesh[cli]"')
+    return run
 
 
 def _open_what_is_closed() -> None:

@@ -35,7 +35,7 @@ _FOLDER = click.option(
 
 @click.group()
 def pipeline() -> None:
-    """Run jobs over what was said: rates, latency, an audit, or your own."""
+    """Run jobs over the journal: rates, latency, an audit, your own."""
 
 
 @pipeline.command("list", epilog=examples("weft pipeline list"))

@@ -106,7 +106,7 @@ def _nodes(_: click.Context, parameter: click.Parameter, value: int) -> int:
 )
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def simulate(**given: Any) -> int:
-    """Put meshes through everything that can break, and check that they keep their promises.
+    """Break simulated meshes, and check what they promise.
 
     Each run is a mesh of real gateways on a clock and a network that are made up: links break,
     networks part, gateways stand still or are killed, clocks are wrong. Every message is accounted

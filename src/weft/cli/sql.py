@@ -27,7 +27,7 @@ from weft.errors import BadOption
     help='Columns of fields: "value double, unit string".',
 )
 def sql(query: str, asked: Asked, fields: str) -> None:
-    """Run QUERY, in Spark's SQL, over what was said: each service is a table of its name.
+    """Run a QUERY of Spark SQL; each service is a table.
 
     Names with a hyphen stand in backticks. The columns are those of every message, and those of
     --fields.

@@ -13,7 +13,7 @@ from weft.core import codec
 @click.command()
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def version(is_json: bool) -> None:
-    """Say which Weft this is."""
+    """Print the version, and how the core was built."""
     core = "compiled" if codec.__file__.endswith(".so") else "interpreted"
     facts = {
         "version": distribution.installed_version(),

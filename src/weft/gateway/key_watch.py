@@ -58,7 +58,8 @@ class KeyWatch:
         if (records or None) == before:
             return False
         self._take(records)
-        _log.info("%s keys were read from %s", len(records), self._path, extra=self._about)
+        keys = f"{len(records)} key{'s' if len(records) != 1 else ''}"
+        _log.info("read %s from %s", keys, self._path, extra=self._about)
         return True
 
     def _complain(self, problem: str) -> None:

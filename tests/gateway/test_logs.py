@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pytest
 
+from weft.gateway import logs
 from weft.gateway.logs import JsonLines, Lines, TextLines
 
 PROGRAM = """
@@ -75,3 +76,29 @@ def test_a_process_logs_to_standard_error_and_can_change_how() -> None:
     assert json.loads(second)["service"] == "orders"
     assert json.loads(third)["text"] == "of another library"
     assert done.stdout == ""
+
+
+def test_a_flood_of_tracebacks_is_one_a_second_and_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("weft.gateway.logs.time.monotonic", lambda: now)
+    limit = logs.TraceLimit()
+    heard: list[str] = []
+
+    def fail(place: int = 1, *, has_trace: bool = True) -> None:
+        trace = (ValueError, ValueError("no"), None) if has_trace else None
+        record = logging.LogRecord("weft", 40, "a.py", place, "failed %s", ("again",), trace)
+        if limit.filter(record):
+            heard.append(record.getMessage())
+
+    for _ in range(600):
+        fail()
+    assert heard == ["failed again"]
+    # Other places, and lines without a traceback, are not held back.
+    fail(2)
+    fail(has_trace=False)
+    assert heard == ["failed again"] * 3
+    now += logs.TRACE_EVERY_S
+    fail()
+    assert heard[3:] == ["failed again (599 others since the last such line)"]

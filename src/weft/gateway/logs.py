@@ -5,6 +5,8 @@ Whoever logs passes those names as `extra`; a process adds the ones that hold fo
 
 import logging
 import sys
+import time
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +15,8 @@ import msgspec
 from weft.gateway.settings import Log
 
 NAMES = ("gateway", "service", "peer")
+# A traceback is some kilobytes.
+TRACE_EVERY_S = 1.0
 
 
 def configure(log: Log, **names: str) -> None:
@@ -22,8 +26,38 @@ def configure(log: Log, **names: str) -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(names) if log.format == "json" else TextLines(names))
+    handler.addFilter(TraceLimit())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("weft").setLevel(log.level.upper())
+
+
+class TraceLimit(logging.Filter):
+    """Lets one traceback a second pass from each line of code that logs some.
+
+    A fault that strangers can cause at will must not fill a disk, nor cost more than their bytes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Both by place in the code, so there are few.
+        self._quiet_until: dict[tuple[str, int], float] = {}
+        self._held: Counter[tuple[str, int]] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is logged; the next of its place counts those that are not."""
+        if not record.exc_info:
+            return True
+        place = record.pathname, record.lineno
+        now = time.monotonic()
+        if now < self._quiet_until.get(place, 0.0):
+            self._held[place] += 1
+            return False
+        self._quiet_until[place] = now + TRACE_EVERY_S
+        held = self._held.pop(place, 0)
+        if held:
+            record.msg = f"{record.getMessage()} ({held} others since the last such line)"
+            record.args = ()
+        return True
 
 
 class Lines(logging.Formatter):

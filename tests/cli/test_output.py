@@ -100,3 +100,13 @@ def test_json_is_utf_8_wherever_it_goes(gateway: str, encoding: str) -> None:
         env={**os.environ, "PYTHONIOENCODING": encoding, "WEFT_GATEWAY": gateway},
     )
     assert json.loads(done.stdout.decode())["subject"] == "tests.zürich"
+
+
+def test_json_has_no_character_that_controls_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x1b[2J\x7f\x85\x9b2J\u2028\u202eb é"
+    output.json_result(json.dumps({"text": hostile}, ensure_ascii=False))
+    line = capsys.readouterr().out
+    assert line.endswith("\n")
+    assert line.removesuffix("\n").isprintable()
+    assert "é" in line
+    assert json.loads(line) == {"text": hostile}

@@ -48,7 +48,10 @@ class Manner:
 def cat(selection: Selection, is_json: bool) -> int:
     """Print the messages; what is missing is told on standard error, and by the exit code 1."""
     for node, kept in selection.messages():
-        output.result(_as_json(node, kept) if is_json else _as_line(kept))
+        if is_json:
+            output.json_result(_as_json(node, kept))
+        else:
+            output.result(_as_line(kept))
     return 1 if selection.holes else 0
 
 

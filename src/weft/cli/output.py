@@ -5,6 +5,7 @@ as long as they need to be, and written at once.
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
@@ -15,6 +16,10 @@ from rich.table import Table
 
 # Wider than any table, so that nothing is cut or wrapped where no window sets a width.
 _UNBOUNDED_COLUMNS = 4096
+
+# DEL, the C1 controls (U+009B alone begins a terminal sequence), line and paragraph separators, and
+# what changes the direction of the text that follows.
+_CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def prepare() -> None:
@@ -37,11 +42,14 @@ def result(text: str) -> None:
 
 
 def json_result(text: str) -> None:
-    """Print one line of JSON, which is UTF-8 wherever it goes: a program reads it, no terminal."""
+    """Print one line of JSON in UTF-8, with every character that could control a terminal escaped.
+
+    JSON itself escapes only the control characters below U+0020.
+    """
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None and sys.stdout.encoding != "utf-8":
         reconfigure(encoding="utf-8", errors="backslashreplace")
-    result(text)
+    result(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def news(text: str) -> None:

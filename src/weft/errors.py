@@ -78,9 +78,22 @@ class BadSubject(UsageError):
 
 
 class BadField(UsageError):
-    """A value its field type cannot hold, or fields beyond what one message may carry."""
+    """A value its field type cannot hold, or fields beyond what one message may carry.
+
+    `field` is the path of the field that it is about, such as `a.b[2]`, or empty.
+    """
 
     number = 1002
+    field = ""
+
+    def __str__(self) -> str:
+        text = Exception.__str__(self)
+        return f"field {shortened(self.field)}: {text}" if self.field else text
+
+    def within(self, place: str) -> None:
+        """Note the field or item that it was found in, from the innermost to the outermost."""
+        joint = "." if self.field and not self.field.startswith("[") else ""
+        self.field = f"{place}{joint}{self.field}"
 
 
 class NoSuchField(UsageError, KeyError):

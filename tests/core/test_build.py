@@ -252,3 +252,24 @@ def test_a_value_that_no_message_could_hold_is_refused_by_itself() -> None:
 def test_a_dict_is_needed_where_a_message_is_made_of_one() -> None:
     with pytest.raises(BadField, match="list is not a message or a mapping"):
         Message.from_dict([("a", 1)])  # type: ignore[arg-type]  # what an untyped caller may do
+
+
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        ({"a": object()}, "a"),
+        ({"a": {"b": [1, {"c": 1 << 64}]}}, "a.b[1].c"),
+        ({"a": [[object()]]}, "a[0][0]"),
+        ({7: 1}, "7"),
+    ],
+)
+def test_an_error_names_the_field(values: Any, path: str) -> None:
+    with pytest.raises(BadField) as caught:
+        fields_from_mapping(values, 1)
+    assert caught.value.field == path
+    assert str(caught.value).startswith(f"field {path!r}: ")
+
+
+def test_an_error_of_a_field_names_it() -> None:
+    with pytest.raises(BadField, match=r"^field 'n': .* is not in the range of int32"):
+        Field.int32("n", 1 << 31)

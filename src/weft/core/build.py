@@ -69,12 +69,16 @@ def add_value(fields: Fields, name: str, value: object, depth: int) -> None:
     Raises:
         BadField: no type can hold it, or it is over a limit.
     """
-    kind = default_kind(value)
-    if kind != 0:
-        fields.add(checked_text(name), kind, raw_scalar(kind, value))
-    else:
-        kind = kind_of(value)
-        fields.add(checked_text(name), kind, raw_value(kind, value, depth))
+    try:
+        kind = default_kind(value)
+        if kind != 0:
+            fields.add(checked_text(name), kind, raw_scalar(kind, value))
+        else:
+            kind = kind_of(value)
+            fields.add(checked_text(name), kind, raw_value(kind, value, depth))
+    except BadField as error:
+        error.within(f"[{len(fields)}]" if fields.is_list else str(name))
+        raise
 
 
 def fields_from_mapping(values: Mapping[str, Any], depth: int) -> Fields:

@@ -19,6 +19,7 @@ cdef int _BOOL
 cdef int _BLOB
 cdef int _LIST
 cdef int _TIMESTAMP
+cdef tuple _NUMBERS
 cdef object _MISSING
 cdef Spare _spare
 
@@ -46,7 +47,7 @@ cdef class Message(Envelope):
 
 cpdef Message message_in(bytes frame)
 
-cdef object _wrong_type(str name, int found, int wanted)
+cdef object _converted(str name, int found, int wanted, object value)
 
 @cython.locals(message=Message)
 cdef Message _made(bytes frame, bytes body, Fields fields)

@@ -16,7 +16,7 @@ from weft.core.flat import dict_from_flat, put_flat, raw_at
 from weft.core.frames import check_whole
 from weft.core.json_form import fields_from_json, json_from_fields
 from weft.core.plain import dict_from_fields, shown_fields, shown_value
-from weft.core.values import checked_text, moment
+from weft.core.values import checked_text, is_in_range, moment
 from weft.core.words import Bytes
 from weft.core.writer import Spare
 from weft.errors import BadField, NoSuchField, ProtocolError, WrongType, shortened
@@ -33,6 +33,7 @@ _BLOB = int(FieldType.BLOB)
 _LIST = int(FieldType.LIST)
 _TIMESTAMP = int(FieldType.TIMESTAMP)
 
+_NUMBERS = (_INT32, _UINT32, _INT64, _UINT64, _DOUBLE)
 _MISSING = object()
 _spare = Spare()
 
@@ -47,8 +48,12 @@ class Field(RawValue):
             BadField: the type cannot hold the value.
         """
         self.name = checked_text(name)
-        self._kind = kind_of(value) if type is None else _checked_kind(type)
-        self._raw = raw_value(self._kind, value, 1)
+        try:
+            self._kind = kind_of(value) if type is None else _checked_kind(type)
+            self._raw = raw_value(self._kind, value, 1)
+        except BadField as error:
+            error.within(self.name)
+            raise
 
     @staticmethod
     def string(name: str, value: str) -> "Field":
@@ -259,23 +264,23 @@ class Message(Envelope):
         return self._get(name, _STRING)
 
     def get_int32(self, name: str) -> int:
-        """The value of an int32 field; WrongType if it is another type."""
+        """The value as an int32; WrongType if it is no number, or not the same there."""
         return self._get(name, _INT32)
 
     def get_uint32(self, name: str) -> int:
-        """The value of a uint32 field; WrongType if it is another type."""
+        """The value as a uint32; WrongType if it is no number, or not the same there."""
         return self._get(name, _UINT32)
 
     def get_int64(self, name: str) -> int:
-        """The value of an int64 field; WrongType if it is another type."""
+        """The value as an int64; WrongType if it is no number, or not the same there."""
         return self._get(name, _INT64)
 
     def get_uint64(self, name: str) -> int:
-        """The value of a uint64 field; WrongType if it is another type."""
+        """The value as a uint64; WrongType if it is no number, or not the same there."""
         return self._get(name, _UINT64)
 
     def get_double(self, name: str) -> float:
-        """The value of a double field; WrongType if it is another type."""
+        """The value as a double; WrongType if it is no number, or not the same there."""
         return self._get(name, _DOUBLE)
 
     def get_bool(self, name: str) -> bool:
@@ -356,14 +361,14 @@ class Message(Envelope):
         flat = self._flat
         if position >= 0 and flat is not None:
             if flat[position] != kind:
-                raise _wrong_type(name, flat[position], kind)
+                return _converted(name, flat[position], kind, raw_at(flat, position))
             return raw_at(flat, position)
         fields = self._read()
         position = fields.find(name)
         if position < 0:
             raise self._lacks(name)
         if fields.kinds[position] != kind:
-            raise _wrong_type(name, fields.kinds[position], kind)
+            return _converted(name, fields.kinds[position], kind, fields.values[position])
         return fields.values[position]
 
     def _lacks(self, name: str) -> NoSuchField:
@@ -384,10 +389,23 @@ def message_in(frame: bytes) -> Message:
     return _made(frame, None, None)
 
 
-def _wrong_type(name: str, found: int, wanted: int) -> WrongType:
-    return WrongType(
-        f"field {shortened(name)} has type {FieldType(found)}, not {FieldType(wanted)}"
-    )
+def _converted(name: str, found: int, wanted: int, value: Any) -> Any:
+    """A number as another type of number, if it is the same number there.
+
+    Raises:
+        WrongType: it is not, or one of the types is none of numbers.
+    """
+    described = f"field {shortened(name)} has type {FieldType(found)}"
+    if found not in _NUMBERS or wanted not in _NUMBERS:
+        raise WrongType(f"{described}, not {FieldType(wanted)}")
+    try:
+        number = float(value) if wanted == _DOUBLE else int(value)
+    except (OverflowError, ValueError):
+        # Infinities, and what is not a number, are no integers.
+        number = None
+    if number != value or not (wanted == _DOUBLE or is_in_range(wanted, number)):
+        raise WrongType(f"{described}, and {FieldType(wanted)} cannot hold its value {value}")
+    return number
 
 
 def _made(frame: bytes | None, body: bytes | None, fields: Fields | None) -> Message:

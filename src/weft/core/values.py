@@ -73,6 +73,12 @@ def raw_scalar(kind: int, value: Any) -> object:
     return _raw_integer(kind, value)
 
 
+def is_in_range(kind: int, value: Any) -> bool:
+    """Return whether an integer type can hold an integer."""
+    low, high = _RANGES[kind]
+    return bool(low <= value <= high)
+
+
 def checked_text(value: Any) -> str:
     """A str that has a UTF-8 form.
 

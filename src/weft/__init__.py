@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from weft.client.sync_subscription import Subscription
     from weft.gateway.gateway import Gateway
 
+# Which version is installed; looked up when it is first asked for.
+__version__: str
+
 __all__ = [
     "AsyncChannel",
     "AsyncConnection",
@@ -73,6 +76,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return importlib.import_module("weft.distribution").installed_version()
     if name not in _HOMES:
         raise AttributeError(f"module 'weft' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

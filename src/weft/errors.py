@@ -51,7 +51,8 @@
         ├── WrongPassword         no channel of this name has this password
         ├── ChannelLost           another channel has the name now: this one is no more
         ├── ChannelClosed         somebody who may closed the channel for everybody
-        └── NotAMember            a channel that this connection has not joined
+        ├── NotAMember            a channel that this connection has not joined
+        └── RequestFailed         the responder answered that it could not do what was asked
 
 On the wire an error is its number, its name and a sentence. The thousands tell a client what to do:
 1xxx fix the call, 2xxx end the connection and report a bug, 3xxx connect or try again, 4xxx do not.
@@ -385,6 +386,12 @@ class NotAMember(Refused):
     """A channel that this connection has not joined, or not any more."""
 
     number = 4017
+
+
+class RequestFailed(Refused):
+    """The responder answered that it could not do what was asked; the text is the responder's."""
+
+    number = 4018
 
 
 def error_from_wire(number: int, text: str) -> WeftError:

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 import weft
+from weft.errors import RequestFailed
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., AbstractAsyncContextManager[asyncio.subprocess.Process]]
@@ -28,7 +29,6 @@ async def ready(process: asyncio.subprocess.Process) -> None:
         (["--command", "tr a-z A-Z"], "hello", {"": b"HELLO"}),
         (["--command", "cat"], weft.Message(n=7), {"": b'{"n":7}'}),
         (["--command", 'echo "$WEFT_SUBJECT"'], "x", {"": b"replied"}),
-        (["--command", "exit 3"], "x", {"error": "the command ended with 3"}),
     ],
 )
 async def test_a_request_is_answered(
@@ -53,8 +53,17 @@ async def test_a_command_that_takes_too_long_is_answered_with_an_error(
     async with started("reply", "replied.late", *command) as process:
         await ready(process)
         async with weft.connect(gateway) as connection:
-            received = await connection.send_request("replied.late", "x", timeout=20)
-        assert received.to_dict() == {"error": "the command took longer than 0.1 s"}
+            with pytest.raises(RequestFailed, match=r"^the command took longer than 0\.1 s$"):
+                await connection.send_request("replied.late", "x", timeout=20)
+
+
+async def test_a_command_that_fails_is_answered_with_an_error(gateway: str, started: Start) -> None:
+    async with started("reply", "replied.failed", "--command", "exit 3", "--count", "1") as process:
+        await ready(process)
+        async with weft.connect(gateway) as connection:
+            with pytest.raises(RequestFailed, match=r"^the command ended with 3$"):
+                await connection.send_request("replied.failed", "x", timeout=20)
+        assert await process.wait() == 0
 
 
 async def test_a_command_that_writes_for_ever_is_answered_with_an_error(
@@ -63,9 +72,8 @@ async def test_a_command_that_writes_for_ever_is_answered_with_an_error(
     async with started("reply", "replied.endless", "--command", "yes") as process:
         await ready(process)
         async with weft.connect(gateway) as connection:
-            received = await connection.send_request("replied.endless", "x", timeout=20)
-        assert received["error"].startswith("the command wrote ")
-        assert received["error"].endswith(" bytes or more, over the limit of 8388608")
+            with pytest.raises(RequestFailed, match=r"^the command wrote .* limit of 8388608$"):
+                await connection.send_request("replied.endless", "x", timeout=20)
 
 
 async def test_what_awaits_no_answer_is_shown_and_not_answered(

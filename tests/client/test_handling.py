@@ -15,7 +15,7 @@ from weft.client.status import Reporter
 class Nobody:
     """A connection that nothing is published on here."""
 
-    def publish(self, subject: str, body: object) -> None:
+    def answer(self, asked: bytes, body: object, *, is_failure: bool = False) -> None:
         """Never here."""
 
 

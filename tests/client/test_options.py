@@ -68,3 +68,13 @@ def test_an_impossible_value_is_refused(
 def test_a_name_is_a_subject() -> None:
     with pytest.raises(BadSubject):
         made(Options, {"name": "me.*"})
+
+
+def test_no_key_may_be_said_as_none() -> None:
+    assert not made(Options, {"key": None}).key
+
+
+@pytest.mark.parametrize("name", ["key", "name", "service", "reachable_at", "region", "timeout_s"])
+def test_a_value_of_the_wrong_type_is_an_option_that_cannot_be(name: str) -> None:
+    with pytest.raises(BadOption, match=f"^{name} is "):
+        made(Options, {name: b"x"})

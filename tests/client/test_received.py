@@ -1,3 +1,5 @@
+import copy
+import pickle
 from datetime import UTC, datetime
 
 import pytest
@@ -96,3 +98,16 @@ def test_text_comes_back_as_text() -> None:
 def test_what_is_not_text_is_not_read_as_text(message: Message) -> None:
     with pytest.raises(WrongType):
         _ = received(message).text
+
+
+def test_it_can_be_pickled_and_copied() -> None:
+    message = received()
+    again = pickle.loads(pickle.dumps(message))  # noqa: S301  # our own
+    assert (again.subject, again.reply, again.message) == ("a.b", "there", message.message)
+    assert copy.copy(message) is message
+    assert copy.deepcopy([message])[0] is message
+
+
+def test_what_is_no_error_has_none() -> None:
+    assert received().error is None
+    assert not received().is_waiting

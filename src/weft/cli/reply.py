@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from weft import Connection, Message
+from weft import BlockingReceived, Message
 from weft.cli import output, sub
 from weft.cli.content import Body, Content, content_options
 from weft.cli.finite_range import SECONDS
@@ -79,20 +79,20 @@ def reply(target: Target, subject: str, content: Content, **options: Any) -> Non
             sub.show(request, is_json=target.is_json)
             if not request.reply:
                 continue
-            _respond(connection, request, answer)
+            _respond(received, answer)
             answered += 1
             if answered == manner.count:
                 break
         connection.flush()
 
 
-def _respond(connection: Connection, request: Message, answer: Answer) -> None:
+def _respond(received: BlockingReceived, answer: Answer) -> None:
     """Answer one request; what cannot be answered properly is answered with the reason."""
     try:
-        connection.publish(request.reply, answer(request))
+        received.respond(answer(received.message))
     except (BadField, ProtocolError, ResponderGone, TimedOut) as error:
-        output.news(f"{request.subject}: {error}")
-        connection.publish(request.reply, Message(error=str(error)))
+        output.news(f"{received.subject}: {error}")
+        received.respond_error(str(error))
 
 
 def _answer(content: Content, manner: Manner) -> Answer:

@@ -1,7 +1,7 @@
 cimport cython
 
 from weft.client.intake cimport Intake
-from weft.client.received cimport async_received
+from weft.client.received cimport AsyncReceived, async_received, frame_of
 
 cdef Py_ssize_t _RELEASED_TOGETHER
 cdef Py_ssize_t _MUCH_BYTES
@@ -18,7 +18,9 @@ cdef class AsyncQueue:
     cdef readonly object _items
     cdef list _run
     cdef Py_ssize_t _at
-    cdef bytes _given
+    cdef AsyncReceived _given
+    cdef object _base
+    cdef readonly object context
     cdef object _news
     cdef bint _is_idle
     cdef Py_ssize_t _done
@@ -29,10 +31,12 @@ cdef class AsyncQueue:
 
     cpdef bytes take(self)
 
-    @cython.locals(frame=bytes)
+    @cython.locals(frame=bytes, message=AsyncReceived)
     cpdef object handle(self, object handler, object connection)
 
-    @cython.locals(frame=bytes)
+    cpdef AsyncReceived given(self)
+
+    @cython.locals(message=AsyncReceived)
     cpdef object settle(self)
 
     cpdef object release(self, bytes frame)

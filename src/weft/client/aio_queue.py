@@ -1,6 +1,7 @@
 """What an asyncio subscription has received and not yet taken: messages and gaps, in order."""
 
 import asyncio
+import contextvars
 import inspect
 from collections import deque
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 from weft.client.intake import Intake
 from weft.client.options import Wish
 from weft.client.reading import Reading
-from weft.client.received import AsyncPublisher, AsyncReceived, async_received
+from weft.client.received import AsyncPublisher, AsyncReceived, async_received, frame_of
 from weft.client.status import Gap
 
 _RELEASED_TOGETHER = 64
@@ -34,7 +35,10 @@ class AsyncQueue:
         self._run: list[bytes] = []
         self._at = 0
         # What the handler has.
-        self._given: bytes | None = None
+        self._given: AsyncReceived | None = None
+        # A handler runs in a copy of the context that it was given in.
+        self._base = contextvars.copy_context()
+        self.context = self._base
         self._news = asyncio.Event()
         # Nobody is told of a message while the one before it is still there to be taken.
         self._is_idle = True
@@ -105,18 +109,25 @@ class AsyncQueue:
             frame = self.take()
             if frame is None:
                 return None
-            self._given = frame
-            result = handler(async_received(frame, connection))
+            message = async_received(frame, connection)
+            self._given = message
+            # What a handler sets in its context is not for the next message.
+            self.context = self._base.copy()
+            result = self.context.run(handler, message)
             if result is not None and inspect.isawaitable(result):
                 return result
             self._given = None
             self.release(frame)
 
+    def given(self) -> AsyncReceived | None:
+        """What the handler was given last, and has not dealt with."""
+        return self._given
+
     def settle(self) -> None:
         """The handler has dealt with what it was given last, well or not."""
-        frame, self._given = self._given, None
-        if frame is not None:
-            self.release(frame)
+        message, self._given = self._given, None
+        if message is not None:
+            self.release(frame_of(message))
 
     def release(self, frame: bytes) -> None:
         """A message that was taken is dealt with; the intake is told of several together."""

@@ -12,9 +12,10 @@ from weft.client.engine import Engine
 from weft.client.interests import Listening, Place
 from weft.client.loops import Loop, Loops
 from weft.client.options import Wish
-from weft.client.received import AsyncPublisher, AsyncReceived, async_received
+from weft.client.received import FAILED, AsyncPublisher, AsyncReceived, async_received
 from weft.client.replay import Replay
-from weft.errors import NotOpen, TimedOut, UsageError
+from weft.client.scope import in_context
+from weft.errors import NotOpen, TimedOut, UsageError, WeftError
 
 # How long a handler that is told to stop may take to do so.
 STOP_S = 2.0
@@ -156,7 +157,7 @@ class AsyncSubscription:
             try:
                 awaited = queue.handle(handler, connection)
                 if awaited is not None:
-                    await awaited
+                    await in_context(queue.context, awaited)
                 elif not await queue.wait():
                     return
             except (Exception, asyncio.CancelledError) as error:
@@ -164,8 +165,18 @@ class AsyncSubscription:
                     raise
                 # What a handler waits for may be cancelled; the handler itself is not.
                 engine.reporter.handler_failed(", ".join(self.patterns), error)
+                await self._fail(queue.given())
             finally:
                 queue.settle()
+
+    async def _fail(self, message: AsyncReceived | None) -> None:
+        """Tell whoever asked that there is no answer; why is for the log of this side alone."""
+        if message is None or not message.is_waiting:
+            return
+        try:
+            await message.respond_error(FAILED)
+        except WeftError as error:
+            self._home.engine.reporter.handler_failed(", ".join(self.patterns), error)
 
 
 class _AsyncLoop(Loop):

@@ -55,6 +55,8 @@ class Calls:
         self._engine = engine
         self._session = engine.session
         self._timeout_s = engine.options.timeout_s
+        # What it was asked itself.
+        self.requests = engine.subscriptions.dispatch.requests
 
     def wait_for_room(self, frame: bytes) -> Coroutine[Any, Any, None]:
         """Buffer a frame once there is room, before all that is published later.
@@ -222,11 +224,19 @@ class Calls:
         engine = self._engine
         async with self.limited(timeout, "not everything was delivered"):
             engine.subscriptions.withdraw()
-            await self.flush(timeout)
+            await self._flush_if_needed(timeout)
             engine.subscriptions.finish()
             await engine.reading.until_taken()
             # What the handlers said last.
-            await self.flush(timeout)
+            await self._flush_if_needed(timeout)
+
+    async def _flush_if_needed(self, timeout: float | None) -> None:
+        """Wait for the gateway, unless it is away and there is nothing to send to it."""
+        engine = self._engine
+        is_away = not (engine.opened.is_set() or engine.is_closed)
+        if is_away and not (engine.outgoing.waiting_bytes or engine.outgoing.queued):
+            return
+        await self.flush(timeout)
 
     async def ready(self, listening: Listening, timeout: float | None) -> None:
         """Wait until the gateway has confirmed a subscription, or raise what it said instead."""

@@ -151,7 +151,7 @@ class Seeker:
         if tls is None and (self._is_tls or any(each.is_tls for each in asked)):
             # Made once: it reads many certificates.
             tls = ssl.create_default_context()
-        self._sought = Sought(options.service, options.region, options.key, tls)
+        self._sought = Sought(options.service, options.region, options.key or "", tls)
 
     async def seek(self) -> Choice:
         """Ask in turn, and measure what the first names that answers."""

@@ -30,6 +30,7 @@ cdef class Dispatch:
     cdef object _interests
     cdef object _statistics
     cdef readonly dict _routes
+    cdef readonly object requests
     cdef dict _received
     cdef dict _before
     cdef uint32_t _origin

@@ -8,6 +8,7 @@ gateway that was cut off from others gets later what a client already had elsewh
 from collections.abc import Callable
 
 from weft.client.interests import Interests, Listening
+from weft.client.requests import OpenRequests
 from weft.client.status import Statistics
 from weft.core.frames import HEADER_BYTES, Flag
 from weft.core.subjects import is_subject
@@ -59,6 +60,7 @@ class Dispatch:
         self._interests = interests
         self._statistics = statistics
         self._routes: dict[bytes, Route] = {}
+        self.requests = OpenRequests()
         # By origin: the last sequence that was received, and the last over an earlier line.
         self._received: dict[int, int] = {}
         self._before: dict[int, int] = {}
@@ -91,8 +93,13 @@ class Dispatch:
         route = self._routes.get(subject)
         if route is None:
             route = self._find(subject)
-        for put in route.requests if first[5] & _REQUEST else route.messages:
-            put(frames)
+        if first[5] & _REQUEST:
+            self.requests.add(frames)
+            for put in route.requests:
+                put(frames)
+        else:
+            for put in route.messages:
+                put(frames)
 
     def _unreceived(self, frames: list[bytes]) -> list[bytes]:
         """Return those that were not received over an earlier line."""

@@ -55,7 +55,7 @@ class Engine:
                 options.name,
                 options.reachable_at,
                 LIBRARY,
-                options.key,
+                options.key or "",
                 knows_lanes=options.direct != "never",
             ),
             options.waiting_max,
@@ -144,6 +144,7 @@ class Engine:
         self._stop_sending()
         self.lanes.lost()
         self.memberships.parted()
+        self.subscriptions.dispatch.requests.lost()
         waiters = self.session.end()
         waiters += [pending.waiter for pending in self.outgoing.lost(self.session.inbox)]
         for waiter in waiters:

@@ -1,7 +1,7 @@
 cimport cython
 
 from weft.client.intake cimport Intake
-from weft.client.received cimport blocking_received
+from weft.client.received cimport BlockingReceived, blocking_received
 
 cdef Py_ssize_t _RELEASED_TOGETHER
 cdef Py_ssize_t _MUCH_BYTES
@@ -15,8 +15,13 @@ cdef class Handling:
     cdef object _callbacks
     cdef Intake _intake
     cdef object _report
+    cdef object _base
 
     @cython.locals(count=Py_ssize_t, size=Py_ssize_t, released=Py_ssize_t, frame=bytes)
     cpdef Py_ssize_t run(self, list frames) except -1
 
     cdef int _handle(self, bytes frame) except -1
+
+    cdef int _call(self, BlockingReceived message) except -1
+
+    cdef int _fail(self, BlockingReceived message) except -1

@@ -1,10 +1,14 @@
 """The messages of a blocking subscription on their way through its handler, where callbacks run."""
 
+import contextvars
+import functools
+import inspect
 from collections.abc import Callable
 
 from weft.client.callbacks import Callbacks
 from weft.client.intake import Intake
-from weft.client.received import BlockingReceived, Publisher, blocking_received
+from weft.client.received import FAILED, BlockingReceived, Publisher, blocking_received
+from weft.errors import UsageError, WeftError
 
 _RELEASED_TOGETHER = 64
 # Of larger ones fewer: what is released late is read late.
@@ -25,6 +29,7 @@ class Handling:
         connection: Publisher,
         callbacks: Callbacks,
         report: Callable[[Exception], object],
+        base: contextvars.Context | None = None,
     ) -> None:
         self.is_discarding = False
         self._handler = handler
@@ -32,6 +37,8 @@ class Handling:
         self._callbacks = callbacks
         self._intake: Intake = callbacks.intake
         self._report = report
+        # A handler runs in a copy of the context that it was given in.
+        self._base = base or contextvars.copy_context()
 
     def run(self, frames: list[bytes]) -> int:
         """Handle messages that came one after the other; how many they were.
@@ -59,8 +66,50 @@ class Handling:
         return count
 
     def _handle(self, frame: bytes) -> None:
+        if not (self.is_discarding or self._callbacks.is_discarding):
+            self._call(blocking_received(frame, self._connection))
+
+    def _call(self, message: BlockingReceived) -> None:
         try:
-            if not (self.is_discarding or self._callbacks.is_discarding):
-                self._handler(blocking_received(frame, self._connection))
+            # What a handler sets in its context is not for the next message.
+            result = self._base.copy().run(self._handler, message)
+            if result is not None:
+                _refuse_awaitable(result)
         except Exception as error:
             self._report(error)
+            if message.is_waiting:
+                self._fail(message)
+
+    def _fail(self, message: BlockingReceived) -> None:
+        """Tell whoever asked that there is no answer; why is for the log of this side alone."""
+        try:
+            message.respond_error(FAILED)
+        except WeftError as error:
+            self._report(error)
+
+
+def check_plain(handler: Handler | None) -> None:
+    """Refuse a handler that would have to be awaited.
+
+    Raises:
+        UsageError: it is an async function.
+    """
+    called = handler.func if isinstance(handler, functools.partial) else handler
+    if inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(
+        getattr(called, "__call__", None)  # noqa: B004  # not whether: which
+    ):
+        raise UsageError(
+            "a blocking connection calls its handlers and awaits nothing: use a plain function, or"
+            " weft.connect()"
+        )
+
+
+def _refuse_awaitable(result: object) -> None:
+    """Refuse what a handler returned to be awaited."""
+    if not inspect.isawaitable(result):
+        return
+    if inspect.iscoroutine(result):
+        result.close()
+    raise UsageError(
+        f"the handler returned {type(result).__name__}, which a blocking connection does not await"
+    )

@@ -33,7 +33,7 @@ class ConnectOptions(TypedDict, total=False):
     """The keyword options of a connection; `Options` says what each means and its default."""
 
     service: str
-    key: str
+    key: str | None
     name: str
     reachable_at: str
     direct: Direct
@@ -60,7 +60,8 @@ class Options:
 
     service: str = "default"
     # What a gateway that has keys knows us by; it is shown nowhere else.
-    key: str = field(default="", repr=False)
+    # None is no key, so that `os.environ.get("WEFT_KEY")` will do.
+    key: str | None = field(default="", repr=False)
     # The client's own name, a subject such as `me.1`; empty lets the gateway choose one.
     name: str = ""
     # Where the client could be reached directly, told to the gateway.
@@ -106,6 +107,10 @@ class Options:
         _check_choice("when_full", self.when_full, get_args(WhenFull))
         _check_choice("direct", self.direct, get_args(Direct))
         _check_choice("look", self.look, get_args(Look))
+        for name in ("service", "name", "reachable_at", "region"):
+            _check_text(name, getattr(self, name))
+        if self.key is not None:
+            _check_text("key", self.key)
         for name in ("timeout_s", "connect_timeout_s", "backoff_first_s", "backoff_cap_s"):
             _check_positive(name, getattr(self, name))
         for name in ("buffer_bytes", "queue_bytes", "waiting_max"):
@@ -114,8 +119,9 @@ class Options:
             raise BadOption(
                 f"service {shortened(self.service)} is not 1 to 63 letters, digits, '-' and '_'"
             )
-        if len(self.key) > KEY_MAX or not (self.key.isascii() and self.key.isprintable()):
-            raise BadOption(f"key is not the text of a key: {len(self.key)} characters")
+        key = self.key or ""
+        if len(key) > KEY_MAX or not (key.isascii() and key.isprintable()):
+            raise BadOption(f"key is not the text of a key: {len(key)} characters")
         if self.name:
             checked_subject(self.name)
         if isinstance(self.closest, str):
@@ -235,7 +241,14 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise BadOption(f"{name} is {value!r}, not one of {', '.join(choices)}")
 
 
-def _check_positive(name: str, value: float) -> None:
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise BadOption(f"{name} is a {type(value).__name__}, not a str")
+
+
+def _check_positive(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise BadOption(f"{name} is {value!r}, not a number")
     # Written so that it catches what is not a number at all.
     if not value > 0:
         raise BadOption(f"{name} is {value}, and must be more than 0")

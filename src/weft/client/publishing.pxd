@@ -5,6 +5,8 @@ from weft.client.outgoing cimport Outgoing
 
 cdef int _NOT_BACK
 cdef int _MASKED
+cdef int _REQUEST
+cdef int _FAILED
 cdef object _END
 
 
@@ -19,6 +21,10 @@ cdef Done _DONE
 cdef class Publishing:
     cdef Outgoing _outgoing
     cdef object _required
+    cdef object _requests
+
+    @cython.locals(reply_start=Py_ssize_t, reply=bytes)
+    cdef bytes _put_answer(self, bytes asked, object body, bint is_failure)
 
     @cython.locals(frame=bytes)
     cdef bytes _put(self, str subject, object body, str reply, int flags)

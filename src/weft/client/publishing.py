@@ -6,12 +6,15 @@ from typing import Any
 from weft.client.calls import Calls, Draft, Identity
 from weft.client.content import Body, message_frame, opening
 from weft.client.outgoing import Outgoing
+from weft.client.requests import OpenRequests
 from weft.client.required import Required
-from weft.core.frames import Flag
+from weft.core.frames import HEADER_BYTES, Flag
 from weft.errors import BadOption
 
 _NOT_BACK = int(Flag.NOT_BACK)
 _MASKED = int(Flag.MASKED)
+_REQUEST = int(Flag.REQUEST)
+_FAILED = int(Flag.FAILED)
 
 # An iterator that is at its end: whoever awaits it goes on at once.
 _END: Iterator[None] = iter(())
@@ -42,8 +45,17 @@ class Publishing:
     """What both faces do to publish."""
 
     _outgoing: Outgoing
+    _requests: OpenRequests
     # Set where nothing may go through the gateway.
     _required: Required | None
+
+    def _put_answer(self, asked: bytes, body: Body, is_failure: bool) -> bytes | None:
+        """Put the answer to a message that came in a frame; the frame if it must wait for room."""
+        reply_start = HEADER_BYTES + asked[6]
+        reply = asked[reply_start : reply_start + asked[7]]
+        if asked[5] & _REQUEST:
+            self._requests.settle(reply)
+        return self._put(reply.decode(), body, "", _FAILED if is_failure else 0)
 
     def _put(self, subject: str, body: Body, reply: str, flags: int) -> bytes | None:
         """Put a message into the buffer, or drop it if so chosen; the frame if it must wait."""
@@ -66,6 +78,12 @@ class AsyncPublishing(Publishing):
         self._outgoing = outgoing
         self._required = required
         self._calls = calls
+        self._requests = calls.requests
+
+    def answer(self, asked: bytes, body: Body, *, is_failure: bool = False) -> Any:
+        """Publish the answer to a message that came in a frame; see Received.respond()."""
+        frame = self._put_answer(asked, body, is_failure)
+        return _DONE if frame is None else self._calls.wait_for_room(frame)
 
     def publish(  # noqa: PLR0913  # each is an option of its own
         self,
@@ -105,6 +123,7 @@ class BlockingPublishing(Publishing):
     def __init__(
         self,
         outgoing: Outgoing,
+        calls: Calls,
         acknowledged: Callable[[Draft], Identity],
         required: Required | None,
         timeout_s: float,
@@ -113,6 +132,13 @@ class BlockingPublishing(Publishing):
         self._required = required
         self._acknowledged = acknowledged
         self._timeout_s = timeout_s
+        self._requests = calls.requests
+
+    def answer(self, asked: bytes, body: Body, *, is_failure: bool = False) -> None:
+        """Publish the answer to a message that came in a frame; see Received.respond()."""
+        frame = self._put_answer(asked, body, is_failure)
+        if frame is not None:
+            self._outgoing.put_waiting(frame, self._timeout_s)
 
     def publish(  # noqa: PLR0913  # each is an option of its own
         self,

@@ -3,15 +3,19 @@ cimport cython
 from weft.core.messages cimport Message, message_in
 
 
+cdef int _REQUEST
+
+
 cdef class Received:
     cdef bytes _frame
     cdef Message _message
     cdef object _publisher
+    cdef bint _is_answered
 
     @cython.locals(message=Message)
     cdef Message _read(self)
 
-    cdef str _awaited_at(self)
+    cdef object _answer(self, object body, bint is_failure)
 
 
 @cython.final
@@ -29,3 +33,5 @@ cpdef AsyncReceived async_received(bytes frame, object publisher)
 
 @cython.locals(message=BlockingReceived)
 cpdef BlockingReceived blocking_received(bytes frame, object publisher)
+
+cpdef bytes frame_of(Received message)

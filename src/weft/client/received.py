@@ -5,26 +5,35 @@ message and the connection it came by. Every reading method is the message's own
 is made of the frame until somebody asks.
 """
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Coroutine, Iterator
 from datetime import datetime
 from typing import Any, Protocol
 
+from weft.core.failure import failure_in, failure_message, is_failure
+from weft.core.frames import Flag
 from weft.core.messages import Field, Message, message_in
-from weft.errors import UsageError, WrongType
+from weft.errors import ConnectionLost, Overloaded, RequestFailed, UsageError, WrongType
+
+# What a requester gets if a handler raised: no more than that.
+FAILED = "the responder failed; its log says why"
+
+_REQUEST = int(Flag.REQUEST)
 
 
 class Publisher(Protocol):
     """The blocking connection that a received message is answered through."""
 
-    def publish(self, subject: str, body: Any) -> None:
-        """Publish a message."""
+    def answer(self, asked: bytes, body: Any, *, is_failure: bool = False) -> None:
+        """Publish the answer to a message that was received in a frame."""
 
 
 class AsyncPublisher(Protocol):
     """The asyncio connection that a received message is answered through."""
 
-    def publish(self, subject: str, body: Any) -> Awaitable[None]:
-        """Publish a message."""
+    def answer(
+        self, asked: bytes, body: Any, *, is_failure: bool = False
+    ) -> Coroutine[Any, Any, None]:
+        """Publish the answer to a message that was received in a frame."""
 
 
 class Received:
@@ -35,6 +44,7 @@ class Received:
     def __init__(self, frame: bytes) -> None:
         self._frame = frame
         self._message: Message | None = None
+        self._is_answered = False
 
     @property
     def message(self) -> Message:
@@ -72,6 +82,16 @@ class Received:
         return self._read().time
 
     @property
+    def error(self) -> RequestFailed | None:
+        """What the responder said instead of an answer; None for any other message."""
+        return failure_in(self._frame) if is_failure(self._frame) else None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether this is a request that nobody else can answer, and that has no answer yet."""
+        return self._frame[5] & _REQUEST != 0 and not self._is_answered
+
+    @property
     def payload(self) -> bytes:
         """The bytes of a message that was published as bytes; WrongType if it was not."""
         return self._read().payload
@@ -96,23 +116,23 @@ class Received:
         return self._read().get_string(name)
 
     def get_int32(self, name: str) -> int:
-        """The value of an int32 field; WrongType if it is another type."""
+        """The value as an int32; WrongType if it is no number, or not the same there."""
         return self._read().get_int32(name)
 
     def get_uint32(self, name: str) -> int:
-        """The value of a uint32 field; WrongType if it is another type."""
+        """The value as a uint32; WrongType if it is no number, or not the same there."""
         return self._read().get_uint32(name)
 
     def get_int64(self, name: str) -> int:
-        """The value of an int64 field; WrongType if it is another type."""
+        """The value as an int64; WrongType if it is no number, or not the same there."""
         return self._read().get_int64(name)
 
     def get_uint64(self, name: str) -> int:
-        """The value of a uint64 field; WrongType if it is another type."""
+        """The value as a uint64; WrongType if it is no number, or not the same there."""
         return self._read().get_uint64(name)
 
     def get_double(self, name: str) -> float:
-        """The value of a double field; WrongType if it is another type."""
+        """The value as a double; WrongType if it is no number, or not the same there."""
         return self._read().get_double(name)
 
     def get_bool(self, name: str) -> bool:
@@ -167,6 +187,17 @@ class Received:
     def __repr__(self) -> str:
         return repr(self._read())
 
+    def __copy__(self) -> "Received":
+        # It never changes, and whether it was answered is one fact about all copies.
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Received":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What another process gets knows no connection, so it cannot be answered there."""
+        return Received, (self._frame,)
+
     def _read(self) -> Message:
         message = self._message
         if message is None:
@@ -174,24 +205,46 @@ class Received:
             self._message = message
         return message
 
-    def _awaited_at(self) -> str:
-        """Where to send the answer; UsageError if nobody awaits one."""
-        reply = self._read().reply
-        if not reply:
+    def _answer(self, body: Any, is_failure: bool) -> Any:
+        """Answer, and note that; what publishing gives."""
+        if not self._read().reply:
             raise UsageError(f"nobody awaits an answer to this message to {self.subject!r}")
-        return reply
+        # Whoever asked many may be answered several times by each.
+        if self._is_answered and self._frame[5] & _REQUEST:
+            raise UsageError(f"this request to {self.subject!r} was answered already")
+        try:
+            published = self._publisher.answer(self._frame, body, is_failure=is_failure)
+        except ConnectionLost as error:
+            # Whoever asked was told that nobody answers.
+            self._is_answered = not isinstance(error, Overloaded)
+            raise
+        self._is_answered = True
+        return published
 
 
 class AsyncReceived(Received):
     """A message received by an asyncio connection."""
 
-    async def respond(self, body: Any) -> None:
-        """Answer this message with anything that can be published.
+    def respond(self, body: Any) -> Coroutine[Any, Any, None]:
+        """Answer this message with anything that can be published; await what is returned.
+
+        Like publish() it buffers the answer, or raises, when it is called.
 
         Raises:
-            UsageError: nobody awaits an answer to it.
+            UsageError: nobody awaits an answer to it, or it was answered already.
+            ConnectionLost: the connection that the request came by was lost, and its requester was
+                told so.
         """
-        await self._publisher.publish(self._awaited_at(), body)
+        waiting: Coroutine[Any, Any, None] = self._answer(body, False)
+        return waiting
+
+    def respond_error(self, text: str) -> Coroutine[Any, Any, None]:
+        """Answer that it could not be done, and why: raised at the requester as RequestFailed.
+
+        At most 1024 characters are sent. It raises what respond() raises.
+        """
+        waiting: Coroutine[Any, Any, None] = self._answer(failure_message(text), True)
+        return waiting
 
 
 class BlockingReceived(Received):
@@ -201,9 +254,18 @@ class BlockingReceived(Received):
         """Answer this message with anything that can be published.
 
         Raises:
-            UsageError: nobody awaits an answer to it.
+            UsageError: nobody awaits an answer to it, or it was answered already.
+            ConnectionLost: the connection that the request came by was lost, and its requester was
+                told so.
         """
-        self._publisher.publish(self._awaited_at(), body)
+        self._answer(body, False)
+
+    def respond_error(self, text: str) -> None:
+        """Answer that it could not be done, and why: raised at the requester as RequestFailed.
+
+        At most 1024 characters are sent. It raises what respond() raises.
+        """
+        self._answer(failure_message(text), True)
 
 
 def async_received(frame: bytes, publisher: AsyncPublisher) -> AsyncReceived:
@@ -211,6 +273,7 @@ def async_received(frame: bytes, publisher: AsyncPublisher) -> AsyncReceived:
     message = AsyncReceived.__new__(AsyncReceived)
     message._frame = frame
     message._message = None
+    message._is_answered = False
     message._publisher = publisher
     return message
 
@@ -220,5 +283,11 @@ def blocking_received(frame: bytes, publisher: Publisher) -> BlockingReceived:
     message = BlockingReceived.__new__(BlockingReceived)
     message._frame = frame
     message._message = None
+    message._is_answered = False
     message._publisher = publisher
     return message
+
+
+def frame_of(message: Received) -> bytes:
+    """The frame that a message was received in."""
+    return message._frame

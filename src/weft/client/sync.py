@@ -4,9 +4,11 @@ It is the asyncio engine on a loop in a thread of its own. Callbacks run on a se
 they may block and call the connection, or wherever pump() is called.
 """
 
+import contextvars
+import functools
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
@@ -19,7 +21,7 @@ from weft.client.content import Body
 from weft.client.enabling import EnabledRight
 from weft.client.engine import Engine
 from weft.client.face import Face
-from weft.client.handling import Handler
+from weft.client.handling import Handler, check_plain
 from weft.client.keeper import Keeper
 from weft.client.loops import Loops
 from weft.client.options import (
@@ -35,7 +37,7 @@ from weft.client.publishing import BlockingPublishing
 from weft.client.received import BlockingReceived, blocking_received
 from weft.client.status import Reporter
 from weft.client.sync_channel import Channel
-from weft.client.sync_subscription import Home, Subscription
+from weft.client.sync_subscription import Home, Subscription, subscribed
 from weft.core.address import DEFAULT_ADDRESS, addresses_from
 from weft.core.frames import Flag
 from weft.errors import BadOption, NotOpen, UsageError
@@ -72,8 +74,10 @@ class Connection(BlockingPublishing, Face):
         self._background = Background(f"{label} loop")
         self._background.run(self._prepare(label))
         engine = self._engine
+        # None of them knows this object: one that is dropped is gone at once.
+        acknowledged = _acknowledging(self._background, self._calls, engine)
         super().__init__(
-            engine.outgoing, self._acknowledged, engine.required, self._options.timeout_s
+            engine.outgoing, self._calls, acknowledged, engine.required, self._options.timeout_s
         )
         self._callbacks.start(None if callbacks == "pumped" else f"{label} callbacks")
         try:
@@ -95,11 +99,15 @@ class Connection(BlockingPublishing, Face):
         Raises:
             BadSubject: a pattern or the group is not legal.
             BadOption: an option cannot be, or disagrees with another subscription.
+            UsageError: the handler is an async function, which nobody would await.
             NotOpen: the connection is closed.
             TimedOut: the gateway did not answer in `timeout_s`.
             WeftError: what the gateway said instead.
         """
-        return self._background.run(self._subscribe(patterns, handler, made(Wish, options)))
+        check_plain(handler)
+        wish = made(Wish, options)
+        context = contextvars.copy_context()
+        return self._background.run(subscribed(self._home, patterns, wish, handler, context))
 
     if TYPE_CHECKING:  # What publish() gives depends on what is asked of it.
 
@@ -333,14 +341,10 @@ class Connection(BlockingPublishing, Face):
     ) -> None:
         self.close()
 
-    def _acknowledged(self, draft: Draft) -> Identity:
-        # Buffered on this thread, as everything else that it publishes.
-        deadline = time.monotonic() + self._options.timeout_s
-        pending = self._calls.pending(draft)
-        self._engine.outgoing.put_waiting(pending.frame, self._options.timeout_s, pending)
-        left_s = max(deadline - time.monotonic(), 0.0)
-        waiting = self._calls.until_acknowledged(pending, draft.subject, left_s)
-        return self._background.run(waiting)
+    @functools.cached_property
+    def _home(self) -> Home:
+        """What a subscription knows of its connection, which then is not just dropped."""
+        return Home(self, self._engine, self._calls, self._background, self._callbacks, self._loops)
 
     async def _prepare(self, label: str) -> None:
         """Make, on the loop, what lives there."""
@@ -353,15 +357,22 @@ class Connection(BlockingPublishing, Face):
         outgoing = self._engine.outgoing
         self._background.on_fork(lambda: outgoing.forked(OPENED_ELSEWHERE))
         self._loops = Loops()
-        self._home = Home(
-            self, self._engine, self._calls, self._background, self._callbacks, self._loops
-        )
         if self._options.on_status is not None:
             reporter.tell = self._callbacks.teller(self._options.on_status)
 
-    async def _subscribe(
-        self, patterns: str | Iterable[str], handler: Handler | None, wish: Wish
-    ) -> Subscription:
-        subscription = Subscription(self._home, patterns, wish, handler)
-        await subscription.confirmed()
-        return subscription
+
+def _acknowledging(
+    background: Background, calls: Calls, engine: Engine
+) -> Callable[[Draft], Identity]:
+    """What publishes a message and waits until the gateway has taken it."""
+    timeout_s = engine.options.timeout_s
+
+    def acknowledged(draft: Draft) -> Identity:
+        # Buffered on the calling thread, as everything else that it publishes.
+        deadline = time.monotonic() + timeout_s
+        pending = calls.pending(draft)
+        engine.outgoing.put_waiting(pending.frame, timeout_s, pending)
+        left_s = max(deadline - time.monotonic(), 0.0)
+        return background.run(calls.until_acknowledged(pending, draft.subject, left_s))
+
+    return acknowledged

@@ -1,6 +1,7 @@
 """A channel of the blocking face: what is said and heard in it."""
 
 import contextlib
+import contextvars
 import dataclasses
 from collections.abc import Iterable
 from types import TracebackType
@@ -9,17 +10,16 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from weft.client.channel import ChannelFace, wish_within
 from weft.client.channels import Channels
 from weft.client.content import Body
-from weft.client.handling import Handler
+from weft.client.handling import Handler, check_plain
 from weft.client.memberships import Membership
 from weft.client.options import (
     GatherOptions,
     PublishOptions,
     RequestOptions,
     SubscribeOptions,
-    Wish,
 )
 from weft.client.received import BlockingReceived
-from weft.client.sync_subscription import Home, Subscription
+from weft.client.sync_subscription import Home, Subscription, subscribed
 from weft.errors import NotOpen
 
 if TYPE_CHECKING:
@@ -71,8 +71,10 @@ class Channel(ChannelFace):
             WeftError: why the channel ended.
         """
         self._membership.check()
-        work = self._subscribe(patterns, handler, wish_within(options))
-        return self._home.background.run(work)
+        check_plain(handler)
+        wish = wish_within(options)
+        context = contextvars.copy_context()
+        return self._home.background.run(subscribed(self._home, patterns, wish, handler, context))
 
     def send_request(
         self,
@@ -124,10 +126,3 @@ class Channel(ChannelFace):
     def _ready(self) -> None:
         if not self._membership.is_joined:
             self._home.background.run(self._channels.until_joined(self._membership))
-
-    async def _subscribe(
-        self, patterns: str | Iterable[str], handler: Handler | None, wish: Wish
-    ) -> Subscription:
-        subscription = Subscription(self._home, patterns, wish, handler)
-        await subscription.confirmed()
-        return subscription

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import contextvars
 import queue
 import threading
 import time
@@ -54,8 +55,9 @@ class Subscription:
         patterns: str | Iterable[str],
         wish: Wish,
         handler: Handler | None,
+        context: contextvars.Context | None = None,
     ) -> None:
-        """Begin; on the loop's thread."""
+        """Begin; on the loop's thread. A handler runs in copies of the context."""
         self._home = home
         self._on_gap = wish.on_gap
         self._is_discarding = False
@@ -73,7 +75,9 @@ class Subscription:
         else:
             self._intake = home.callbacks.intake
             self._put = home.callbacks.put
-            self._handling = Handling(handler, home.connection, home.callbacks, self._failed)
+            self._handling = Handling(
+                handler, home.connection, home.callbacks, self._failed, context
+            )
         try:
             if replay is None:
                 home.engine.listen(self._listening)
@@ -242,6 +246,19 @@ class Subscription:
         if self._mailbox is None:
             raise UsageError("a subscription with a handler is not iterated over")
         return self._mailbox
+
+
+async def subscribed(
+    home: Home,
+    patterns: str | Iterable[str],
+    wish: Wish,
+    handler: Handler | None,
+    context: contextvars.Context,
+) -> Subscription:
+    """A subscription that the gateway has confirmed."""
+    subscription = Subscription(home, patterns, wish, handler, context)
+    await subscription.confirmed()
+    return subscription
 
 
 class _BlockingLoop(Loop):

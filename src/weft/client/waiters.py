@@ -2,6 +2,7 @@
 
 import asyncio
 
+from weft.core.failure import failure_in, is_failure
 from weft.errors import ConnectionLost, Overloaded, TimedOut, WeftError
 
 
@@ -20,7 +21,9 @@ class Single:
 
     def answered(self, frame: bytes) -> None:
         """The answer came."""
-        if not self.answer.done():
+        if is_failure(frame):
+            self.failed(failure_in(frame))
+        elif not self.answer.done():
             self.answer.set_result(frame)
 
     def failed(self, error: WeftError) -> None:

@@ -67,6 +67,7 @@ class Flag(IntFlag):
     NOT_BACK = 4  # not to the connection it came from
     BARE = 8  # the body is one bare unnamed blob
     MASKED = 16  # a stand-in takes the place of the reply subject
+    FAILED = 32  # an answer that says why there is none
 
 
 class Frame(NamedTuple):

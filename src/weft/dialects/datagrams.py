@@ -12,6 +12,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from weft.core.codec import encode_fields
+from weft.core.failure import failure_in, failure_message
 from weft.core.frames import Flag, Frame, Kind, encode, parse
 from weft.core.json_form import data_from_fields, fields_from_data, json_value
 from weft.core.messages import Message
@@ -28,7 +29,7 @@ ACK_MAX = 128
 KEY_MAX = 64
 
 _KEYS = {
-    "path": ("path", "data", "reply", "request", "not_back", "masked", "ack"),
+    "path": ("path", "data", "error", "reply", "request", "not_back", "masked", "ack"),
     "interest": ("interest", "subpaths", "group", "policy", "listen_only", "since", "ack"),
     "forget": ("forget", "subpaths", "group", "ack"),
     "ping": ("ping",),
@@ -44,6 +45,7 @@ _NO_FLAGS = 0
 _ANSWER = int(Flag.ANSWER)
 _REQUEST = int(Flag.REQUEST)
 _NOT_BACK = int(Flag.NOT_BACK)
+_FAILED = int(Flag.FAILED)
 
 
 class Question(NamedTuple):
@@ -179,10 +181,13 @@ def message_datagram(data: bytes, frame: Frame) -> Datagram:
     The gateway routes without looking into bodies, so anything may be in one.
     """
     told: Datagram = {"id": identity(frame), "path": path_of(frame.subject)}
-    try:
-        told["data"] = data_from_fields(Message.from_frame(data).raw_form())
-    except ProtocolError as error:
-        told["error"] = error_facts(error)
+    if frame.flags & _FAILED:
+        told["error"] = error_facts(failure_in(data))
+    else:
+        try:
+            told["data"] = data_from_fields(Message.from_frame(data).raw_form())
+        except ProtocolError as error:
+            told["error"] = error_facts(error)
     if frame.reply:
         told["reply"] = path_of(frame.reply)
     if frame.flags & _REQUEST:
@@ -211,7 +216,13 @@ def _message(datagram: Datagram) -> Frame:
             raise BadOption("masked is for a message with a reply: without one it hides nothing")
         flags |= Flag.MASKED
     reply = subject_of(datagram["reply"]) if "reply" in datagram else b""
-    body = encode_fields(fields_from_data(datagram.get("data", {})))
+    if "error" in datagram:
+        if "data" in datagram:
+            raise BadOption("a datagram has data or an error, not both")
+        flags |= _FAILED
+        body = failure_message(_text(datagram, "error")).encode()
+    else:
+        body = encode_fields(fields_from_data(datagram.get("data", {})))
     return Frame(Kind.MESSAGE, flags, subject_of(datagram["path"]), reply, body)
 
 

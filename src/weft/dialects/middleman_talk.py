@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 
 from weft.core.codec import encode_fields
+from weft.core.failure import failure_in, failure_message
 from weft.core.fields import Fields, FieldType
 from weft.core.frames import HEADER_BYTES, Flag, Frame, Kind, encode, parse
 from weft.core.json_form import data_from_fields
@@ -33,6 +34,7 @@ _COMMANDS = ("PUB", "SUB", "REQ", "RES", *_ENABLED_BY)
 _INBOX = b"_INBOX."
 _MESSAGE = int(Kind.MESSAGE)
 _REQUEST = int(Flag.REQUEST)
+_FAILED = int(Flag.FAILED)
 
 
 class MiddlemanTalk:
@@ -68,7 +70,11 @@ class MiddlemanTalk:
         if said.command == "REQ":
             asked = Asked(said.target, said.request_id, now_ns)
             return encode(_MESSAGE, subject, body, self._ids.ask(asked, requests_max), _REQUEST)
-        return encode(_MESSAGE, self._ids.answer(said.request_id), body)
+        reply = self._ids.answer(said.request_id)
+        if said.headers.get("error"):
+            failed = failure_message(said.body or said.headers["error"])
+            return encode(_MESSAGE, reply, failed.encode(), flags=_FAILED)
+        return encode(_MESSAGE, reply, body)
 
     def told(self, data: bytes, now_ns: int, requests_max: int) -> str:
         """The message that tells what a frame tells; empty if it is nothing to this peer."""
@@ -104,6 +110,10 @@ class MiddlemanTalk:
             asked = self._ids.answered(frame.subject)
             if asked is None or not asked.request_id:
                 return ""
+            if frame.flags & _FAILED:
+                failed = failure_in(data)
+                name, why = type(failed).__name__, str(failed)
+                return _error_text(failed.number, name, why, asked.target, asked.request_id)
             return written("RES", asked.target, body_text(data), ReqID=asked.request_id)
         target = frame.subject.decode()
         if frame.flags & _REQUEST:

@@ -6,6 +6,7 @@ that publishes a thousand times greets once.
 
 import asyncio
 
+from weft.core.failure import failure_in, is_failure
 from weft.core.frames import Flag, Kind, encode, parse
 from weft.dialects.bodies import body_of, message_of
 from weft.dialects.datagrams import identity
@@ -108,6 +109,9 @@ class Caller:
         self._seat.say(encode(Kind.MESSAGE, subject, body, reply, flags | kind))
 
     def _answer_with(self, data: bytes) -> None:
+        if is_failure(data):
+            self._refuse(failure_in(data))
+            return
         try:
             body, kind = body_of(data)
         except BadMessage as error:

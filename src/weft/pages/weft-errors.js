@@ -16,6 +16,7 @@ const NAMES = {
   4000: "Refused", 4001: "NotKnown", 4002: "Reserved", 4003: "NotYours", 4004: "NoSuchService",
   4005: "TooMany", 4006: "BadKey", 4007: "NotAllowed", 4013: "ChannelExists", 4014: "WrongPassword",
   4015: "ChannelLost", 4016: "ChannelClosed", 4017: "NotAMember",
+  4018: "RequestFailed",
 };
 const NUMBERS = Object.fromEntries(Object.entries(NAMES).map(([number, name]) => [name, +number]));
 

@@ -21,13 +21,15 @@ export class Listeners {
     for (const handler of handlers) this.call(handler, value);
   }
 
-  /** A handler that fails is reported, and the next is called. */
+  /** A handler that fails is reported, and the next is called; say if it did not fail. */
   async call(handler, value) {
     try {
       await handler(value);
+      return true;
     } catch (error) {
       if (this.#byEvent.get("error")?.has(handler)) console.error("weft:", error);
       else this.tell("error", error);
+      return false;
     }
   }
 }

@@ -74,6 +74,8 @@ export interface Message<Data = any> {
   readonly isRequest: boolean;
   /** Answer it; resolves with the id of the answer when the gateway has taken it. */
   respond(data?: Json): Promise<string>;
+  /** Answer that it could not be done, and why; the request rejects with `RequestFailed`. */
+  respondError(text: string): Promise<string>;
 }
 
 export interface Subscription {

@@ -342,12 +342,12 @@ class Connection {
     await Promise.allSettled(forgotten);
   }
 
-  #respond(message, session, data = {}) {
-    if (!message.reply) throw failure("UsageError", `${message.path} awaits no answer`);
+  #respond(reply, session, { data, error }) {
     if (session !== this.#session) {
       throw failure("ConnectionLost", "the connection that was asked is gone, and nobody waits for the answer");
     }
-    return this.#say({ path: message.reply }, { data, bound: true });
+    if (error !== undefined) return this.#say({ path: reply, error }, { bound: true });
+    return this.#say({ path: reply }, { data: data ?? {}, bound: true });
   }
 
   #refuseIfClosed() {
@@ -367,16 +367,25 @@ class Connection {
 
   #hearMessage(datagram) {
     const session = this.#session;
-    const message = new Message(datagram, async (each, data) => this.#respond(each, session, data));
+    const message = new Message(datagram, (reply, answer) => this.#respond(reply, session, answer));
     if (this.#calls.answer(message.path, message)) return;
     for (const subscription of this.#subscriptions.receivers(message.path, message.isRequest)) {
-      this.#listeners.call(subscription.handler, message);
+      this.#handle(subscription.handler, message);
     }
+  }
+
+  /** A handler that fails is reported, and whoever asked is told that there is no answer. */
+  async #handle(handler, message) {
+    if (await this.#listeners.call(handler, message)) return;
+    // With the conversation the requester is told otherwise.
+    await message.fail().catch(() => {});
   }
 
   #hearError(datagram) {
     const error = errorFromWire(datagram.error);
     if (this.#calls.refuse(datagram.ack, datagram.reply, error)) return;
+    // Instead of an answer.
+    if (this.#calls.refuse(undefined, datagram.path, error)) return;
     if (!this.#channels.lost(datagram.path, error)) this.#listeners.tell("error", error);
   }
 

@@ -1,4 +1,7 @@
+import functools
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +14,7 @@ from weft.client.sync import BlockingReceived, Connection, Subscription
 from weft.core.messages import Message
 from weft.errors import (
     BadOption,
+    ConnectionLost,
     NotKnown,
     NotOpen,
     Overloaded,
@@ -449,3 +453,136 @@ def in_forked_process(connection: Connection, subscription: Subscription) -> Non
         connection.close()
     finally:
         os._exit(answered)
+
+
+FORGETFUL = """
+import sys, threading, weft
+def main():
+    connection = weft.Connection(sys.argv[1])
+    for number in range(1000):
+        connection.publish("a", {"n": number})
+    return connection
+kept = main()
+if sys.argv[2] == "dropped":
+    del kept
+"""
+
+
+@pytest.mark.parametrize("is_kept", ["kept", "dropped"])
+def test_a_program_that_does_not_close_loses_nothing(gateway: str, is_kept: str) -> None:
+    with Connection(gateway) as connection, connection.subscribe("a") as heard:
+        command = [sys.executable, "-W", "always", "-c", FORGETFUL, gateway, is_kept]
+        run = subprocess.run(  # noqa: S603  # our own program and interpreter
+            command, capture_output=True, text=True, check=True, timeout=60
+        )
+        assert "ResourceWarning: unclosed <Connection" in run.stderr
+        assert [heard.next(30)["n"] for _ in range(1000)] == list(range(1000))
+
+
+def test_a_program_ends_although_its_gateway_is_away(running: Any) -> None:
+    program = "\n".join(
+        [
+            "import sys, time, weft",
+            "connection = weft.Connection(sys.argv[1])",
+            "print('ready', flush=True)",
+            "sys.stdin.readline()",
+            "while connection.is_connected: time.sleep(0.01)",
+            "connection.publish('a', b'x')",
+        ]
+    )
+    command = [sys.executable, "-c", program, running.address]
+    with subprocess.Popen(  # noqa: S603  # our own program and interpreter
+        command, text=True, stdin=-1, stdout=-1, stderr=-1
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        running.stop()
+        _, told = process.communicate("go on\n", timeout=60)
+    assert process.returncode == 0
+    assert "bytes were not sent" in told
+
+
+def test_a_connection_that_is_dropped_sends_what_it_has_and_ends(gateway: str) -> None:
+    before = threads()
+    with Connection(gateway, name="me.1") as connection, connection.subscribe("a") as heard:
+        with pytest.warns(ResourceWarning, match="unclosed <Connection"):
+            Connection(gateway, name="dropped.1").publish("a", b"x")
+        assert heard.next(30).payload == b"x"
+        wait_until(lambda: not any("dropped" in name for name in threads()))
+    assert threads() == before
+
+
+def test_an_async_handler_is_refused(gateway: str) -> None:
+    async def handle(_: BlockingReceived) -> None:
+        """Nobody would await it."""
+
+    class Called:
+        async def __call__(self, _: BlockingReceived) -> None:
+            """Nor this."""
+
+    with Connection(gateway) as connection:
+        for handler in (handle, functools.partial(handle), Called()):
+            with pytest.raises(UsageError, match="awaits nothing"):
+                connection.subscribe("a", handler)
+
+
+def test_what_a_handler_returns_to_be_awaited_is_reported(gateway: str) -> None:
+    async def work() -> None:
+        """Nobody awaits it."""
+
+    failed: list[BaseException | None] = []
+
+    def heard(status: Status) -> None:
+        if status.what is What.HANDLER:
+            failed.append(status.error)
+
+    with Connection(gateway, on_status=heard) as connection:
+        connection.subscribe("a", lambda _: work())
+        connection.publish("a", b"")
+        connection.drain()
+    assert [type(error) for error in failed] == [UsageError]
+
+
+def test_draining_needs_no_gateway_if_nothing_is_to_be_sent(running: Any) -> None:
+    lost = threading.Event()
+
+    def heard(status: Status) -> None:
+        if status.what is What.DISCONNECTED:
+            lost.set()
+
+    connection = Connection(running.address, on_status=heard, timeout_s=3600.0)
+    connection.subscribe("a", print)
+    running.stop()
+    assert lost.wait(30)
+    connection.drain()
+    assert not connection.is_connected
+
+
+def test_an_answer_that_comes_too_late_for_its_requester_is_refused(running: Any) -> None:
+    lost = threading.Event()
+
+    def heard(status: Status) -> None:
+        if status.what is What.DISCONNECTED:
+            lost.set()
+
+    with (
+        Connection(running.address, on_status=heard, backoff_first_s=0.001) as server,
+        server.subscribe("q") as asked,
+    ):
+        asker = Connection(running.address, backoff_first_s=0.001)
+        asking = threading.Thread(target=ask_in_vain, args=(asker,))
+        asking.start()
+        request = asked.next(30)
+        running.stop()
+        assert lost.wait(30)
+        asking.join(30)
+        running.start()
+        server.flush(30)
+        with pytest.raises(ConnectionLost, match="its requester was told so"):
+            request.respond("too late")
+        asker.close()
+
+
+def ask_in_vain(asker: Connection) -> None:
+    with pytest.raises(ConnectionLost):
+        asker.send_request("q", b"")

@@ -8,6 +8,7 @@ import asyncio
 import concurrent.futures
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
@@ -34,6 +35,7 @@ class Background:
         self._is_stopped = False
         self._is_copy = False
         self._on_fork: list[Callable[[], object]] = []
+        self._last: asyncio.Task[None] | None = None
         _all.add(self)
         # A daemon: a program that forgets to close still ends.
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
@@ -93,7 +95,7 @@ class Background:
             if not self._is_stopped:
                 self._loop.call_soon_threadsafe(call, *arguments)
 
-    def stop(self) -> None:
+    def stop(self, timeout_s: float = STOP_S) -> None:
         """End the loop, cancel what still runs on it, and wait for the thread."""
         if self._is_copy:
             return
@@ -102,7 +104,24 @@ class Background:
                 return
             self._is_stopped = True
             self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join(STOP_S)
+        self._thread.join(timeout_s)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it runs, and in this process."""
+        return not (self._is_copy or self._is_stopped)
+
+    def abandon(self, last: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Run a last coroutine and end, while nobody waits for it: for a finalizer.
+
+        That may run on any thread, between any two steps, so it takes no lock. ended() waits.
+        """
+        _ending.add(self)
+        self._loop.call_soon_threadsafe(self._end_after, last)
+
+    def ended(self, timeout_s: float) -> None:
+        """Wait until the thread has ended, but no longer than so."""
+        self._thread.join(timeout_s)
 
     def forked(self) -> None:
         """This process is a copy of the one that has the thread."""
@@ -110,9 +129,24 @@ class Background:
         for call in self._on_fork:
             call()
 
+    def _end_after(self, last: Callable[[], Coroutine[object, object, None]]) -> None:
+        self._last = self._loop.create_task(last())
+        self._last.add_done_callback(self._abandoned)
+
+    def _abandoned(self, last: asyncio.Task[None]) -> None:
+        with self._lock:
+            self._is_stopped = True
+        self._stopping.set()
+        if not last.cancelled():
+            # Whatever it was, nobody is there to be told but the loop's own handler.
+            last.result()
+
     def _main(self) -> None:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(self._serve())
+        try:
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                runner.run(self._serve())
+        finally:
+            _ending.discard(self)
 
     async def _serve(self) -> None:
         self._started.set_result(asyncio.get_running_loop())
@@ -128,6 +162,14 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 _all: weakref.WeakSet[Background] = weakref.WeakSet()
+# Those that were abandoned and have not ended.
+_ending: set[Background] = set()
+
+
+def until_ended(deadline: float) -> None:
+    """Wait for all that were abandoned, until a time of the monotonic clock."""
+    for background in list(_ending):
+        background.ended(max(deadline - time.monotonic(), 0.0))
 
 
 def _forked() -> None:

@@ -116,10 +116,14 @@ class Callbacks:
 
     def stop(self) -> None:
         """End, once what is due has run; a callback that stops its own runner does not wait."""
-        self._due.append(None)
-        self._wake()
+        self.end()
         if self._thread is not None and not self.is_running_here():
             self._thread.join(STOP_S)
+
+    def end(self) -> None:
+        """End, once what is due has run, without waiting for it."""
+        self._due.append(None)
+        self._wake()
 
     def _run(self) -> None:
         self._runner = threading.get_ident()

@@ -97,7 +97,8 @@ class Keeper:
             self._task.cancel()
         unsent = self._engine.close()
         detail = f"closed, and {unsent} bytes were not sent" if unsent else "closed"
-        self._engine.reporter.report(Status(What.CLOSED, detail))
+        error = ConnectionLost("the connection was closed before they were") if unsent else None
+        self._engine.reporter.report(Status(What.CLOSED, detail, error))
         self._closed.set()
 
     async def _until_open(self) -> None:

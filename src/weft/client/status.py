@@ -114,10 +114,14 @@ class Reporter:
     def _log(self, status: Status, is_raised: bool) -> None:
         if status.what is What.HANDLER:
             self.logger.error("%s: %s", self.label, status.detail, exc_info=status.error)
-        elif status.what in _LOUD and not is_raised:
+        elif not is_raised and (status.what in _LOUD or _is_bad_end(status)):
             self.logger.warning("%s: %s", self.label, _sentence(status))
         else:
             self.logger.info("%s: %s", self.label, _sentence(status))
+
+
+def _is_bad_end(status: Status) -> bool:
+    return status.what is What.CLOSED and status.error is not None
 
 
 def _sentence(status: Status) -> str:

@@ -4,6 +4,7 @@ It is the asyncio engine on a loop in a thread of its own. Callbacks run on a se
 they may block and call the connection, or wherever pump() is called.
 """
 
+import concurrent.futures
 import contextvars
 import functools
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
+from weft.client import at_exit
 from weft.client.background import OPENED_ELSEWHERE, Background
 from weft.client.callbacks import Callbacks
 from weft.client.calls import Calls, Draft, Identity
@@ -79,6 +81,7 @@ class Connection(BlockingPublishing, Face):
         super().__init__(
             engine.outgoing, self._calls, acknowledged, engine.required, self._options.timeout_s
         )
+        at_exit.remember(self)
         self._callbacks.start(None if callbacks == "pumped" else f"{label} callbacks")
         try:
             self._background.run(self._keeper.open())
@@ -330,6 +333,23 @@ class Connection(BlockingPublishing, Face):
         self._callbacks.stop()
         self._background.stop()
 
+    def begin_close(self) -> concurrent.futures.Future[None] | None:
+        """Begin to close, for a program that ends; None if it is closed. See at_exit.py."""
+        if not self._background.is_usable:
+            return None
+        self._callbacks.discard()
+        try:
+            return self._background.submit(self._keeper.close())
+        except NotOpen:
+            return None
+
+    def __del__(self) -> None:
+        background: Background | None = self.__dict__.get("_background")
+        if background is None or not background.is_usable or "_keeper" not in self.__dict__:
+            return
+        at_exit.warn_of(self)
+        background.abandon(functools.partial(_part, self._keeper, self._callbacks))
+
     def __enter__(self) -> Self:
         return self
 
@@ -376,3 +396,12 @@ def _acknowledging(
         return background.run(calls.until_acknowledged(pending, draft.subject, left_s))
 
     return acknowledged
+
+
+async def _part(keeper: Keeper, callbacks: Callbacks) -> None:
+    """Close a connection that nobody has any more."""
+    callbacks.discard()
+    try:
+        await keeper.close()
+    finally:
+        callbacks.end()

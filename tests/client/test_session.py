@@ -19,6 +19,7 @@ from weft.client.events import (
 )
 from weft.client.session import (
     GREETING_LIMIT_BYTES,
+    HEARTBEAT_S,
     Greeting,
     Session,
     goodbye_frame,
@@ -91,9 +92,9 @@ def fresh(waiting_max: int = 100) -> Session:
     return session
 
 
-def opened(waiting_max: int = 100) -> Session:
+def opened(waiting_max: int = 100, **facts: Any) -> Session:
     session = fresh(waiting_max)
-    assert session.receive(welcome(), 0.0) == [Welcomed()]
+    assert session.receive(welcome(**facts), 0.0) == [Welcomed()]
     return session
 
 
@@ -127,7 +128,7 @@ def test_a_welcome_opens_the_session_and_says_what_holds() -> None:
     session = opened()
     assert session.is_open
     assert (session.name, session.gateway, session.inbox) == ("you.1", "hub", INBOX)
-    assert (session.body_limit_bytes, session.ping_s) == (1000, 30.0)
+    assert (session.body_limit_bytes, session.ping_s) == (1000, HEARTBEAT_S)
 
 
 def test_a_refusal_ends_the_session_before_it_began() -> None:
@@ -365,36 +366,50 @@ def test_what_a_gateway_never_says_ends_the_session_after_what_came_before(
 
 def test_silence_is_met_with_a_ping_and_then_given_up() -> None:
     session = opened()
-    assert session.keep_alive(29.9) == b""
-    assert session.keep_alive_at() == 30.0
-    assert session.keep_alive(30.0) == frames.encode(Kind.PING)
-    assert session.keep_alive_at() == 60.0
-    assert session.keep_alive(59.9) == b""
-    with pytest.raises(Silent, match=r"60\.0 s"):
-        session.keep_alive(60.0)
+    assert session.keep_alive(4.4) == b""
+    assert session.keep_alive_at() == HEARTBEAT_S
+    assert session.keep_alive(4.5) == frames.encode(Kind.PING)
+    assert session.keep_alive_at() == 2 * HEARTBEAT_S
+    assert session.keep_alive(8.9) == b""
+    with pytest.raises(Silent, match=r"9\.0 s"):
+        session.keep_alive(9.0)
+
+
+def test_a_gateway_that_is_less_patient_is_pinged_as_often_as_it_says() -> None:
+    session = opened(ping_s=2.0)
+    assert session.keep_alive_at() == 2.0
 
 
 def test_a_program_that_stood_still_pings_before_it_gives_up() -> None:
     session = opened()
     assert session.keep_alive(1000.0) == frames.encode(Kind.PING)
-    assert session.keep_alive(1029.0) == b""
+    assert session.keep_alive(1004.0) == b""
     with pytest.raises(Silent):
-        session.keep_alive(1030.0)
+        session.keep_alive(1004.5)
+
+
+def test_a_program_that_stood_still_after_a_ping_pings_again_before_it_gives_up() -> None:
+    """The answer may have come: it was not read yet."""
+    session = opened()
+    assert session.keep_alive(4.5) == frames.encode(Kind.PING)
+    assert session.keep_alive(1000.0) == frames.encode(Kind.PING)
+    with pytest.raises(Silent):
+        session.keep_alive(1004.5)
 
 
 def test_any_word_ends_the_silence() -> None:
     session = opened()
-    session.keep_alive(30.0)
-    session.receive(frames.encode(Kind.PONG), 50.0)
-    assert session.keep_alive(79.0) == b""
-    assert session.keep_alive(80.0) != b""
+    session.keep_alive(4.5)
+    session.receive(frames.encode(Kind.PONG), 8.0)
+    assert session.keep_alive(12.4) == b""
+    assert session.keep_alive(12.5) != b""
 
 
 def test_silence_does_not_count_while_one_does_not_listen() -> None:
     session = opened()
-    session.keep_alive(30.0)
-    session.not_listening(59.0)
-    assert session.keep_alive(88.0) == b""
+    session.keep_alive(4.5)
+    session.not_listening(8.0)
+    assert session.keep_alive(12.4) == b""
 
 
 # Frames

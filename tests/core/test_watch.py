@@ -132,6 +132,19 @@ def test_a_large_frame_on_its_way_is_a_word() -> None:
     assert guest.heard() == []
 
 
+def test_one_who_is_not_read_is_pinged_and_is_never_silent() -> None:
+    """Its own pings wait to be read: it must learn otherwise that the gateway is there."""
+    house = House(Limits(ping_s=10))
+    guest = house.guest()
+    guest.peer.is_held = True
+    for _ in range(40):
+        house.wait(1)
+        swept(house)
+    pings = kinds(guest.heard())
+    assert pings == len(pings) * [Kind.PING]
+    assert 18 <= len(pings) <= 20
+
+
 def test_a_gateway_that_stood_still_gives_everyone_time_to_answer() -> None:
     house = House(Limits(ping_s=30))
     guest = house.guest()

@@ -44,6 +44,11 @@ from weft.errors import (
 
 VERSION = 1
 GREETING_LIMIT_BYTES = 4096
+# A gateway that says nothing for so long is pinged, and given up after as long again: a gateway
+# that hangs is noticed within nine seconds, however long its own patience is.
+HEARTBEAT_S = 4.5
+# A timer that is later than this did not run because the program stood still.
+LATE_S = 1.0
 
 _MESSAGE = int(Kind.MESSAGE)
 _SUBJECT = frames.HEADER_BYTES
@@ -173,8 +178,9 @@ class Session:
         """
         if now < self.keep_alive_at():
             return b""
-        # A program that stood still heard nothing either: only an unanswered ping counts.
-        if self._pinged_at is not None:
+        # A program that stood still heard nothing either: only an unanswered ping counts, and not
+        # one whose answer may have come and waits to be read.
+        if self._pinged_at is not None and now < self.keep_alive_at() + LATE_S:
             silent_s = now - self._heard_at
             raise Silent(f"nothing was heard for {silent_s:.1f} s, and no ping answered")
         self._pinged_at = now
@@ -258,13 +264,14 @@ class Session:
             self.gateway = facts.get_string("gateway")
             self.inbox = facts.get_string("inbox").encode()
             self.body_limit_bytes = facts.get_int64("body_limit")
-            self.ping_s = facts.get_double("ping_s")
+            ping_s = facts.get_double("ping_s")
         except UsageError as error:
             raise BadGreeting(f"the gateway's welcome cannot be understood: {error}") from error
         if version != VERSION:
             raise BadGreeting(f"the gateway speaks version {version}, this client {VERSION}")
-        if not (self.inbox and 0 < self.ping_s < math.inf):
-            raise BadGreeting(f"an inbox {self.inbox!r} and pings after {self.ping_s} s cannot be")
+        if not (self.inbox and 0 < ping_s < math.inf):
+            raise BadGreeting(f"an inbox {self.inbox!r} and pings after {ping_s} s cannot be")
+        self.ping_s = min(ping_s, HEARTBEAT_S)
         if not 0 < self.body_limit_bytes <= BODY_LIMIT_MAX_BYTES:
             raise BadGreeting(f"a body limit of {self.body_limit_bytes} bytes cannot be")
         self._answers = self.inbox + b"."

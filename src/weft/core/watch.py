@@ -15,6 +15,8 @@ from weft.errors import Silent, SlowReader, TooSlow
 
 # A connection that is over and was sent everything gets this long to hang up.
 LINGER_NS = 2_000_000_000
+# A connection that is not read for now is pinged so often.
+HELD_PING_NS = 2_000_000_000
 
 _PING = encode(Kind.PING)
 _LINGER_NS = LINGER_NS
@@ -67,6 +69,11 @@ def _check_lateness(peer: Peer) -> None:
     if peer.is_held:
         # Whatever it says is not heard: that is no silence of its own.
         peer.heard_ns = now_ns
+        if now_ns - peer.pinged_ns >= HELD_PING_NS:
+            # Its pings are not read either: let it know that the gateway is there.
+            peer.pinged_ns = now_ns
+            peer.owe(_PING)
+        return
     quiet_ns = now_ns - peer.heard_ns
     if quiet_ns <= limits.ping_s * _S:
         return

@@ -222,7 +222,7 @@ class Keeper:
         tls = self._options.tls
         if address.is_web:
             options = self._options
-            return await dial_web(address, tls, self._engine, options.service, options.key)
+            return await dial_web(address, tls, self._engine, options.service, options.key or "")
         return await dial(address, tls, self._engine)
 
     async def _greet(self, line: Line, deadline: float) -> None:

@@ -245,7 +245,11 @@ class InternalError(ConnectionLost):
 
 
 class JournalFailed(ConnectionLost):
-    """The journal cannot be written at the moment, so the message was not kept."""
+    """The journal cannot be written at the moment: the message is not known to be safe.
+
+    It was not delivered if the journal was failing already; if it was being written when the disk
+    failed it was delivered, and may be kept later. The text says which.
+    """
 
     number = 3009
 

@@ -312,7 +312,9 @@ def test_while_it_fails_messages_are_missed_and_whoever_waits_is_told() -> None:
     (asked,) = desk.journal.failed("no space left")
     assert (asked.position, asked.peer, asked.oks.take()) == (0, asking, b"ok")
     assert asking.told == []
-    assert str(desk.journal.failure()) == "the journal cannot be written: no space left"
+    assert str(desk.journal.failure()) == (
+        "the journal cannot be written: no space left; the message was not delivered"
+    )
     desk.turn(FRAME, FRAME)
     assert (desk.journal.missed, desk.journal.position) == (2, 1)
     desk.journal.recovered()

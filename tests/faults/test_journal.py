@@ -143,3 +143,42 @@ def test_a_gateway_that_is_killed_and_started_again_at_once_gets_the_journal(
         assert new.service()["restarts"] == 0, new.log
         assert not is_running(old)
     assert kept(folder) == [0, 1]
+
+
+async def test_a_service_starts_with_a_disk_that_refuses_and_keeps_again_when_it_can(
+    serve: Serve, tmp_path: Path
+) -> None:
+    gateway = keeping(serve, tmp_path)
+    async with weft.connect(gateway.address) as connection:
+        await connection.publish("a.b", {"n": 0}, acknowledge=True)
+        worker = await asyncio.to_thread(gateway.worker, "default")
+        front = gateway.process.pid
+        # A worker that starts from now on can write no file.
+        limits = resource.prlimit(front, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        os.kill(worker, signal.SIGKILL)
+        heard = connection.subscribe("a.>")
+        await heard.ready()
+        while True:
+            try:
+                await connection.publish("a.b", {"n": 1}, acknowledge=True)
+            except JournalFailed:
+                break
+            except ConnectionLost:
+                await asyncio.sleep(0.01)
+        await connection.publish("a.b", {"n": 2})
+        while (await anext(heard))["n"] != 2:
+            pass
+        with pytest.raises(JournalFailed):
+            await connection.send_request("_WEFT.ask.history", {"patterns": ["a.>"], "position": 0})
+        resource.prlimit(front, resource.RLIMIT_FSIZE, limits)
+        worker = await asyncio.to_thread(gateway.worker, "default")
+        resource.prlimit(worker, resource.RLIMIT_FSIZE, limits)
+        while True:
+            try:
+                await connection.publish("a.b", {"n": 3}, acknowledge=True)
+                break
+            except JournalFailed:
+                await asyncio.sleep(0.01)
+    await asyncio.to_thread(gateway.end)
+    numbers = kept(tmp_path)
+    assert (numbers[0], numbers[-1]) == (0, 3)

@@ -270,7 +270,9 @@ class Journal:
 
     def failure(self) -> JournalFailed:
         """The error that says so."""
-        return JournalFailed(f"the journal cannot be written: {self.problem}")
+        return JournalFailed(
+            f"the journal cannot be written: {self.problem}; the message was not delivered"
+        )
 
     def _copy(self) -> None:
         """Copy what was taken so far."""

@@ -36,7 +36,9 @@ def journal_failed(service: Service, problem: str) -> None:
     if journal is None:
         return
     asked = journal.failed(problem)
-    error = journal.failure()
+    error = JournalFailed(
+        f"the journal cannot be written: {problem}; the message was delivered, and may be lost"
+    )
     for each in asked:
         if not isinstance(each.peer, Peer):
             # No connection: whoever runs the journal tells it.

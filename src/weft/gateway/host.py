@@ -42,7 +42,7 @@ from weft.gateway.status import ServiceStatus
 if TYPE_CHECKING:
     from weft.fabric.fabric import Fabric
     from weft.gateway.command_desk import CommandDesk
-    from weft.gateway.journaling import Journaling
+    from weft.gateway.journaling import Journaling, NoJournal
     from weft.gateway.meshing import Meshing
     from weft.gateway.obeying import Wish
 
@@ -51,6 +51,8 @@ _log = logging.getLogger(__name__)
 SWEEP_S = 1.0
 # How long the disk may take for what is left of the journal.
 JOURNAL_END_S = 5.0
+# How soon a journal that could not be begun is tried again.
+JOURNAL_RETRY_S = 1.0
 # What of a drain is kept for the last words to other gateways, at most.
 LAST_WORDS_S = 2.0
 
@@ -80,6 +82,8 @@ class Host:
         self._command_desk: CommandDesk | None = None
         self._is_closed = False
         self._journaling: Journaling | None = None
+        self._no_journal: NoJournal | None = None
+        self._journal_timer: asyncio.TimerHandle | None = None
         self._meshing: Meshing | None = None
         # Those who wait for the first link.
         self._early: list[Passed] = []
@@ -126,12 +130,41 @@ class Host:
             OSError: it cannot be read, or its folder not be made.
         """
         try:
-            from weft.gateway.journaling import Journaling  # noqa: PLC0415  # needs an extra
+            from weft.gateway.journaling import Journaling, NoJournal  # noqa: PLC0415  # an extra
         except ModuleNotFoundError as error:
             raise BadOption(
                 f'the journal needs {error.name}: pip install "weft-mesh[journal]"'
             ) from error
-        self._journaling = Journaling(self._turn, self._poll, data, settings, wait_s)
+        try:
+            self._journaling = Journaling(self._turn, self._poll, data, settings, wait_s)
+        except OSError as error:
+            # As while it runs: live traffic goes on, and it is tried again.
+            problem = error.strerror or str(error)
+            _log.error("journal: it cannot be begun: %s", error)  # no traceback
+            self._no_journal = NoJournal(self._turn, settings, problem)
+            self._begin_later(data, settings)
+
+    def _begin_later(self, data: Path, settings: JournalSettings) -> None:
+        self._journal_timer = self._loop.call_later(
+            JOURNAL_RETRY_S, self._begin_again, data, settings
+        )
+
+    def _begin_again(self, data: Path, settings: JournalSettings) -> None:
+        from weft.gateway.journaling import Journaling  # noqa: PLC0415  # needs an extra
+
+        self._tick()
+        waiting = self._no_journal
+        if waiting is None or self._is_closed:
+            return
+        try:
+            begun = Journaling(self._turn, self._poll, data, settings, 0.0)
+        except (OSError, BadOption):
+            self._begin_later(data, settings)
+            return
+        waiting.end()
+        self._no_journal = None
+        self._journaling = begun
+        _log.warning("journal: it has begun, and is written from now on")
 
     def link(self, membership: Membership) -> None:
         """Be one of a mesh from now on; called before anybody comes, and after the keys were set.
@@ -187,7 +220,8 @@ class Host:
         """The service in numbers."""
         self._tick()
         uptime_s = (monotonic_ns() - self._started_ns) / 1e9
-        journal = None if self._journaling is None else self._journaling.status()
+        keeper = self._journaling or self._no_journal
+        journal = None if keeper is None else keeper.status()
         mesh = None if self._meshing is None else self._meshing.status()
         facts = status_facts(self._service)
         channels = self._channel_desk.channels
@@ -282,6 +316,8 @@ class Host:
             peer.end(Draining("this gateway is closing down"))
             self._abort(peer)
         self._house.close()
+        if self._journal_timer is not None:
+            self._journal_timer.cancel()
         if self._journaling is not None:
             await self._journaling.close(JOURNAL_END_S)
         self._poll.close()

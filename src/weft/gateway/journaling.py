@@ -7,14 +7,16 @@ from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
 
-from weft.core.journal import Journal
+from weft.core.journal import Batch, Journal
 from weft.core.keeping import journal_failed
+from weft.core.messages import Message
+from weft.core.service import Peer
 from weft.doors.poll import READING, Poll
 from weft.doors.turn import Turn
 from weft.errors import WeftError
 from weft.gateway.archive import Archive
 from weft.gateway.settings import JournalSettings
-from weft.gateway.staging import Folders, Staging
+from weft.gateway.staging import Folders, Staging, prepare
 from weft.gateway.status import JournalStatus
 from weft.gateway.tidying import Tidying
 from weft.journal.places import FOLDER, Place
@@ -22,6 +24,41 @@ from weft.journal.recovery import owned, recover
 from weft.journal.scribe import Ended, Failed, Recovered, Report, Rules, Safe, Scribe, Written
 
 _log = logging.getLogger(__name__)
+
+_DESKS = ("history", "stage", "release", "discard")
+
+
+def _nothing_is_written(_batch: Batch) -> None:
+    raise AssertionError("a journal that cannot be begun has taken something")
+
+
+class NoJournal:
+    """The journal of a service while it cannot be begun: live traffic goes on without it."""
+
+    def __init__(self, turn: Turn, settings: JournalSettings, problem: str) -> None:
+        self._turn = turn
+        patterns = [pattern.encode() for pattern in settings.patterns]
+        # Nothing is taken while it fails, so nothing is ever written.
+        self._journal = Journal(patterns, 0, turn.service.arena, _nothing_is_written)
+        self._journal.is_of_mesh = settings.scope == "mesh"
+        self._journal.failed(problem)
+        turn.service.router.journal = self._journal
+        for name in _DESKS:
+            turn.service.desks[name] = self.refuse
+
+    def refuse(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:  # noqa: ARG002  # a desk
+        """Refuse to read or write it."""
+        return self._journal.failure()
+
+    def end(self) -> None:
+        """Tell what was missed; the journal that has begun has its own desks in place of these."""
+        if self._journal.missed:
+            _log.warning("journal: %s messages were missed before it began", self._journal.missed)
+
+    def status(self) -> JournalStatus:
+        """Return the journal in numbers."""
+        journal = self._journal
+        return JournalStatus(position=0, safe=0, missed=journal.missed, problem=journal.problem)
 
 
 class Journaling:
@@ -43,9 +80,13 @@ class Journaling:
         self._turn = turn
         self._poll = poll
         self._safe = 0
-        self._stack = ExitStack()
-        self._stack.enter_context(owned(place, wait_s))
-        found = recover(place)
+        with ExitStack() as stack:
+            stack.enter_context(owned(place, wait_s))
+            found = recover(place)
+            # Nothing is begun before everything that the disk can refuse is done.
+            folders = Folders(data, data / FOLDER, settings.staged_bytes)
+            prepare(folders, service)
+            self._stack = stack.pop_all()
         for news in found.news:
             _log.error("journal: %s", news)
         _log.info("journal: %s, next position %s", place.folder, found.position)
@@ -69,7 +110,6 @@ class Journaling:
         service.router.journal = self._journal
         self._archive = Archive(turn, self._journal, data / FOLDER)
         self._tidying = Tidying(data / FOLDER, service.name, service.gateway, settings)
-        folders = Folders(data, data / FOLDER, settings.staged_bytes)
         self._staging = Staging(turn, poll, self._journal, folders)
         poll.watch(self._bell, self, READING)
         self._scribe.start()

@@ -18,7 +18,7 @@ from weft.core.journal import Journal
 from weft.core.messages import Message
 from weft.core.release import Release, checked_rows
 from weft.core.rights import PUBLISH, Rights
-from weft.core.service import Peer, is_insider
+from weft.core.service import Peer, Service, is_insider
 from weft.core.shares import Shares
 from weft.doors.poll import Poll
 from weft.doors.turn import Turn
@@ -61,6 +61,19 @@ class Folders(NamedTuple):
     limit_bytes: int
 
 
+def prepare(folders: Folders, service: Service) -> None:
+    """Make the folder for the rows of a service.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    _place_of(folders, service).mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def _place_of(folders: Folders, service: Service) -> Path:
+    return folders.data / FOLDER / f"service={service.name}" / f"node={service.gateway}"
+
+
 class Staging:
     """The rows that writers stage at one service.
 
@@ -70,7 +83,7 @@ class Staging:
 
     def __init__(self, turn: Turn, poll: Poll, journal: Journal, folders: Folders) -> None:
         service = turn.service
-        place = folders.data / FOLDER / f"service={service.name}" / f"node={service.gateway}"
+        place = _place_of(folders, service)
         self._turn = turn
         self._service = service
         self._journal = journal

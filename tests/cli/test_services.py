@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.attacks.gateway_process import GatewayProcess
 from tests.cli.test_spark_options import asked
 from tests.pipeline.desk import Said, write_journals
 
@@ -26,3 +27,10 @@ def test_a_gateway_tells_which_it_runs(gateway: str) -> None:
         check_there(asked(gateway=gateway, service="whatever"))
     with pytest.raises(Unreachable):
         services_at(asked(gateway="127.0.0.1:1"))
+
+
+def test_a_gateway_tells_which_services_it_keeps_though_they_do_not_run(tmp_path: Path) -> None:
+    write_journals(tmp_path / "data" / "journal", [Said()])
+    with GatewayProcess(tmp_path, {"data": str(tmp_path / "data"), "services": []}) as gateway:
+        assert services_at(asked(gateway=gateway.address)) == ["weather"]
+        check_there(asked(gateway=gateway.address, service="weather"))

@@ -86,3 +86,11 @@ def test_files_that_can_be_jobs_are_found(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert files_in(tmp_path) == {"a": tmp_path / "a.py", "b": tmp_path / "b.sql"}
     assert files_in(tmp_path / "none") == {}
+
+
+def test_a_query_names_the_fields_that_are_columns() -> None:
+    query = Query("a", "-- Warm.\n-- fields: value double, unit string\nSELECT value FROM weather")
+    assert (query.summary, query.fields) == ("Warm.", "value double, unit string")
+    query = Query("a", "--fields: value double,\n-- fields: unit string\nSELECT 1")
+    assert (query.summary, query.fields) == ("", "value double, unit string")
+    assert Query("a", "SELECT '-- fields: x int'").fields == ""

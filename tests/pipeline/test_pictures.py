@@ -1,14 +1,17 @@
+import io
 import re
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from tests.pipeline.desk import moment
 
 from weft.errors import BadOption
-from weft.pipeline.pictures import check, draw
+from weft.pipeline import pictures
+from weft.pipeline.pictures import check, draw, with_silence
 
 START, END = moment(0), moment(0) + timedelta(seconds=10)
 SPAN = {"start": START, "end": END, "service": "weather"}
@@ -83,3 +86,28 @@ def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "matplotlib.figure", raising=False)
     with pytest.raises(BadOption, match=r'pip install "weft-mesh\[plot\]"'):
         check("rates", Path("a.png"))
+
+
+def test_silence_is_drawn_as_none() -> None:
+    def at(seconds: int) -> datetime:
+        return START + timedelta(seconds=seconds)
+
+    windows = [(at(start), at(start + 10)) for start in (0, 10, 60, 70)]
+    points = with_silence({at(0): 5.0, at(60): 7.0}, windows)
+    assert points == [
+        *[(at(0), 5.0), (at(10), 0.0), (at(20), 0.0)],
+        *[(at(50), 0.0), (at(60), 7.0), (at(70), 0.0)],
+    ]
+    assert with_silence({at(0): 5.0}, windows[:1]) == [(at(0), 5.0)]
+
+
+@pytest.mark.parametrize("name", ["rates", "latency"])
+def test_a_legend_covers_no_line(name: str) -> None:
+    figure = Figure(figsize=(10, 6), layout="constrained")
+    pictures._DRAWN[name](figure, RESULTS[name])
+    figure.savefig(io.BytesIO())
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
+        assert legend.get_window_extent().x1 <= figure.bbox.x1

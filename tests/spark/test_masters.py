@@ -152,3 +152,10 @@ def test_what_spark_cannot_start_with_is_one_sentence(arguments: str, reason: st
     assert last.startswith("weft.errors.BadOption: Spark does not start on "), said.stderr
     assert reason in last
     assert last.endswith("; its log says more")
+
+
+def test_only_this_machine_has_as_many_partitions_as_cores() -> None:
+    name = "spark.sql.shuffle.partitions"
+    cores = max(len(os.sched_getaffinity(0)), 2)
+    assert needs_of("local[*]").settings[name] == str(cores)
+    assert all(name not in needs_of(master).settings for master in ("spark://far:7077", None))

@@ -65,6 +65,8 @@ class GatewayPage(msgspec.Struct, frozen=True):
 
     gateway: str
     services: dict[str, ServiceRow]
+    # Those that have a journal, whether they run or not.
+    journals: tuple[str, ...] = ()
     version: str = ""
     state: str = ""
     uptime_s: float = 0.0

@@ -162,7 +162,8 @@ class _Run:
         from weft.pipeline.tables import Tables  # noqa: PLC0415  # needs pyspark
 
         is_stream = self._asked.is_stream
-        tables = Tables(self._asked.source(self._subject, self._until), services_at(self._asked))
+        source = self._asked.source(self._subject, self._until)
+        tables = Tables(source, services_at(self._asked), job.fields)
         rows = perform(
             spark,
             job.name,

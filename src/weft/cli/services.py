@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def services_at(asked: "Asked") -> list[str]:
-    """The services that have a journal in a folder, or that gateways run.
+    """The services that have a journal in a folder or at gateways, or that gateways run.
 
     Raises:
         Unreachable: a gateway does not answer.
@@ -26,7 +26,8 @@ def services_at(asked: "Asked") -> list[str]:
             is_json=False,
             key_file=asked.key_file,
         )
-        found |= read(fetch_status(target), GatewayPage).services.keys()
+        page = read(fetch_status(target), GatewayPage)
+        found |= page.services.keys() | set(page.journals)
     return sorted(found)
 
 

@@ -15,6 +15,7 @@ from weft.cli.target import KEY_FILE, TLS_CA, gateway_option, service_option
 from weft.core.since import beginning
 from weft.core.subjects import checked_subject
 from weft.errors import BadOption
+from weft.spark.version import check_pyspark
 
 if TYPE_CHECKING:
     from weft.pipeline.job import OutputMode
@@ -97,6 +98,7 @@ def check_installed() -> None:
     for package in ("crc32c", "pandas", "pyarrow", "pyspark"):
         if importlib.util.find_spec(package) is None:
             raise BadOption(f'this needs {package}: pip install "weft-mesh[spark]"')
+    check_pyspark()
 
 
 def moment(text: str | None) -> datetime | None:

@@ -40,9 +40,6 @@ def session(title: str, master: str | None) -> "SparkSession":
     # For the Python processes that Spark starts: none imports from the working folder.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     settings = {"spark.log.level": "ERROR"}
-    if master is None or master.startswith("local"):
-        # A task costs more than the work of most of them: no more than can be done at once.
-        settings["spark.sql.shuffle.partitions"] = str(max(os.cpu_count() or 1, 2))
     chosen = {} if master is None else {"master": master}
     with Bar(title, None) as bar:
         bar.reached(0, "Spark starts")

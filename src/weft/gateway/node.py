@@ -28,6 +28,7 @@ from weft.gateway.services import Fulfil, Services, admit, fulfilled
 from weft.gateway.settings import Address, Settings, web_of
 from weft.gateway.tls import Encryption
 from weft.gateway.web import Web
+from weft.journal.places import FOLDER, services_in
 
 _log = logging.getLogger(__name__)
 
@@ -149,6 +150,7 @@ class Node:
             connections_max=self._room.connections,
             keys=len(self._keys.records or ()),
             keys_problem=self._keys.problem,
+            journals=_journals(self._settings),
             front=FrontReport(
                 accepted=front.accepted,
                 pending=front.pending,
@@ -282,6 +284,11 @@ def _changed(mesh: MeshSettings, before: MeshSettings) -> list[str]:
     """The keys that are different."""
     keys = mesh.__struct_fields__
     return [key for key in keys if getattr(mesh, key) != getattr(before, key)]
+
+
+def _journals(settings: Settings) -> tuple[str, ...]:
+    """The services that have a journal on the disk."""
+    return tuple(services_in(Path(settings.data) / FOLDER)) if settings.data else ()
 
 
 def _lending(settings: Settings) -> Lending | None:

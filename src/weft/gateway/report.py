@@ -50,5 +50,7 @@ class GatewayReport(msgspec.Struct, frozen=True, kw_only=True):
     # their file at the moment.
     keys: int = 0
     keys_problem: str = ""
+    # The services that have a journal here, whether they run or not.
+    journals: tuple[str, ...] = ()
     front: FrontReport
     services: dict[str, ServiceReport]

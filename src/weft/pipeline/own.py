@@ -3,7 +3,8 @@
 A `.py` file has a function of the same name, from a table of messages to a table: its docstring is
 the summary, its keyword-only parameters are those of the job. `COLUMNS` may give another schema
 than that of all messages, `OUTPUT_MODE` says that it can stream. A `.sql` file is one query over
-services as tables; its first line, a comment, is the summary, and `:name` in it a parameter.
+services as tables; its first line, a comment, is the summary, and `:name` in it a parameter. A line
+`-- fields: value double, unit string` makes columns of fields of messages.
 """
 
 import importlib.util
@@ -23,6 +24,7 @@ from weft.spark.columns import STANDARD
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Not `::`, which casts, nor what is in quotes.
+_FIELDS = re.compile(r"^--\s*fields:[ \t]*(?P<columns>[^\n]*\S)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"'[^']*'|--[^\n]*|(?<!:):([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -37,7 +39,13 @@ class Query:
     def summary(self) -> str:
         """What its first line says."""
         first = self.text.lstrip().partition("\n")[0]
-        return first.removeprefix("--").strip() if first.startswith("--") else ""
+        is_summary = first.startswith("--") and not _FIELDS.match(first)
+        return first.removeprefix("--").strip() if is_summary else ""
+
+    @property
+    def fields(self) -> str:
+        """The columns that are fields of messages, such as "value double"; or empty."""
+        return ", ".join(found["columns"].rstrip(",") for found in _FIELDS.finditer(self.text))
 
     @property
     def parameters(self) -> dict[str, Value]:

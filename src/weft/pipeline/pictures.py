@@ -3,7 +3,9 @@
 import html
 import io
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,12 +83,13 @@ def _rates(figure: "Figure", rows: Sequence[Row]) -> None:
             length_s = (row["end"] - row["start"]).total_seconds()
             totals[row["subject"]][row["start"]] += row[column] / length_s
         busiest = sorted(totals, key=lambda each: -sum(totals[each].values()))
+        windows = sorted({(row["start"], row["end"]) for row in rows})
         for subject in busiest[:_LINES_MAX]:
-            _line(axes, subject, sorted(totals[subject].items()))
+            _line(axes, subject, with_silence(totals[subject], windows))
         axes.set_ylabel(f"{column} a second")
         most = max(max(each.values()) for each in totals.values())
         axes.set_ylim(0, most * 1.1 or 1)
-        axes.legend(fontsize="small", title=_left_out(len(busiest), _LINES_MAX))
+        _legend(axes, len(busiest), _LINES_MAX)
 
 
 def _latency(figure: "Figure", rows: Sequence[Row]) -> None:
@@ -102,7 +105,7 @@ def _latency(figure: "Figure", rows: Sequence[Row]) -> None:
             _line(axes, column.removesuffix("_s"), known)
         axes.set_title(subject)
         axes.set_ylabel("ms")
-        axes.legend(fontsize="small", title=_left_out(len(busiest), _SUBJECTS_MAX))
+        _legend(axes, len(busiest), _SUBJECTS_MAX)
 
 
 def _matrix(figure: "Figure", rows: Sequence[Row]) -> None:
@@ -122,6 +125,28 @@ def _matrix(figure: "Figure", rows: Sequence[Row]) -> None:
         for to_index, count in enumerate(line):
             color = "white" if count > middle else "black"
             axes.text(to_index, from_index, f"{count:,}", ha="center", va="center", color=color)
+
+
+def with_silence(
+    values: Mapping[datetime, float], windows: Sequence[tuple[datetime, datetime]]
+) -> list[tuple[datetime, float]]:
+    """Return the values by time, with 0 for every window without one, and where none has a row.
+
+    A result has no rows for silence: a line from one row to the next would be traffic that was not.
+    """
+    points = dict.fromkeys((start for start, _ in windows), 0.0) | dict(values)
+    for (start, end), (after, _) in pairwise(windows):
+        if end < after:
+            # From the end of this window to the last one of the same length before the next.
+            points[end] = 0.0
+            points.setdefault(max(end, after - (end - start)), 0.0)
+    return sorted(points.items())
+
+
+def _legend(axes: "Axes", count: int, limit: int) -> None:
+    """A legend beside the lines, where it covers none."""
+    title = _left_out(count, limit)
+    axes.legend(fontsize="small", title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _line(axes: "Axes", label: str, points: Sequence[tuple[Any, float]]) -> None:

@@ -72,12 +72,20 @@ def needs_of(master: str | None) -> Needs:
     # Executors would take another Python from their PATH.
     pythons = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     if master.startswith("local"):
-        return Needs(_IN_THIS_PROCESS | _HERE, pythons | _LOOPBACK)
+        return Needs(_IN_THIS_PROCESS | _HERE | _few_tasks(), pythons | _LOOPBACK)
     if master.startswith("spark://") and all(
         host in ("localhost", "127.0.0.1") for host, _ in _addresses(master)
     ):
         return Needs(_IN_THIS_PROCESS, pythons | _LOOPBACK)
     return Needs(_IN_THIS_PROCESS, pythons)
+
+
+def _few_tasks() -> dict[str, str]:
+    """Settings against Spark's 200 partitions after a shuffle, each a task with a state of its own.
+
+    On one machine a task costs more than the work of most: no more than can be done at once.
+    """
+    return {"spark.sql.shuffle.partitions": str(max(len(os.sched_getaffinity(0)), 2))}
 
 
 def prepare(needs: Needs) -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from weft.errors import BadOption
 from weft.spark.masters import check_reached, chosen, is_connect, needs_of, prepare
+from weft.spark.version import check_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,8 +25,10 @@ def session(
             what can be set only when it starts.
 
     Raises:
-        BadOption: there is no Java for it, nobody answers at that address, or Spark does not start.
+        BadOption: PySpark is missing or too old, there is no Java for it, nobody answers at that
+            address, or Spark does not start.
     """
+    check_pyspark()
     at = chosen(master)
     needs = needs_of(at)
     check_reached(at)
@@ -50,7 +53,12 @@ def session(
 
 
 def register(spark: "SparkSession") -> None:
-    """Make `format("weft")` known to a session, also where Spark did not find it by itself."""
+    """Make `format("weft")` known to a session, also where Spark did not find it by itself.
+
+    Raises:
+        BadOption: PySpark is too old.
+    """
+    check_pyspark()
     from weft.spark.source import WeftSource  # noqa: PLC0415  # needs pyspark
 
     spark.dataSource.register(WeftSource)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from fuzz.fuzz_events import page_seeds
 from fuzz.targets import Broken, Target, said
-from weft.core.frames import Kind, check_whole, encode, parse
+from weft.core.frames import Flag, Kind, check_whole, encode, parse
 from weft.core.messages import Field, Message
+from weft.core.nonces import Nonces
 from weft.dialects.recall import Recalls
 from weft.dialects.spoken import each_frame
 from weft.errors import WeftError
@@ -35,11 +36,13 @@ def outcome(data: bytes) -> str:
 
 def _recalled(page: bytes) -> str:
     """What a peer is told by a page, and asked after it."""
-    recalls = Recalls(_INBOX)
+    recalls = Recalls(_INBOX, Nonces(bytes))
     recalls.begin(encode(Kind.SUBSCRIBE, b"a.*"), 0)
     (question,) = recalls.words
     try:
-        told = recalls.pass_on(encode(Kind.MESSAGE, parse(question).reply, page))
+        told = recalls.pass_on(
+            encode(Kind.MESSAGE, parse(question).reply, page, flags=Flag.FROM_GATEWAY)
+        )
     except WeftError as error:
         return said(error)
     frames = [parse(each) for each in each_frame(told)]

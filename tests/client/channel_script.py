@@ -34,7 +34,7 @@ async def asked(peer: Peer, verb: str) -> tuple[Frame, Message]:
 async def answer(peer: Peer, verb: str, **told: Any) -> Message:
     """Answer the next question, which is the one of this verb; what was asked."""
     frame, question = await asked(peer, verb)
-    peer.send(Kind.MESSAGE, frame.reply, Message.from_dict(told))
+    peer.send(Kind.MESSAGE, frame.reply, Message.from_dict(told), flags=Flag.FROM_GATEWAY)
     return question
 
 
@@ -58,7 +58,7 @@ async def check(peer: Peer, verifier: Verifier, *, signed_by: bytes | None = Non
     assert is_proven(verifier, claim, told["proof"])
     signature = sign(verifier.server if signed_by is None else signed_by, claim)
     proven = Message(id=ID, name="room", protected=True, signature=signature)
-    peer.send(Kind.MESSAGE, frame.reply, proven)
+    peer.send(Kind.MESSAGE, frame.reply, proven, flags=Flag.FROM_GATEWAY)
 
 
 def say(peer: Peer, subject: str, body: bytes, channel_id: str = ID) -> None:

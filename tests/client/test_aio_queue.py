@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import os
 
 import pytest
 
@@ -11,6 +12,7 @@ from weft.client.options import Wish
 from weft.client.reading import Reading
 from weft.client.session import Greeting, Session
 from weft.client.status import Gap, Reporter, Status, What
+from weft.core.nonces import Nonces
 
 FRAME = message_frame("a", b"x" * 100)
 COST = len(FRAME) + ITEM_COST_BYTES
@@ -23,7 +25,7 @@ class Town:
         self.statuses: list[Status] = []
         self.gaps: list[Gap] = []
         self.news = 0
-        session = Session(Greeting("default", "", "", "test"), 10)
+        session = Session(Greeting("default", "", "", "test"), 10, Nonces(os.urandom))
         # No more is under way than fits, so that the ceiling is near.
         session.body_limit_bytes = -READ_BYTES
         reporter = Reporter(logging.getLogger("weft.test"), "me.1", self.statuses.append)

@@ -128,7 +128,12 @@ async def test_whoever_gives_up_joining_is_not_in_it_after_all(scripted: Scripte
         with pytest.raises(asyncio.CancelledError):
             await joining
         again = asyncio.ensure_future(connection.join_channel("room"))
-        peer.send(Kind.MESSAGE, frame.reply, Message(id=OTHER_ID, name="room", protected=False))
+        peer.send(
+            Kind.MESSAGE,
+            frame.reply,
+            Message(id=OTHER_ID, name="room", protected=False),
+            flags=Flag.FROM_GATEWAY,
+        )
         assert (await answer(peer, "leave"))["id"] == OTHER_ID
         await let_in(peer)
         assert (await again).id == ID
@@ -226,7 +231,7 @@ async def test_whoever_closes_a_channel_is_not_told_of_it_as_a_loss(scripted: Sc
             frame, question = await asked(peer, "close")
             assert question["id"] == ID
             take_back(peer, ChannelClosed, ">")
-            peer.send(Kind.MESSAGE, frame.reply, Message())
+            peer.send(Kind.MESSAGE, frame.reply, Message(), flags=Flag.FROM_GATEWAY)
 
         await while_(script(), room.close())
         assert (room.is_open, room.error) == (False, None)

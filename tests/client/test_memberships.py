@@ -24,7 +24,7 @@ import weft
 from weft.client.channels import TRIES
 from weft.client.memberships import Membership
 from weft.client.status import What
-from weft.core.frames import Kind
+from weft.core.frames import Flag, Kind
 from weft.core.messages import Message
 from weft.errors import (
     ChannelClosed,
@@ -85,7 +85,7 @@ async def test_after_a_loss_the_channel_is_joined_and_then_heard_by_its_new_id(
         # What is said meanwhile waits until it can be heard.
         saying = asyncio.ensure_future(room.publish("moves.white", b"e4"))
         told = Message(id=OTHER_ID, name="room", protected=False)
-        back.send(Kind.MESSAGE, frame.reply, told)
+        back.send(Kind.MESSAGE, frame.reply, told, flags=Flag.FROM_GATEWAY)
         assert (await back.confirm()).subject.decode() == f"_CHANNEL.{OTHER_ID}.moves.*"
         said = await back.frame(Kind.MESSAGE)
         assert said.subject.decode() == f"_CHANNEL.{OTHER_ID}.moves.white"
@@ -157,7 +157,12 @@ async def test_a_channel_that_is_left_while_it_is_joined_again_is_left(scripted:
         back = await gateway.peer()
         frame, _ = await asked(back, "join")
         await room.leave()
-        back.send(Kind.MESSAGE, frame.reply, Message(id=OTHER_ID, name="room", protected=False))
+        back.send(
+            Kind.MESSAGE,
+            frame.reply,
+            Message(id=OTHER_ID, name="room", protected=False),
+            flags=Flag.FROM_GATEWAY,
+        )
         assert (await answer(back, "leave"))["id"] == OTHER_ID
         assert not room.is_open
 

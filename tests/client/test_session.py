@@ -1,3 +1,4 @@
+import os
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +31,7 @@ from weft.client.status import Gap
 from weft.core import frames
 from weft.core.frames import Flag, Kind
 from weft.core.messages import Field, Message
+from weft.core.nonces import Nonces
 from weft.errors import (
     BadFrame,
     BadGreeting,
@@ -46,6 +48,7 @@ from weft.errors import (
     WeftError,
 )
 
+NONCES = Nonces(os.urandom)
 INBOX = b"_INBOX.0badcafe.000000010123456789abcdef"
 
 
@@ -87,7 +90,7 @@ def ok(subject: bytes, reply: bytes = b"", sequence: int = 0) -> bytes:
 
 
 def fresh(waiting_max: int = 100) -> Session:
-    session = Session(Greeting("default", "me.1", "", "test"), waiting_max)
+    session = Session(Greeting("default", "me.1", "", "test"), waiting_max, NONCES)
     session.begin(0.0)
     return session
 
@@ -113,14 +116,16 @@ def why(events: list[Event]) -> WeftError:
 
 
 def test_a_connection_begins_with_who_one_is() -> None:
-    frame = frames.parse(Session(Greeting("weather", "me.1", "", "test"), 1).begin(0.0))
+    frame = frames.parse(Session(Greeting("weather", "me.1", "", "test"), 1, NONCES).begin(0.0))
     assert (frame.kind, frame.subject, frame.reply) == (Kind.CONNECT, b"weather", b"me.1")
     assert Message.from_body(frame.body).to_dict() == {"version": 1, "client": "test"}
 
 
 @pytest.mark.req("HUB-1")
 def test_a_client_tells_where_it_can_be_reached() -> None:
-    frame = frames.parse(Session(Greeting("weather", "me.1", "host:1", "test"), 1).begin(0.0))
+    frame = frames.parse(
+        Session(Greeting("weather", "me.1", "host:1", "test"), 1, NONCES).begin(0.0)
+    )
     assert Message.from_body(frame.body)["address"] == "host:1"
 
 
@@ -222,6 +227,24 @@ def test_an_answer_is_for_whoever_asked() -> None:
     assert session.receive(answer, 0.0) == [Answered(other, answer)]
     answer = frames.encode(Kind.MESSAGE, first)
     assert session.receive(answer * 2, 0.0) == [Answered(someone, answer)] * 2
+
+
+def test_what_the_gateway_is_asked_nobody_else_answers() -> None:
+    session, someone = opened(), Someone()
+    reply = session.request(someone, of_gateway=True)
+    assert session.receive(frames.encode(Kind.MESSAGE, reply), 0.0) == [Late()]
+    answer = frames.encode(Kind.MESSAGE, reply, flags=Flag.FROM_GATEWAY)
+    assert session.receive(answer, 0.0) == [Answered(someone, answer)]
+
+
+def test_reply_subjects_are_not_what_a_counter_would_give() -> None:
+    session = opened()
+    replies = [
+        session.request(Someone(), of_gateway=number % 2 == 0).rpartition(b".")[2]
+        for number in range(100)
+    ]
+    assert len({reply[:8] for reply in replies}) == len(replies)
+    assert {len(reply) for reply in replies} == {16}
 
 
 def test_an_answer_that_nobody_awaits_is_late() -> None:

@@ -1,4 +1,5 @@
 import logging
+import os
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from weft.client.subscriptions import Subscriptions
 from weft.core import frames
 from weft.core.frames import Decoder, Frame, Kind
 from weft.core.messages import Message
+from weft.core.nonces import Nonces
 from weft.errors import BadOption, NotOpen, Overloaded, Reserved
 
 
@@ -39,7 +41,7 @@ class Town:
         self.statuses: list[Status] = []
         reporter = Reporter(logging.getLogger("weft.test"), "me.1", self.statuses.append)
         self.outgoing = Outgoing(1 << 20, "raise", lambda: None, lambda: None)
-        self.session = Session(Greeting("default", "", "", "test"), limit)
+        self.session = Session(Greeting("default", "", "", "test"), limit, Nonces(os.urandom))
         self.subscriptions = Subscriptions(self.session, self.outgoing, reporter, limit)
         self.subscriptions.is_asking = is_asking
 

@@ -311,8 +311,9 @@ def test_kinds_and_flags_have_the_numbers_of_the_protocol() -> None:
         "TAIL",
     ]
     assert sorted(Kind) == list(range(1, 17))
-    assert [Flag.NONE, *Flag] == [0, 1, 2, 4, 8, 16]
-    assert [flag.name for flag in Flag] == ["ANSWER", "REQUEST", "NOT_BACK", "BARE", "MASKED"]
+    assert [Flag.NONE, *Flag] == [0, 1, 2, 4, 8, 16, 32, 64]
+    names = ["ANSWER", "REQUEST", "NOT_BACK", "BARE", "MASKED", "FAILED", "FROM_GATEWAY"]
+    assert [flag.name for flag in Flag] == names
 
 
 @pytest.mark.parametrize(

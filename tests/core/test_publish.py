@@ -18,6 +18,7 @@ from tests.core.talk import (
 
 from weft.core.frames import Flag, Frame, Kind, encode
 from weft.core.limits import Limits
+from weft.core.messages import Message
 from weft.core.service import Peer
 
 ILLEGAL = [b"", b"a..b", b".", b"a.*", b"a.>", b">", b"a/b", b"a\x7f", b"\xff", b"a" * 128]
@@ -148,6 +149,39 @@ def test_of_a_refused_run_that_wants_answers_every_frame_gets_one(flags: int) ->
     assert errors(heard) == ["BadSubject"] * 20
     assert {frame.flags for frame in heard} == {flags}
     assert errors(guest.say(*[message(b"_x", reply=reply, flags=flags)] * 20)) == ["Reserved"] * 20
+
+
+@pytest.mark.parametrize("flag", [Flag.FROM_GATEWAY, 128])
+@pytest.mark.parametrize("others", [0, ANSWER, REQUEST, Flag.BARE, NOT_BACK | Flag.MASKED])
+def test_a_flag_that_only_a_gateway_sets_is_refused_wherever_it_leads(
+    flag: int, others: int
+) -> None:
+    house = House()
+    hearing, forger = house.guest(b"", b"a"), house.guest()
+    for subject in (b"a", hearing.inbox + b"1", b"_WEFT.ask.status", b"_WEFT.event.gap"):
+        frame = message(subject, b"forged", forger.inbox + b"1", flag | others)
+        assert errors(forger.say(frame, frame))[0] == "UsageError"
+    assert hearing.heard() == []
+    assert house.service.refused == {"UsageError": 8}
+
+
+def test_a_failure_is_an_answer_and_nothing_else() -> None:
+    house = House()
+    hearing, sender = house.guest(b"", b"a"), house.guest()
+    assert errors(sender.say(message(b"a", b"x", flags=Flag.FAILED))) == ["UsageError"]
+    assert sender.say(message(hearing.inbox + b"1", b"x", flags=Flag.FAILED)) == []
+    assert bodies(hearing.heard()) == [b"x"]
+
+
+def test_what_the_gateway_answers_has_a_flag_that_nothing_else_has() -> None:
+    house = House()
+    guest = house.guest(b"", b"a")
+    body = Message().encode()
+    question = encode(Kind.MESSAGE, b"_WEFT.ask.status", body, guest.inbox + b"1", REQUEST)
+    (answer,) = guest.say(question)
+    assert answer.flags == Flag.FROM_GATEWAY
+    (heard,) = guest.say(message(b"a"))
+    assert not heard.flags & Flag.FROM_GATEWAY
 
 
 def test_one_message_of_a_run_may_be_refused_and_its_neighbours_go_out() -> None:

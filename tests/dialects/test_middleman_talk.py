@@ -60,7 +60,7 @@ def test_sub_subscribes(peer: Peer) -> None:
 
 def test_req_asks_with_a_reply_in_the_own_inbox(peer: Peer) -> None:
     frame = peer.say("REQ time\nReqID:7\n\nnow?\n.\n")
-    reply = INBOX + b"1"
+    reply = INBOX + b"token100"
     assert frame == Frame(Kind.MESSAGE, Flag.REQUEST, b"time", reply, text_message("now?"))
 
 
@@ -131,7 +131,9 @@ def test_an_answer_that_is_too_long_can_be_given_again(peer: Peer) -> None:
 def test_enabling_opens_one_right_for_one_target(peer: Peer, command: str, right: str) -> None:
     frame = peer.say(f"{command} weather.london\n\n.\n")
     asked = Message(right=right, pattern="weather.london").encode()
-    assert frame == Frame(Kind.MESSAGE, Flag.REQUEST, b"_WEFT.ask.enable", INBOX + b"1", asked)
+    assert frame == Frame(
+        Kind.MESSAGE, Flag.REQUEST, b"_WEFT.ask.enable", INBOX + b"token100", asked
+    )
     assert peer.hear(message(frame.reply, Message().encode())) == ""
 
 
@@ -258,3 +260,10 @@ def test_what_is_the_same_for_all_is_told_once_for_all() -> None:
     assert not is_for_all(message(b"a", b"", THEIRS, Flag.REQUEST))
     assert not is_for_all(message(INBOX + b"1", b""))
     assert not is_for_all(error(b"a"))
+
+
+def test_what_the_gateway_is_asked_nobody_else_answers() -> None:
+    for flags, answer in ((0, ""), (Flag.FROM_GATEWAY, "RES _WEFT.ask.status\nReqID:7\n\n{}\n.\n")):
+        peer = Peer()
+        reply = peer.say("REQ _WEFT.ask.status\nReqID:7\n\n.\n").reply
+        assert peer.hear(message(reply, Message().encode(), flags=flags)) == answer

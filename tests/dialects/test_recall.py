@@ -1,22 +1,37 @@
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.core.frames import Flag, Kind, Stamp, encode, parse, stamp_frame
 from weft.core.messages import Message
+from weft.core.nonces import Nonces
 from weft.dialects.recall import HELD_MAX_BYTES, RECALLS_MAX, Recalls
 from weft.dialects.spoken import each_frame
 from weft.errors import BadOption, TooMany
 
 INBOX = b"_INBOX.00000001.000000000000000000000001."
+# The first reply subject.
+REPLY = INBOX + b"recall.0000000000000000"
 WISH = encode(Kind.SUBSCRIBE, b"a.*", flags=Flag.ANSWER)
+
+
+def draw(size: int) -> bytes:
+    """Random bytes, but for those of the first name to be taken."""
+    return os.urandom(size - 8) + bytes(8)
+
+
+def answered(reply: bytes, page: Message) -> bytes:
+    """A page as a gateway sends it."""
+    return encode(Kind.MESSAGE, reply, page.encode(), flags=Flag.FROM_GATEWAY)
 
 
 class Journal:
     """A gateway with a journal, and one peer of it."""
 
     def __init__(self, since: int = 0, wish: bytes = WISH, page_messages: int = 3) -> None:
-        self.recalls = Recalls(INBOX)
+        self.recalls = Recalls(INBOX, Nonces(draw))
         self.frames: list[bytes] = []
         self.stamp = Stamp(7, sequence=1)
         self.is_subscribed = False
@@ -63,7 +78,7 @@ class Journal:
             left=0,
             frames=b"".join(frames),
         )
-        return encode(Kind.MESSAGE, reply, page.encode())
+        return answered(reply, page)
 
     @property
     def sequences(self) -> list[int]:
@@ -104,7 +119,7 @@ def test_what_is_refused_of_history_is_told_of_the_subscription() -> None:
     journal = Journal()
     journal.answer()
     body = Message(number=4001, name="NotKnown", text="no journal", kind=5).encode()
-    reply = INBOX + b"recall.1"
+    reply = REPLY
     told = journal.recalls.pass_on(encode(Kind.ERROR, b"_WEFT.ask.history", body, reply))
     frame = parse(told)
     assert (frame.kind, frame.flags, frame.subject) == (Kind.ERROR, Flag.ANSWER, b"a.*")
@@ -115,7 +130,7 @@ def test_what_is_refused_of_history_is_told_of_the_subscription() -> None:
 def test_what_is_missing_in_the_journal_is_a_gap() -> None:
     journal = Journal()
     page = Message(node="here", next=5, head=9, missing=5, left=0, frames=b"")
-    told = parse(journal.recalls.pass_on(encode(Kind.MESSAGE, INBOX + b"recall.1", page.encode())))
+    told = parse(journal.recalls.pass_on(answered(REPLY, page)))
     assert told.kind == Kind.GAP
     assert Message.from_body(told.body).to_dict() == {"reason": "journal", "count": 5}
 
@@ -124,11 +139,11 @@ def test_a_large_message_comes_in_several_pages() -> None:
     journal = Journal()
     journal.publish(bytes(1000))
     whole = journal.frames[0]
-    reply = INBOX + b"recall.1"
+    reply = REPLY
     for start, left in ((0, len(whole) - 600), (600, 0)):
         part = whole[start : start + 600]
         page = Message(node="here", next=1 - bool(left), head=1, missing=0, left=left, frames=part)
-        told = journal.recalls.pass_on(encode(Kind.MESSAGE, reply, page.encode()))
+        told = journal.recalls.pass_on(answered(reply, page))
     assert told == whole
 
 
@@ -180,8 +195,23 @@ ODD_PAGES = {
 @pytest.mark.parametrize("page", ODD_PAGES.values(), ids=ODD_PAGES.keys())
 def test_a_page_that_cannot_be_is_an_error_of_the_subscription(page: dict[str, object]) -> None:
     journal = Journal()
-    data = encode(Kind.MESSAGE, INBOX + b"recall.1", Message.from_dict(page).encode())
+    data = answered(REPLY, Message.from_dict(page))
     (told,) = map(parse, each_frame(journal.recalls.pass_on(data)))
     assert (told.kind, told.flags, told.subject) == (Kind.ERROR, Flag.ANSWER, b"a.*")
     assert Message.from_body(told.body)["kind"] == Kind.SUBSCRIBE
     assert len(journal.recalls) == 0
+
+
+def test_a_page_of_anybody_else_is_an_ordinary_message() -> None:
+    journal = Journal()
+    forged = encode(Kind.MESSAGE, REPLY, Message.from_dict(GOOD | {"missing": 5}).encode())
+    assert journal.recalls.pass_on(forged) == forged
+    assert len(journal.recalls) == 1
+
+
+def test_questions_about_the_past_have_replies_that_nobody_can_guess() -> None:
+    recalls = Recalls(INBOX, Nonces(os.urandom))
+    for _ in range(RECALLS_MAX):
+        recalls.begin(WISH, 0)
+    replies = {parse(question).reply for question in recalls.words}
+    assert len({reply[-16:] for reply in replies}) == RECALLS_MAX

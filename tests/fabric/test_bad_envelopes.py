@@ -3,7 +3,7 @@
 import pytest
 from tests.fabric.gateways import Gateway, Mesh
 
-from weft.core.frames import Kind, encode
+from weft.core.frames import Flag, Kind, encode
 from weft.errors import BadFrame, ProtocolError, UnexpectedFrame
 from weft.fabric import words
 from weft.fabric.envelope import COUNT_AT, GROUP, ONE, PLAIN, WORD, Entry, make
@@ -114,6 +114,18 @@ def test_only_requests_and_replies_are_addressed(frame: bytes) -> None:
     there = gateway.local(b"a")
     receive(gateway, 1, envelope([1], [Entry(2, 0, True)], ONE), frame)
     assert gateway.traffic.counts.refused == {"BadRequest": 1}
+    assert there.frames() == []
+
+
+@pytest.mark.parametrize("flags", [Flag.FROM_GATEWAY, Flag.FROM_GATEWAY | Flag.REQUEST, 128])
+@pytest.mark.parametrize("subject", [b"a", b"_INBOX.{here}.x"], ids=["request", "reply"])
+def test_no_other_gateway_answers_for_this_one(subject: bytes, flags: int) -> None:
+    _, gateway = prepared()
+    there = gateway.local(b"a")
+    subject = subject.replace(b"_INBOX.{here}.", there.peer.inbox)
+    frame = stamped(subject, reply=b"_INBOX.00000001.x", flags=flags)
+    receive(gateway, 1, envelope([1], [Entry(2, 0, True)], ONE), frame)
+    assert gateway.traffic.counts.refused == {"ReservedFlags": 1}
     assert there.frames() == []
 
 

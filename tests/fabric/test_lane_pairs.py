@@ -6,7 +6,7 @@ from tests.core.talk import Guest, bodies, connect, errors, fields, kinds, messa
 from tests.fabric.lane_house import HOT, LaneHouse, go_direct, names, words
 
 from weft.core.departure import leave
-from weft.core.frames import Frame, Kind, encode
+from weft.core.frames import Flag, Frame, Kind, encode
 from weft.core.keys import Keyring
 from weft.core.lane_words import lane_frame
 from weft.core.limits import Limits
@@ -143,6 +143,14 @@ def test_what_is_sent_to_one_that_is_over_goes_nowhere() -> None:
 def test_a_tail_to_what_nobody_may_publish_to_is_refused(frame: bytes, name: str) -> None:
     _, ann, bob = begun()
     assert errors(ann.say(tail(bob, frame, b"x"))) == [name]
+    assert bob.heard() == []
+
+
+def test_a_tail_with_a_flag_of_the_gateway_is_refused() -> None:
+    _, ann, bob = begun()
+    forged = bytearray(tail(bob, HOT, b"x"))
+    forged[5] = Flag.FROM_GATEWAY
+    assert errors(ann.say(bytes(forged))) == ["UsageError"]
     assert bob.heard() == []
 
 

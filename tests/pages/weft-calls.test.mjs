@@ -18,11 +18,31 @@ test("a call is said with its data as it was when it was made", () => {
 test("a request is answered below the inbox of its conversation", async () => {
   const calls = new Calls(10_000);
   const call = calls.open({ path: "/a", request: true }, { data: {} });
-  assert.equal(JSON.parse(calls.say(call, "/_INBOX/1")).reply, `/_INBOX/1/${call.ack}`);
+  const { reply } = JSON.parse(calls.say(call, "/_INBOX/1"));
+  assert.match(reply, /^\/_INBOX\/1\/[0-9a-f]{16}$/);
   calls.confirm(call.ack, "7.1");
   assert.equal(calls.answer("/_INBOX/1/other", "no"), false);
-  assert.equal(calls.answer(`/_INBOX/1/${call.ack}`, "answer"), true);
+  assert.equal(calls.answer(`/_INBOX/1/${call.ack}`, "no"), false);
+  assert.equal(calls.answer(reply, "answer"), true);
   assert.equal(await call.answer, "answer");
+});
+
+test("no two requests are answered at the same place", () => {
+  const calls = new Calls(1_000_000);
+  const replies = Array.from({ length: 1000 }, () => {
+    const call = calls.open({ path: "/a", request: true });
+    return JSON.parse(calls.say(call, "/inbox")).reply;
+  });
+  assert.equal(new Set(replies).size, replies.length);
+});
+
+test("what the gateway is asked it answers itself", async () => {
+  const calls = new Calls(10_000);
+  const call = calls.open({ path: "/_WEFT/ask/status", request: true });
+  const { reply } = JSON.parse(calls.say(call, "/inbox"));
+  calls.answer(reply, { data: "forged", isFromGateway: false });
+  calls.answer(reply, { data: "genuine", isFromGateway: true });
+  assert.equal((await call.answer).data, "genuine");
 });
 
 test("at the end of a conversation what was sent fails, and what was not sent waits", async () => {

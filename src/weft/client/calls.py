@@ -28,6 +28,7 @@ from weft.errors import ConnectionLost, NotDirect, NotOpen, TimedOut
 ASK_DIRECT = "_WEFT.ask.lane.direct"
 
 _REPLY_MAX_BYTES = 64
+_OF_GATEWAY = "_WEFT."
 
 
 class Identity(NamedTuple):
@@ -271,7 +272,7 @@ class Calls:
         if not self._engine.opened.is_set() or self._engine.is_closed:
             return False
         is_put = False
-        reply = self._session.request(waiter).decode()
+        reply = self._reply(waiter, draft)
         try:
             frame = message_frame(draft.subject, draft.body, reply, draft.flags | Flag.REQUEST)
             is_put = self._engine.put_and_flush(frame)
@@ -283,12 +284,16 @@ class Calls:
 
     async def _ask(self, waiter: Waiter, draft: Draft, flags: int) -> None:
         def asked() -> bytes:
-            reply = self._session.request(waiter).decode()
+            reply = self._reply(waiter, draft)
             return message_frame(draft.subject, draft.body, reply, flags)
 
         # The reply is not known yet: an inbox belongs to a connection.
         longest = message_frame(draft.subject, draft.body, "_" * _REPLY_MAX_BYTES, flags)
         await self._send(waiter, asked, longest)
+
+    def _reply(self, waiter: Waiter, draft: Draft) -> str:
+        of_gateway = draft.subject.startswith(_OF_GATEWAY)
+        return self._session.request(waiter, of_gateway=of_gateway).decode()
 
     async def _send(self, waiter: Waiter, asked: Callable[[], bytes], longest: bytes) -> None:
         """Buffer a frame once there is a connection and room.

@@ -47,7 +47,8 @@ class Enabling:
         self._reporter.report(Status(What.REFUSED, detail, error))
 
     def _frame(self, right: str, pattern: str) -> bytes:
-        reply = self._session.request(_Again(self, self._session, right, pattern)).decode()
+        again = _Again(self, self._session, right, pattern)
+        reply = self._session.request(again, of_gateway=True).decode()
         return message_frame(ENABLE, enabled_body(right, pattern), reply, Flag.REQUEST)
 
 

@@ -5,6 +5,7 @@ after the other; between two lines it keeps what is published and knows what to 
 """
 
 import asyncio
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,7 @@ from weft.client.room import Room
 from weft.client.session import Greeting, Session, goodbye_frame
 from weft.client.status import Gap, Reporter, Statistics, Status, What
 from weft.client.subscriptions import Subscriptions
+from weft.core.nonces import Nonces
 from weft.errors import (
     BadKey,
     ConnectionLost,
@@ -59,6 +61,7 @@ class Engine:
                 knows_lanes=options.direct != "never",
             ),
             options.waiting_max,
+            Nonces(os.urandom),
         )
         self.outgoing = Outgoing(
             options.buffer_bytes, options.when_full, self._wake, self._began_to_drop

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from weft.client.lane_greeting import Invitation
 from weft.client.lane_wire import Wire
-from weft.core.frames import HEADER_BYTES, Flag, Kind
+from weft.core.frames import HEADER_BYTES, RESERVED_FLAGS, Flag, Kind
 from weft.core.lane_words import lane_frame, word_in
 from weft.core.messages import Message
 from weft.core.senders import all_from, replies_in
@@ -216,6 +216,8 @@ class Lane:
             raise NotAllowed(f"{self.other.name} has no ticket for what it sent by its lane")
         if not all_from(run, self.identity):
             raise NotAllowed(f"{self.other.name} sent in the name of another by its lane")
+        if first[5] & RESERVED_FLAGS:
+            raise NotAllowed(f"{self.other.name} sent what only a gateway may by its lane")
         if first[5] & _REQUEST and subject not in self._answers:
             raise NotAllowed(f"{self.other.name} has no ticket to ask for anything by its lane")
         if replies := replies_in(run):
@@ -231,7 +233,7 @@ class Lane:
             self._lanes.may_answer(self, subject)
             if is_own
             else subject in self.serves or subject in self.shown
-        )
+        ) and not message[5] & RESERVED_FLAGS
         self._lanes.deal(self, self.incoming.by_tail([message] if is_heard else self._unheard(1)))
 
     def _unheard(self, count: int) -> Unheard:

@@ -1,8 +1,8 @@
 """The client's side of the conversation with a gateway: bytes in, events out; verbs in, bytes out.
 
-No I/O, no clock, no chance: time comes in as an argument. One session outlives its connections:
-begin() starts the next one, end() says who waited in vain. Any split of the bytes gives the same
-events, and whole frames before a bad one always count.
+No I/O, no clock, no chance: time and unpredictable names come in as arguments. One session outlives
+its connections: begin() starts the next one, end() says who waited in vain. Any split of the bytes
+gives the same events, and whole frames before a bad one always count.
 """
 
 import math
@@ -31,6 +31,7 @@ from weft.core import frames
 from weft.core.frames import BODY_LIMIT_MAX_BYTES, Decoder, Flag, Kind
 from weft.core.lane_words import VERSION as LANES_VERSION
 from weft.core.messages import Message
+from weft.core.nonces import Nonces
 from weft.errors import (
     BadGreeting,
     BadMessage,
@@ -52,6 +53,9 @@ LATE_S = 1.0
 
 _MESSAGE = int(Kind.MESSAGE)
 _SUBJECT = frames.HEADER_BYTES
+_FROM_GATEWAY = int(Flag.FROM_GATEWAY)
+# What replies of the gateway itself have before their nonce, which has no dot.
+_OF_GATEWAY = b"g."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Greeting:
 class Session:
     """One client's conversation, over one connection after the other."""
 
-    def __init__(self, greeting: Greeting, waiting_max: int) -> None:
+    def __init__(self, greeting: Greeting, waiting_max: int, nonces: Nonces) -> None:
         self.name = greeting.name
         self.gateway = ""
         self.origin = 0
@@ -80,8 +84,10 @@ class Session:
         self.is_open = False
         self._greeting = greeting
         self._waiting = Waiting(waiting_max)
+        self._nonces = nonces
         self._decoder = Decoder(GREETING_LIMIT_BYTES)
         self._answers = b""
+        self._own_answers = b""
         self._first = bytearray()
         self._is_ended = True
         self._heard_at = 0.0
@@ -201,10 +207,14 @@ class Session:
         self._waiting.add_question(waiter, (False, names[0], group))
         return frames.encode(Kind.SUBSCRIBE, names[0], body, group, Flag.ANSWER)
 
-    def request(self, waiter: Waiter) -> bytes:
-        """A new reply subject; what comes to it is for the waiter until forget() is called."""
-        self._number += 1
-        reply = b"%s.%x" % (self.inbox, self._number)
+    def request(self, waiter: Waiter, *, of_gateway: bool = False) -> bytes:
+        """A new reply subject; what comes to it is for the waiter until forget() is called.
+
+        Args:
+            waiter: is told what comes.
+            of_gateway: the gateway itself is asked: nobody else's answer counts.
+        """
+        reply = (self._own_answers if of_gateway else self._answers) + self._nonces.take()
         self._waiting.add_request(waiter, reply)
         return reply
 
@@ -275,6 +285,7 @@ class Session:
         if not 0 < self.body_limit_bytes <= BODY_LIMIT_MAX_BYTES:
             raise BadGreeting(f"a body limit of {self.body_limit_bytes} bytes cannot be")
         self._answers = self.inbox + b"."
+        self._own_answers = self._answers + _OF_GATEWAY
         self.name = facts.reply
         self.origin = facts.origin
         self.publisher = facts.publisher
@@ -291,6 +302,8 @@ class Session:
         if not subject.startswith(self._answers):
             # It was the reply or the body that went on like it.
             return [frame]
+        if not frame[5] & _FROM_GATEWAY and subject.startswith(self._own_answers):
+            return Late()
         waiter = self._waiting.request(subject)
         return Late() if waiter is None else Answered(waiter, frame)
 

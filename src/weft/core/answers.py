@@ -19,6 +19,7 @@ _OK = int(Kind.OK)
 _ERROR = int(Kind.ERROR)
 _ANSWER = int(Flag.ANSWER)
 _REQUEST = int(Flag.REQUEST)
+_FROM_GATEWAY = int(Flag.FROM_GATEWAY)
 
 
 def acknowledge(peer: Peer, at: int) -> None:
@@ -74,7 +75,9 @@ def error_frame(
 def told(peer: Peer, kind: int, subject: bytes, reply: bytes, message: Message) -> bytes:
     """A frame of any kind to one peer, with the gateway's number and the connection's."""
     writer = peer.service.writer
-    start = begin_frame(writer, kind, 0, subject, reply)
+    # Messages alone can come from others, too.
+    flags = _FROM_GATEWAY if kind == _MESSAGE else 0
+    start = begin_frame(writer, kind, flags, subject, reply)
     put_u32(writer.data, start + 8, peer.service.stamp.origin)
     put_u32(writer.data, start + 12, peer.number & 0xFFFFFFFF)
     message.put(writer)

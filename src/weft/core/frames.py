@@ -68,6 +68,11 @@ class Flag(IntFlag):
     BARE = 8  # the body is one bare unnamed blob
     MASKED = 16  # a stand-in takes the place of the reply subject
     FAILED = 32  # an answer that says why there is none
+    FROM_GATEWAY = 64  # the gateway's own answer; refused from clients
+
+
+# Bits that a client may not set in a message.
+RESERVED_FLAGS = 0xC0
 
 
 class Frame(NamedTuple):

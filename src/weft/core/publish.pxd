@@ -17,6 +17,9 @@ cdef int _ANSWER
 cdef int _REQUEST
 cdef int _NOT_BACK
 cdef int _MASKED
+cdef int _RESERVED
+cdef int _FAILED
+cdef int _ONE_BY_ONE
 cdef int _MAY_PUBLISH
 cdef int _MAY_REQUEST
 cdef Route _NOWHERE

@@ -7,7 +7,7 @@ answer, carry a reply subject or go to a reserved name are dealt with one by one
 from weft.core.answers import acknowledge, refuse
 from weft.core.ask import answer_ask
 from weft.core.channel_subjects import plain_name
-from weft.core.frames import HEADER_BYTES, Flag, Run, stamp_frame
+from weft.core.frames import HEADER_BYTES, RESERVED_FLAGS, Flag, Run, stamp_frame
 from weft.core.keeping import acknowledge_when_safe, keep, why_not_kept
 from weft.core.masks import begin_mask, end_mask, no_room, put_copy, share_identity, too_many_masks
 from weft.core.meter import Meter
@@ -23,6 +23,9 @@ _ANSWER = int(Flag.ANSWER)
 _REQUEST = int(Flag.REQUEST)
 _NOT_BACK = int(Flag.NOT_BACK)
 _MASKED = int(Flag.MASKED)
+_RESERVED = RESERVED_FLAGS
+_FAILED = int(Flag.FAILED)
+_ONE_BY_ONE = _ANSWER | _REQUEST | _FAILED | _RESERVED
 _MAY_PUBLISH = PUBLISH
 _MAY_REQUEST = REQUEST
 _NOWHERE = NOWHERE
@@ -53,7 +56,7 @@ def publish(peer: Peer, run: Run) -> None:
     service.stamp.time_ns = service.wall_ns
     peer.flow.record(run.count, size, service.now_ns)
     service.total.record(run.count, size, service.now_ns)
-    if peer.is_one_by_one or run.has_reply or run.flags & (_ANSWER | _REQUEST):
+    if peer.is_one_by_one or run.has_reply or run.flags & _ONE_BY_ONE:
         _publish_each(peer, run)
         return
     run.stamp(data, service.stamp)
@@ -140,6 +143,11 @@ def _not_allowed(peer: Peer, flags: int) -> WeftError | None:
     return None if peer.may_publish else may_not("publish to", peer.subject)
 
 
+def reserved_flags(flags: int) -> WeftError:
+    """The refusal of a message with flags that only a gateway may set."""
+    return UsageError(f"flags {flags & _RESERVED:#x} of a message are reserved")
+
+
 def _refuse_run(peer: Peer, run: Run, problem: WeftError) -> None:
     data = peer.service.arena.data
     at = run.start
@@ -157,6 +165,13 @@ def _refuse_one(peer: Peer, at: int, problem: WeftError, is_told: bool) -> None:
 
 
 def _publish_each(peer: Peer, run: Run) -> None:
+    if run.flags & _RESERVED:
+        _refuse_run(peer, run, reserved_flags(run.flags))
+        return
+    if run.flags & _FAILED and not peer.is_system_subject:
+        # In a journal this bit says that a message came from another gateway.
+        _refuse_run(peer, run, UsageError("the flag 0x20, failed, is for answers in an inbox"))
+        return
     data = peer.service.arena.data
     at = run.start
     is_told = False

@@ -46,6 +46,7 @@ _ANSWER = int(Flag.ANSWER)
 _REQUEST = int(Flag.REQUEST)
 _NOT_BACK = int(Flag.NOT_BACK)
 _FAILED = int(Flag.FAILED)
+_FROM_GATEWAY = int(Flag.FROM_GATEWAY)
 
 
 class Question(NamedTuple):
@@ -192,6 +193,8 @@ def message_datagram(data: bytes, frame: Frame) -> Datagram:
         told["reply"] = path_of(frame.reply)
     if frame.flags & _REQUEST:
         told["request"] = True
+    if frame.flags & _FROM_GATEWAY:
+        told["from_gateway"] = True
     return told
 
 

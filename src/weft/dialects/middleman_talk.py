@@ -35,6 +35,8 @@ _INBOX = b"_INBOX."
 _MESSAGE = int(Kind.MESSAGE)
 _REQUEST = int(Flag.REQUEST)
 _FAILED = int(Flag.FAILED)
+_FROM_GATEWAY = int(Flag.FROM_GATEWAY)
+_OF_GATEWAY = "_WEFT."
 
 
 class MiddlemanTalk:
@@ -109,6 +111,8 @@ class MiddlemanTalk:
         if frame.subject.startswith(_INBOX):
             asked = self._ids.answered(frame.subject)
             if asked is None or not asked.request_id:
+                return ""
+            if asked.target.startswith(_OF_GATEWAY) and not frame.flags & _FROM_GATEWAY:
                 return ""
             if frame.flags & _FAILED:
                 failed = failure_in(data)

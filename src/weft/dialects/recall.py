@@ -9,6 +9,7 @@ from typing import Any
 
 from weft.core.frames import Flag, Kind, encode, parse
 from weft.core.messages import Message
+from weft.core.nonces import Nonces
 from weft.core.since import Since, beginning
 from weft.core.subjects import matches
 from weft.core.words import u32_at, u64_at
@@ -21,6 +22,7 @@ HELD_MAX_BYTES = 1 << 20
 RECALLS_MAX = 16
 
 _QUESTION = b"_WEFT.ask.history"
+_FROM_GATEWAY = int(Flag.FROM_GATEWAY)
 
 
 class Recall:
@@ -112,9 +114,9 @@ class Recall:
 class Recalls:
     """The subscriptions of one peer that are not live yet."""
 
-    def __init__(self, inbox: bytes) -> None:
+    def __init__(self, inbox: bytes, nonces: Nonces) -> None:
         self._inbox = inbox
-        self._number = 0
+        self._nonces = nonces
         self._running: dict[bytes, Recall] = {}
         # What is to be said for the peer, when that is possible.
         self.words: list[bytes] = []
@@ -131,8 +133,7 @@ class Recalls:
         """
         if len(self._running) >= RECALLS_MAX:
             raise TooMany(f"{RECALLS_MAX} subscriptions are in the past already")
-        self._number += 1
-        recall = Recall(wish, since, self._inbox + b"recall.%d" % self._number)
+        recall = Recall(wish, since, self._inbox + b"recall." + self._nonces.take())
         self._running[recall.reply] = recall
         self.words.append(recall.question())
 
@@ -149,7 +150,7 @@ class Recalls:
         frame = parse(data)
         if frame.kind == Kind.MESSAGE:
             recall = self._running.get(frame.subject)
-            if recall is not None:
+            if recall is not None and frame.flags & _FROM_GATEWAY:
                 return self._turned(recall, data)
             holders = [each.holds(data, frame.subject) for each in self._running.values()]
             return [] if any(holders) else [data]

@@ -1,6 +1,6 @@
 """Which ReqID stands for which reply subject, for one peer that knows requests by ReqIDs.
 
-What it asks gets a reply subject below its own inbox, and no two of its requests the same. What it
+What it asks gets a reply subject below its own inbox that nobody can guess. What it
 is asked gets a stand-in for the reply subject, which nobody else could use: it is looked up among
 those that this peer was given. Both end with the answer, or with the life of a request.
 """
@@ -28,12 +28,16 @@ class Given(NamedTuple):
 
 
 class RequestIds:
-    """The requests of one peer, both ways; `inbox` is what its reply subjects begin with."""
+    """The requests of one peer, both ways.
+
+    Args:
+        inbox: what its reply subjects begin with.
+        token: makes names that nobody can guess.
+    """
 
     def __init__(self, inbox: bytes, token: Callable[[], str]) -> None:
         self._inbox = inbox
         self._token = token
-        self._number = 0
         # The oldest first, and it is found at once however many have ended before it.
         self._asked: OrderedDict[bytes, Asked] = OrderedDict()
         self._given: OrderedDict[str, Given] = OrderedDict()
@@ -55,8 +59,7 @@ class RequestIds:
             )
         if len(self._asked) >= limit:
             raise TooMany(f"{limit} requests wait for their answers, which is the limit")
-        self._number += 1
-        reply = self._inbox + b"%d" % self._number
+        reply = self._inbox + self._token().encode()
         self._asked[reply] = asked
         if asked.request_id:
             self._waiting.add(asked.request_id)

@@ -7,7 +7,7 @@ that publishes a thousand times greets once.
 import asyncio
 
 from weft.core.failure import failure_in, is_failure
-from weft.core.frames import Flag, Kind, encode, parse
+from weft.core.frames import Flag, Frame, Kind, encode, parse
 from weft.dialects.bodies import body_of, message_of
 from weft.dialects.datagrams import identity
 from weft.dialects.paths import subject_of
@@ -19,6 +19,8 @@ from weft.errors import BadMessage, BadOption, TimedOut, WeftError
 
 TIMEOUT_S = 5.0
 TIMEOUT_MAX_S = 300.0
+
+_OF_GATEWAY = b"_WEFT."
 
 
 class Caller:
@@ -34,7 +36,8 @@ class Caller:
         self._exchange: Exchange | None = None
         self._reply = b""
         self._timer: asyncio.TimerHandle | None = None
-        self._requests = 0
+        self._nonces = house.nonces
+        self._is_question = False
         self.is_over = False
         self._is_leaving = False
         self._seat = house.seat(self)
@@ -55,8 +58,7 @@ class Caller:
             UsageError: it cannot be asked.
         """
         timeout_s = timeout_of(exchange.request)
-        self._requests += 1
-        self._say(exchange, Flag.REQUEST, self._seat.peer.inbox + b"%d" % self._requests)
+        self._say(exchange, Flag.REQUEST, self._seat.peer.inbox + self._nonces.take())
         self._timer = asyncio.get_running_loop().call_later(timeout_s, self._late, timeout_s)
 
     def end(self) -> None:
@@ -83,7 +85,7 @@ class Caller:
                 self._answer(b'{"id":"%s"}\n' % identity(frame).encode(), JSON)
             elif frame.kind == Kind.ERROR:
                 self._refuse(error_in(frame))
-            elif frame.kind == Kind.MESSAGE and frame.subject == self._reply:
+            elif frame.kind == Kind.MESSAGE and self._is_answer(frame):
                 self._answer_with(data)
         if self._is_leaving and self._exchange is None:
             self._seat.end()
@@ -106,7 +108,13 @@ class Caller:
         subject = subject_of("/" + "/".join(request.path))
         self._exchange = exchange
         self._reply = reply
+        self._is_question = subject.startswith(_OF_GATEWAY)
         self._seat.say(encode(Kind.MESSAGE, subject, body, reply, flags | kind))
+
+    def _is_answer(self, frame: Frame) -> bool:
+        """Return whether a message answers the request; what the gateway is asked, it answers."""
+        is_expected = frame.subject == self._reply
+        return is_expected and (not self._is_question or frame.flags & Flag.FROM_GATEWAY != 0)
 
     def _answer_with(self, data: bytes) -> None:
         if is_failure(data):

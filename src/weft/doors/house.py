@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import re
 import secrets
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from weft.core.answers import end_with
 from weft.core.credit import spend
 from weft.core.intake import UNFINISHED_BYTES
 from weft.core.limits import Limits
+from weft.core.nonces import Nonces
 from weft.core.service import Peer, Service
 from weft.dialects.spoken import greeting
 from weft.doors.exchange import Exchange, Request
@@ -59,6 +61,8 @@ class House:
         self.doors: dict[str, Answer] = {}
         self.shared = Shared()
         self.kept = KeptMemory()
+        # What reply subjects end with: whoever can guess one can answer before the one asked.
+        self.nonces = Nonces(os.urandom)
         # Takes a connection whose next request is for another service, if there is anybody.
         self.on_stranger: Callable[[int], None] | None = None
         # Called about once a second with the time.
@@ -181,7 +185,7 @@ class House:
 
     def seat(self, speaker: Speaker) -> Seat:
         """A place for a newcomer, not greeted yet."""
-        return Seat(self.turn, speaker, secrets.randbits(_TOKEN_BITS))
+        return Seat(self.turn, speaker, secrets.randbits(_TOKEN_BITS), self.nonces)
 
     def greet(self, seat: Seat, request: Request, client: str) -> None:
         """Let a newcomer in by the key or the ticket that its request shows.

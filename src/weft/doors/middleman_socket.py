@@ -4,8 +4,6 @@ Until the key is accepted nothing is said but that it is; a refused one learns n
 why its connection is closed.
 """
 
-import secrets
-
 from weft.core.answers import end_with
 from weft.core.frames import Kind
 from weft.dialects.middleman import gist
@@ -34,7 +32,6 @@ NOT_LET_IN = 1008
 
 _DIALECT = "middleman"
 _NOT_TEXT = 1003
-_TOKEN_BYTES = 16
 _WELCOME = int(Kind.WELCOME)
 _PING = int(Kind.PING)
 _GOODBYE = int(Kind.GOODBYE)
@@ -72,7 +69,7 @@ class MiddlemanSocket(PeerSocket):
         self._others = others
         self._is_let_in = False
         body_limit = house.service.run.body_limit
-        self._talk = MiddlemanTalk(self.peer.inbox, body_limit, _token)
+        self._talk = MiddlemanTalk(self.peer.inbox, body_limit, self._token)
 
     def expire(self, oldest_ns: int) -> None:
         """Tell of the requests older than a time that they will not be answered."""
@@ -146,6 +143,6 @@ class MiddlemanSocket(PeerSocket):
         text = self._talk.told(frame, house.now_ns, house.limits.requests)
         return framed(TEXT, text.encode()) if text else b""
 
-
-def _token() -> str:
-    return secrets.token_hex(_TOKEN_BYTES)
+    def _token(self) -> str:
+        nonces = self.house.nonces
+        return (nonces.take() + nonces.take()).decode()

@@ -9,6 +9,7 @@ import logging
 from typing import Protocol
 
 from weft.core.departure import leave
+from weft.core.nonces import Nonces
 from weft.core.service import Peer
 from weft.core.since import Since
 from weft.dialects.recall import Recalls
@@ -65,10 +66,11 @@ _NOBODY = Nobody()
 class Seat:
     """One peer, as its speaker uses it."""
 
-    __slots__ = ("_is_gone", "_is_resting", "_recalls", "_speaker", "_turn", "peer")
+    __slots__ = ("_is_gone", "_is_resting", "_nonces", "_recalls", "_speaker", "_turn", "peer")
 
-    def __init__(self, turn: Turn, speaker: Speaker, token: int) -> None:
+    def __init__(self, turn: Turn, speaker: Speaker, token: int, nonces: Nonces) -> None:
         self._turn = turn
+        self._nonces = nonces
         self._speaker: Speaker = speaker
         self._is_gone = False
         self._is_resting = False
@@ -95,7 +97,7 @@ class Seat:
             TooMany: of this peer are in the past already.
         """
         if self._recalls is None:
-            self._recalls = Recalls(self.peer.inbox)
+            self._recalls = Recalls(self.peer.inbox, self._nonces)
         self._recalls.begin(wish, since)
         self._say_words()
 

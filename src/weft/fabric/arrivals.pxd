@@ -20,6 +20,7 @@ cdef int _ONE
 cdef int _MESSAGE
 cdef int _ERROR
 cdef int _REQUEST
+cdef int _RESERVED
 cdef Route _NOWHERE
 
 

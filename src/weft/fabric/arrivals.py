@@ -8,7 +8,7 @@ What is missing is asked for once; if it does not come, those who are subscribed
 from collections.abc import Callable, Iterable
 
 from weft.core.answers import error_frame
-from weft.core.frames import HEADER_BYTES, Flag, Kind
+from weft.core.frames import HEADER_BYTES, RESERVED_FLAGS, Flag, Kind
 from weft.core.losses import put_gap
 from weft.core.requests import is_own_inbox, pass_refusal, pass_reply, pass_request
 from weft.core.service import NOWHERE, Peer, Service
@@ -42,6 +42,7 @@ _ONE = ONE
 _MESSAGE = int(Kind.MESSAGE)
 _ERROR = int(Kind.ERROR)
 _REQUEST = int(Flag.REQUEST)
+_RESERVED = RESERVED_FLAGS
 _REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
 _INBOX = b"_INBOX."
 _NOWHERE = NOWHERE
@@ -337,6 +338,10 @@ class Arrivals:
         names = at + _HEADER + data[at + 6]
         subject = cut(data, at + _HEADER, names)
         peer.subject = subject
+        if data[at + 5] & _RESERVED:
+            # Only the gateway of whoever asked answers for itself.
+            self._counts.refuse("ReservedFlags", 1)
+            return
         if subject.startswith(_INBOX):
             if pass_reply(peer, at) is not None:
                 self._counts.unserved += 1

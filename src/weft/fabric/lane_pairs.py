@@ -7,10 +7,10 @@ from typing import Any
 
 from weft.core.bounds import Policy
 from weft.core.credit import spend
-from weft.core.frames import HEADER_BYTES, Flag
+from weft.core.frames import HEADER_BYTES, RESERVED_FLAGS, Flag
 from weft.core.lane_words import lane_frame
 from weft.core.messages import Message
-from weft.core.publish import wrong_reply
+from weft.core.publish import reserved_flags, wrong_reply
 from weft.core.requests import is_own_inbox
 from weft.core.rights import may_not
 from weft.core.service import Peer, Service
@@ -152,6 +152,8 @@ class LanePairs:
         subject = cut(data, at + _HEADER, names)
         if not is_subject(subject):
             return BadSubject(f"a subject of {len(subject)} bytes is not legal")
+        if data[at + 5] & RESERVED_FLAGS:
+            return reserved_flags(data[at + 5])
         other = self._other(peer, u32_at(data, at + 8))
         if other is None and subject.startswith(_INBOX):
             # An answer to somebody who is gone.

@@ -7,6 +7,10 @@ import { failure } from "./weft-errors.js";
 
 // What a call takes beside its text, about.
 const COST = 256;
+const OF_GATEWAY = "/_WEFT/";
+// Bytes of a name that nobody can guess, and how many names are drawn at once.
+const NONCE_BYTES = 8;
+const NONCES = 64;
 
 export class Calls {
   #byAck = new Map();
@@ -64,7 +68,7 @@ export class Calls {
     const head = { ...call.head, ack: call.ack };
     if (head.request) {
       this.#byReply.delete(call.reply);
-      head.reply = call.reply = `${inbox}/${call.ack}`;
+      head.reply = call.reply = `${inbox}/${nonce()}`;
       this.#byReply.set(call.reply, call);
     }
     call.isSent = true;
@@ -82,7 +86,9 @@ export class Calls {
   /** A message came that may be the answer to a request; say if it is. */
   answer(path, message) {
     const call = this.#byReply.get(path);
-    if (call) this.#forget(call).resolve(message);
+    // What only the gateway knows, nobody else can answer.
+    const isForged = call?.head.path.startsWith(OF_GATEWAY) && !message.isFromGateway;
+    if (call && !isForged) this.#forget(call).resolve(message);
     return Boolean(call);
   }
 
@@ -146,4 +152,17 @@ function textOf(data) {
   }
   if (text === undefined) throw failure("BadField", `a ${typeof data} cannot be said as JSON`);
   return text;
+}
+
+let drawn = "";
+
+/** A name that nobody can guess: whoever can guess where an answer is awaited can forge it. */
+function nonce() {
+  if (!drawn) {
+    const bytes = crypto.getRandomValues(new Uint8Array(NONCE_BYTES * NONCES));
+    drawn = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+  const taken = drawn.slice(-2 * NONCE_BYTES);
+  drawn = drawn.slice(0, -2 * NONCE_BYTES);
+  return taken;
 }

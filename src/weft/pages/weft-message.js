@@ -11,8 +11,8 @@ export class Message {
   #isAnswered = false;
 
   /** `answer` sends the rest of a datagram, its `data` or its `error`, to where one is awaited. */
-  constructor({ id, path, data, reply = "", request = false }, answer) {
-    Object.assign(this, { id, path, data, reply, isRequest: request });
+  constructor({ id, path, data, reply = "", request = false, from_gateway: isFromGateway = false }, answer) {
+    Object.assign(this, { id, path, data, reply, isRequest: request, isFromGateway });
     this.#answer = answer;
   }
 

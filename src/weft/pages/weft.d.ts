@@ -72,6 +72,8 @@ export interface Message<Data = any> {
   readonly reply: string;
   /** Whether an answer is awaited from this connection alone. */
   readonly isRequest: boolean;
+  /** Whether it is the gateway's own answer to a request below "/_WEFT/ask/". */
+  readonly isFromGateway: boolean;
   /** Answer it; resolves with the id of the answer when the gateway has taken it. */
   respond(data?: Json): Promise<string>;
   /** Answer that it could not be done, and why; the request rejects with `RequestFailed`. */

@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 
 from benchmarks import (
+    bursts,
     compiled,
     idle,
     recovery,
@@ -20,6 +21,7 @@ from benchmarks import (
 
 BENCHMARKS: dict[str, ModuleType] = {
     "compiled": compiled,
+    "bursts": bursts,
     "subscriptions": subscriptions,
     "stopped": stopped,
     "services": services,

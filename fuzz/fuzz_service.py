@@ -28,6 +28,9 @@ class _Door:
     def press(self) -> None:
         """Nothing is sent, however often it is tried."""
 
+    def resume(self) -> None:
+        """Nobody is held here."""
+
     def finish(self) -> None:
         """Nothing is open."""
 

@@ -34,6 +34,9 @@ class NotedDoor:
     def press(self) -> None:
         self.told.append("press")
 
+    def resume(self) -> None:
+        self.told.append("resume")
+
     def finish(self) -> None:
         self.told.append("finish")
 

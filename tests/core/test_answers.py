@@ -1,8 +1,9 @@
 import pytest
 from tests.core.talk import ANSWER, House, errors, fields, kinds, message, subscribe
 
-from weft.core.answers import acknowledge, end_with, error_frame, refuse, told
+from weft.core.answers import acknowledge, end_slow_reader, end_with, error_frame, refuse, told
 from weft.core.frames import Kind, encode, parse
+from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.errors import BadFrame, NotKnown, SlowReader, TooMany
 
@@ -107,3 +108,17 @@ def test_names_of_full_length_come_back_whole() -> None:
     house.flush()
     (ok,) = guest.heard()
     assert (ok.kind, ok.subject, ok.reply) == (Kind.OK, b"a" * 255, b"b" * 255)
+
+
+def test_a_reader_that_was_cut_is_told_why_and_counted() -> None:
+    house = House(Limits(outbox_bytes=8192))
+    slow, sender = house.guest(b"slow", b"a"), house.guest()
+    slow.is_reading = False
+    sender.say(message(b"a", bytes(9000)))
+    assert end_slow_reader(slow.peer)
+    slow.take_backlog()
+    (error,) = slow.heard()
+    assert (error.kind, fields(error)["name"]) == (Kind.ERROR, "SlowReader")
+    assert "over the limit of 8192 (outbox_bytes)" in str(fields(error)["text"])
+    assert isinstance(slow.peer.error, SlowReader)
+    assert (house.service.slow_count, house.service.slow_example) == (1, str(slow.peer.error))

@@ -4,9 +4,11 @@ import pytest
 
 from weft.core.arena import Arena
 from weft.core.backlog import Backlog
-from weft.core.bounds import KEPT_COST_BYTES, Bounds, Policy
+from weft.core.bounds import HOLE_ORIGINS_MAX, Bounds, Policy
+from weft.core.budget import BACKLOG_FLOOR_BYTES, Budget
 from weft.core.frames import HEADER_BYTES, Decoder, Kind, encode
 from weft.core.messages import Message
+from weft.core.pieces import KEPT_COST_BYTES
 
 AGE_NS = 1000
 BOUNDS = Bounds(8 << 10, AGE_NS)
@@ -61,7 +63,7 @@ def test_drop_new_keeps_the_oldest_and_says_what_it_dropped() -> None:
     backlog = Backlog(BOUNDS)
     for subject in "abcd":
         keep(backlog, message(subject, 2400), Policy.DROP_NEW)
-    assert taken(backlog) == ["slow 2", "a", "b"]
+    assert taken(backlog) == ["a", "b", "slow 2"]
 
 
 def test_drop_old_keeps_the_newest_and_says_what_it_dropped() -> None:
@@ -105,7 +107,9 @@ def test_a_message_that_can_never_fit_is_dropped_and_nothing_gives_way_to_it(
     backlog = Backlog(BOUNDS)
     keep(backlog, message("small", 10), Policy.DROP_OLD)
     keep(backlog, message("big", 8000), policy)
-    assert taken(backlog) == ["slow 1", "small"]
+    keep(backlog, message("after", 10), policy)
+    # Announced in its place: after what came before it, before what comes after it.
+    assert taken(backlog) == ["small", "slow 1", "after"]
 
 
 @pytest.mark.parametrize("policy", [Policy.DROP_OLD, Policy.LATEST])
@@ -176,7 +180,7 @@ def test_latest_keeps_the_older_one_if_the_newer_cannot_fit() -> None:
     keep(backlog, message("full", 3500), Policy.DROP_NEW)
     keep(backlog, message("price", 100), Policy.LATEST)
     keep(backlog, message("price", 3000), Policy.LATEST)
-    assert taken(backlog) == ["slow 1", "full", "price"]
+    assert taken(backlog) == ["full", "price", "slow 1"]
 
 
 def test_the_rest_of_a_frame_does_not_overwrite_what_is_owed() -> None:
@@ -190,7 +194,7 @@ def test_what_is_lost_by_a_cut_is_counted() -> None:
     backlog = Backlog(BOUNDS)
     for subject in "abc":
         keep(backlog, message(subject, 3000), Policy.CUT)
-    assert backlog.losses.total == 3
+    assert backlog.dropped == 3
 
 
 def test_the_bound_holds_while_losses_are_announced() -> None:
@@ -302,7 +306,7 @@ def frame_of(subject: str, length: int) -> bytes:
     [
         (Policy.LATEST, BOUNDS.drop_bytes, ["slow 1", "b"]),
         (Policy.DROP_OLD, BOUNDS.drop_bytes, ["slow 1", "b"]),
-        (Policy.DROP_NEW, BOUNDS.drop_bytes, ["slow 1", "a"]),
+        (Policy.DROP_NEW, BOUNDS.drop_bytes, ["a", "slow 1"]),
         (Policy.CUT, BOUNDS.keep_bytes, []),
     ],
 )
@@ -331,7 +335,7 @@ def test_nothing_gives_way_to_what_is_not_taken_in_when_full(policy: Policy) -> 
     for subject in "ab":
         keep(backlog, message(subject, 2400), policy)
     keep(backlog, message("new", 2400), Policy.DROP_NEW)
-    assert taken(backlog) == ["slow 1", "a", "b"]
+    assert taken(backlog) == ["a", "b", "slow 1"]
 
 
 def test_a_piece_is_as_many_frames_as_fit_in_it() -> None:
@@ -413,9 +417,8 @@ def test_bytes_that_were_sent_cannot_be_sent_again() -> None:
 
 def test_a_reader_that_is_cut_has_nothing_to_take() -> None:
     backlog = Backlog(BOUNDS)
-    backlog.begin(b"rest", 0)
-    backlog.sent(2)
-    backlog.cut()
+    keep(backlog, message("a", 10), Policy.CUT)
+    backlog.cut("it reads no more")
     assert bytes(backlog.take(100, 0)) == b""
     backlog.sent(0)
     with pytest.raises(ValueError, match="1 bytes were not taken"):
@@ -519,3 +522,188 @@ def test_control_frames_over_the_bound_cut() -> None:
         assert backlog.cost <= BOUNDS.keep_bytes
         backlog.overtake(CONTROL)
     assert (backlog.size, backlog.cost, backlog.is_empty()) == (0, 0, True)
+
+
+def test_messages_that_are_not_taken_in_are_announced_between_their_neighbours() -> None:
+    backlog = Backlog(Bounds(1 << 16))
+    for subject in ("a", "b", "lost", "lost"):
+        keep(backlog, message(subject, 24_000), Policy.DROP_NEW)
+    backlog.sent(len(backlog.take(1, 0)))
+    for subject in ("c", "lost"):
+        keep(backlog, message(subject, 24_000), Policy.DROP_NEW)
+    assert taken(backlog) == ["b", "slow 2", "c", "slow 1"]
+    assert backlog.dropped == 3
+
+
+def test_losses_of_many_origins_in_one_place_are_announced_as_of_any_origin() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 5000), Policy.DROP_NEW)
+    for origin in range(1, 11):
+        frame = bytearray(message("b", 2000))
+        frame[8] = origin
+        keep(backlog, bytes(frame), Policy.DROP_NEW)
+    assert taken(backlog) == ["a", *["slow 1"] * HOLE_ORIGINS_MAX, "slow 7"]
+
+
+def test_without_room_to_note_its_place_a_loss_is_announced_early() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", BOUNDS.keep_bytes - 800), Policy.CUT)
+    keep(backlog, message("b", 100), Policy.DROP_NEW)
+    assert taken(backlog) == ["slow 1", "a"]
+
+
+def test_with_too_many_places_to_note_a_loss_is_announced_in_the_last_before_it() -> None:
+    backlog = Backlog(BOUNDS)
+    assert BOUNDS.holes_max == 1
+    keep(backlog, message("a", 4000), Policy.DROP_NEW)
+    for subject in ("b", "c"):
+        keep(backlog, message("lost", 4900), Policy.DROP_NEW)
+        keep(backlog, message(subject, 10), Policy.DROP_NEW)
+    keep(backlog, message("lost", 4900), Policy.DROP_NEW)
+    assert taken(backlog) == ["a", "slow 3", "b", "c"]
+
+
+def test_places_of_losses_take_no_room_from_what_is_kept() -> None:
+    backlog = Backlog(Bounds(1 << 18))
+    number = 0
+    for number in range(5000):
+        keep(backlog, message(f"new.{number}", 6000), Policy.DROP_NEW)
+        keep(backlog, message("price", 6000), Policy.LATEST)
+    keep(backlog, encode(Kind.PONG), Policy.CUT)
+    assert not backlog.is_cut
+    found = taken(backlog)
+    assert "price" in found
+    gaps = [each.split() for each in found if " " in each]
+    assert sum(int(count) for _, count in gaps) + len(found) - len(gaps) == 10_001
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_the_budget_is_given_back_whatever_happens(policy: Policy) -> None:
+    budget = Budget()
+    for end in ("sent", "drawn", "cut", "closed", "expired"):
+        backlog = Backlog(Bounds(8 << 10, AGE_NS, budget=budget))
+        backlog.begin(message("begun", 100)[50:], 0)
+        for number in range(30):
+            keep(backlog, message(str(number % 7), 400), policy)
+        backlog.sent(len(backlog.take(1, 0)))
+        if end == "sent":
+            taken(backlog)
+        elif end == "drawn":
+            while not backlog.is_empty():
+                backlog.draw(1, 0)
+        elif end == "expired":
+            backlog.take(1, 0)
+            backlog.expire(AGE_NS + 1)
+        elif end == "cut" and not backlog.is_cut:
+            backlog.cut("enough")
+        backlog.close()
+        assert (budget.used_bytes, backlog.cost, backlog.firm) == (0, 0, 0), end
+
+
+def test_what_many_hold_is_charged_once() -> None:
+    budget = Budget()
+    bounds = Bounds(8 << 10, AGE_NS, budget=budget)
+    arena = Arena(1 << 16)
+    frames = message("a", 6000)
+    span = arena.add_span(arena.put(frames), len(frames), Policy.CUT)
+    backlogs = [Backlog(bounds) for _ in range(20)]
+    for backlog in backlogs:
+        backlog.keep_span(arena, span, 0)
+        backlog.take(1 << 16, 0)
+    assert budget.used_bytes < len(frames) + 20 * KEPT_COST_BYTES
+    for backlog in backlogs:
+        backlog.sent(len(frames))
+    assert budget.used_bytes == 0
+
+
+def test_a_backlog_may_take_what_others_leave() -> None:
+    budget = Budget(4 << 20)
+    bounds = Bounds(3 << 20, AGE_NS, budget=budget)
+    piece = message("a", 60_000)
+    backlogs = [Backlog(bounds) for _ in range(3)]
+    for backlog in backlogs:
+        while not backlog.is_cut and backlog.cost < 3 << 20:
+            backlog.keep(piece, Policy.CUT, 0)
+            if backlog.cost + len(piece) > bounds.keep_bytes - len(piece):
+                break
+    first, second, third = backlogs
+    # The first was alone; with what it left, a floor is sure for the others.
+    assert first.is_cut
+    assert "others take" in first.problem
+    assert "4194304 bytes for all (backlogs_bytes)" in first.problem
+    assert not second.is_cut or second.dropped > 0
+    assert third.dropped * len(piece) > BACKLOG_FLOOR_BYTES - 2 * len(piece)
+
+
+def test_a_reader_that_keeps_its_pace_is_not_cut_for_what_is_old() -> None:
+    backlog = Backlog(BOUNDS)
+    for _ in range(8):
+        keep(backlog, message("a", 400), Policy.CUT)
+    for now_ns in range(500, 5 * AGE_NS, 500):
+        backlog.sent(len(backlog.take(BOUNDS.pace_bytes, now_ns)))
+        backlog.expire(now_ns)
+        assert not backlog.is_cut
+
+
+def test_a_reader_that_takes_a_little_of_what_is_old_is_cut() -> None:
+    backlog = Backlog(BOUNDS)
+    for _ in range(8):
+        keep(backlog, message("a", 400), Policy.CUT)
+    for now_ns in range(0, AGE_NS + 1, 100):
+        backlog.take(BOUNDS.pace_bytes, now_ns)
+        backlog.sent(10)
+    backlog.expire(AGE_NS)
+    assert backlog.problem == ""
+    backlog.expire(AGE_NS + 1)
+    assert backlog.is_cut
+    assert backlog.problem == "it took less than 512 bytes in 1e-06 s (outbox_age_s)"
+
+
+@pytest.mark.parametrize("count", [0, 10, 100])
+def test_a_reader_that_is_cut_gets_the_rest_of_a_frame_and_the_last_words(count: int) -> None:
+    backlog = Backlog(BOUNDS)
+    first, last = message("first", 20), encode(Kind.ERROR)
+    keep(backlog, first, Policy.CUT)
+    keep(backlog, message("second", 100), Policy.CUT)
+    sent = bytes(backlog.take(1 << 16, 0))[:count]
+    backlog.sent(count)
+    backlog.cut("enough")
+    backlog.finish_with(last)
+    decoder = Decoder()
+    decoder.feed(sent + bytes(backlog.take(1 << 16, 0)))
+    kinds = [frame[4] for frame in iter(decoder.next_frame, None)]
+    assert kinds[-1] == Kind.ERROR
+    assert len(kinds) == (1 if count == 0 else 2 if count == 10 else 3)
+    assert backlog.dropped + len(kinds) - 1 == 2
+
+
+def test_half_a_frame_whose_rest_is_too_large_leaves_nothing_to_be_said() -> None:
+    backlog = Backlog(BOUNDS)
+    backlog.begin(bytes(BOUNDS.keep_bytes + 1), 0)
+    assert backlog.is_torn
+    assert "the limit of 8192 (outbox_bytes)" in backlog.problem
+
+
+def test_a_reader_that_was_cut_is_not_cut_again() -> None:
+    backlog = Backlog(BOUNDS)
+    keep(backlog, message("a", 10), Policy.CUT)
+    backlog.cut("enough")
+    backlog.finish_with(b"last")
+    backlog.expire(10 * AGE_NS)
+    assert (backlog.problem, backlog.size) == ("enough", 4)
+
+
+def test_what_must_not_be_dropped_has_all_the_time_however_slow_its_reader() -> None:
+    backlog = Backlog(BOUNDS)
+    for number in range(8):
+        keep(backlog, message(str(number), 400), Policy.LATEST)
+    for now_ns in (500, 900):
+        backlog.take(100, now_ns)
+        backlog.sent(1)
+    keep(backlog, encode(Kind.PING), Policy.CUT, AGE_NS)
+    backlog.expire(AGE_NS + 100)
+    assert backlog.problem == ""
+    backlog.take(100, AGE_NS + 200)
+    backlog.sent(1)
+    backlog.expire(2 * AGE_NS + 1)
+    assert backlog.is_cut

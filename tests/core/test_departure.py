@@ -14,7 +14,7 @@ from tests.core.talk import (
     subscribe,
 )
 
-from weft.core.departure import leave, withdraw, withdraw_ended
+from weft.core.departure import ENDED_MAX, leave, withdraw, withdraw_ended
 from weft.core.frames import Kind, encode
 from weft.errors import BadFrame, SlowReader
 
@@ -169,3 +169,14 @@ def test_who_leaves_before_the_greeting_leaves_nothing() -> None:
     stranger.send(connect()[:20])
     leave(stranger.peer)
     assert_nothing_is_left(house)
+
+
+def test_why_connections_were_ended_is_remembered_of_so_many() -> None:
+    house = House()
+    for _ in range(ENDED_MAX + 3):
+        guest = house.guest()
+        guest.peer.end(BadFrame("no frame"))
+        house.flush()
+        leave(guest.peer)
+    assert len(house.service.ended_why) == ENDED_MAX
+    assert guest.inbox[:-1] in house.service.ended_why

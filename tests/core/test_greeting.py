@@ -20,6 +20,7 @@ from weft.core.greeting import is_name
 from weft.core.keys import Keyring
 from weft.core.limits import Limits
 from weft.core.messages import Field, Message
+from weft.errors import BadFrame
 
 
 def refusal(first: bytes, limits: Limits | None = None) -> Frame:
@@ -225,3 +226,17 @@ def test_a_decoy_answers_for_every_service_and_lets_nobody_in() -> None:
     for service in (b"weather", b"orders"):
         (error,) = house.arrive().say(connect(service, key="any"))
         assert fields(error)["text"] == "the key is not accepted"
+
+
+def test_one_who_comes_back_is_told_once_why_it_was_ended() -> None:
+    house = House()
+    ended, left = house.guest(), house.guest()
+    ended.say(b"\0" * 8)
+    left.say(encode(Kind.GOODBYE))
+    heard = [
+        fields(house.arrive().say(connect(was=was.decode()))[0])
+        for was in (ended.inbox[:-1], ended.inbox[:-1], left.inbox[:-1], b"", b"guessed")
+    ]
+    assert heard[0]["ended"] == BadFrame.number
+    assert "ended_text" in heard[0]
+    assert ["ended" in each for each in heard[1:]] == [False] * 4

@@ -177,9 +177,9 @@ def test_a_cut_in_mid_turn_forgets_what_would_follow_half_a_frame() -> None:
     outbox.push(arena.put(FRAME), len(FRAME), Policy.LATEST)
     outbox.expire(AGE_NS + 1)
     assert outbox.is_cut
-    assert gathered(outbox) == b""
+    assert outbox.pending == 0
     outbox.settle(AGE_NS + 1)
-    assert outbox.owed() == 0
+    assert outbox.owed() == len(FRAME) - 10
 
 
 def test_a_quiet_backlog_grows_too_old() -> None:
@@ -430,3 +430,32 @@ def test_control_frames_over_the_bound_cut_at_once() -> None:
     outbox.overtake(bytes(outbox.bounds.limit_bytes))
     assert outbox.is_cut
     assert not outbox.is_behind()
+
+
+def test_a_reader_that_was_cut_can_be_told_why_once() -> None:
+    arena, outbox = made()
+    outbox.push(arena.put(FRAME), len(FRAME), Policy.CUT)
+    outbox.gather()
+    outbox.sent(10)
+    outbox.settle(0)
+    assert not outbox.part(b"too early")
+    outbox.expire(AGE_NS + 1)
+    assert "outbox_age_s" in outbox.problem()
+    assert outbox.part(b"last words")
+    assert bytes(outbox.take(1 << 16, 0)) == FRAME[10:] + b"last words"
+    outbox.taken(len(FRAME))
+    assert not outbox.is_behind()
+    assert not outbox.part(b"again")
+    assert outbox.problem() == ""
+
+
+def test_a_reader_that_was_cut_and_closed_gives_back_its_memory() -> None:
+    arena, outbox = made()
+    outbox.push(arena.put(FRAME * 100), 100 * len(FRAME), Policy.CUT)
+    outbox.settle(0)
+    outbox.expire(AGE_NS + 1)
+    dropped = outbox.dropped()
+    assert outbox.part(b"last words")
+    outbox.close()
+    assert outbox.dropped() == dropped == 100
+    assert outbox.bounds.budget.used_bytes == 0

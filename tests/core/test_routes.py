@@ -5,7 +5,7 @@ from weft.core.bounds import Bounds, Policy
 from weft.core.frames import Kind, encode
 from weft.core.interest import Interest, Subscriber
 from weft.core.outbox import Outbox
-from weft.core.routes import Route
+from weft.core.routes import GROUP_HIGH_BYTES, Route
 
 FRAME = encode(Kind.MESSAGE, b"a.b", b"x" * 10)
 
@@ -255,3 +255,55 @@ def test_a_group_in_a_route_has_its_name() -> None:
     town.ask(0, b"a.b", b"g")
     town.ask(1, b"a.*", b"h")
     assert [group.name for group in town.route().groups] == [b"g", b"h"]
+
+
+def behind(town: Town, number: int, size: int = 1) -> None:
+    """Have an outbox be owed so much that its socket did not take."""
+    town.outboxes[number].hold(encode(Kind.MESSAGE, b"x", bytes(size)), 0)
+    town.outboxes[number].settle(0)
+
+
+def test_a_member_that_is_behind_is_passed_over() -> None:
+    town = Town()
+    for number in range(3):
+        town.ask(number, b"a.b", b"workers")
+    behind(town, 1)
+    assert town.deliver(town.route(), count=6) == [3, 0, 3, 0]
+
+
+def test_when_all_members_are_behind_the_one_that_is_owed_least_is_next() -> None:
+    town = Town()
+    for number, size in enumerate((300, 100, 200)):
+        town.ask(number, b"a.b", b"workers")
+        behind(town, number, size)
+    assert town.deliver(town.route()) == [0, 1, 0, 0]
+    counts = [0, 0, 0, 0]
+    for _ in range(60):
+        counts = [sum(pair) for pair in zip(counts, town.deliver(town.route()), strict=True)]
+    assert counts[0] < counts[2] < counts[1]
+
+
+def test_the_sender_is_passed_over_however_far_the_others_are_behind() -> None:
+    town = Town()
+    for number in range(3):
+        town.ask(number, b"a.b", b"workers")
+    for number in (1, 2):
+        behind(town, number)
+    assert town.deliver(town.route(), count=4, sender=0)[0] == 0
+
+
+def test_a_group_is_full_when_no_member_has_room() -> None:
+    town = Town()
+    for number in range(2):
+        town.ask(number, b"a.b", b"workers")
+    route = town.route()
+    behind(town, 0, GROUP_HIGH_BYTES)
+    town.deliver(route)
+    found = [route.is_full]
+    behind(town, 1, GROUP_HIGH_BYTES)
+    town.deliver(route)
+    found.append(route.is_full)
+    town.outboxes[0].draw(1, 0)
+    town.deliver(route)
+    found.append(route.is_full)
+    assert found == [False, True, False]

@@ -16,7 +16,6 @@ from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
 from weft.core.service import Peer
 from weft.core.watch import LINGER_NS, sweep
-from weft.errors import SlowReader
 
 LINGER_S = LINGER_NS / 1e9
 
@@ -172,9 +171,13 @@ def test_one_who_takes_nothing_for_too_long_is_cut(policy: str) -> None:
     guest.peer.outbox.take(1000, house.service.now_ns)
     house.wait(10)
     assert swept(house) == []
+    assert guest.peer.outbox.dropped() == 0
     house.wait(0.001)
-    assert swept(house) == [guest.peer]
-    assert isinstance(guest.peer.error, SlowReader)
+    guest.door.told.clear()
+    assert swept(house) == []
+    assert guest.peer.outbox.is_cut
+    # Its door ends it: that knows whether it can be told.
+    assert guest.door.told == ["press", "fall behind"]
 
 
 def test_one_who_falls_behind_is_called_slow_once_and_again_when_it_recovered() -> None:
@@ -247,6 +250,7 @@ def test_a_sweep_does_not_mind_those_who_leave_in_the_middle_of_it() -> None:
             leave(sender.peer)
 
         def fall_behind(self) -> None: ...
+        def resume(self) -> None: ...
         def finish(self) -> None: ...
         def abort(self) -> None: ...
 
@@ -294,3 +298,13 @@ def test_many_quiet_peers_are_all_looked_after() -> None:
     house.wait(2)
     swept(house)
     assert [kinds(guest.heard()) for guest in guests] == [[Kind.PING]] * 50
+
+
+def test_one_whose_door_is_gone_is_left_alone() -> None:
+    house = House(Limits(outbox_age_s=10))
+    guest = behind(house, "cut")
+    house.guest().say(message(b"a"))
+    guest.peer.door = None
+    house.wait(11)
+    assert swept(house) == []
+    assert guest.peer.outbox.is_cut

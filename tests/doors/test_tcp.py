@@ -18,10 +18,13 @@ from tests.doors.loops import (
 from weft.core.frames import Frame, Kind, encode
 from weft.core.intake import READ_BYTES
 from weft.core.limits import Limits
+from weft.core.messages import Message
 from weft.core.service import Peer, Service
+from weft.core.watch import LINGER_NS, sweep
 from weft.doors.poll import READING, WRITING, Poll
 from weft.doors.tcp import SEND_BUFFER_BYTES, UNANSWERED_MS, TcpDoor, prepare
 from weft.doors.turn import Turn
+from weft.errors import SlowReader
 
 GOODBYE = encode(Kind.GOODBYE)
 
@@ -101,6 +104,64 @@ async def test_a_slow_reader_gets_everything_in_order_once_it_reads() -> None:
     hall.close()
 
 
+def end_lingering(hall: Hall) -> None:
+    """Have the time pass that those who are over have to hang up."""
+    hall.service.now_ns += LINGER_NS + 1
+    for lost in sweep(hall.service):
+        assert lost.door is not None
+        lost.door.abort()
+
+
+@on_both_loops
+async def test_one_who_is_cut_and_reads_on_is_told_why_after_the_frame_it_has_begun() -> None:
+    hall = Hall(Limits(outbox_bytes=64 << 10))
+    slow, peer = await hall.client(b"a", is_small=True)
+    sender, _ = await hall.client()
+    await sender.say(*[message(b"a", bytes(1000))] * 300)
+    await until(lambda: peer.is_over)
+    *heard, last = await slow.hear_all()
+    assert 0 < len(bodies(heard)) < 300
+    assert last.kind == Kind.ERROR
+    error = Message.from_body(last.body)
+    assert (error["name"], error["number"]) == ("SlowReader", SlowReader.number)
+    assert "the limit of 65536 (outbox_bytes)" in str(error["text"])
+    hall.close()
+
+
+@on_both_loops
+async def test_a_publisher_is_not_read_from_while_its_reader_is_behind() -> None:
+    hall = Hall(Limits(outbox_bytes=8 << 20))
+    slow, peer = await hall.client(b"a", is_small=True)
+    sender, publisher = await hall.client()
+    count = 20_000
+    sending = asyncio.create_task(sender.say(*[message(b"a", bytes(1000))] * count))
+    await until(lambda: publisher.is_paused)
+    assert hall.service.holds
+    heard = 0
+    while heard < count:
+        heard += len(bodies(await slow.hear()))
+        assert not peer.is_over
+    await sending
+    assert heard == count
+    await sender.say(encode(Kind.PING))
+    assert [frame.kind for frame in await sender.hear()] == [Kind.PONG]
+    assert hall.service.holds == []
+    hall.close()
+
+
+@on_both_loops
+async def test_a_question_of_a_publisher_that_is_held_is_answered() -> None:
+    hall = Hall(Limits(outbox_bytes=1 << 20))
+    _, peer = await hall.client(b"a", is_small=True)
+    sender, _ = await hall.client()
+    await sender.say(*[message(b"a", bytes(1000))] * 400)
+    await until(lambda: peer.outbox.is_crowded)
+    # The reader takes nothing, so nothing eases it.
+    await sender.say(message(b"a"), encode(Kind.PING))
+    assert [frame.kind for frame in await sender.hear()] == [Kind.PONG]
+    hall.close()
+
+
 @on_both_loops
 async def test_one_who_reads_nothing_is_cut_and_the_others_go_on() -> None:
     hall = Hall(Limits(outbox_bytes=64 << 10))
@@ -109,7 +170,10 @@ async def test_one_who_reads_nothing_is_cut_and_the_others_go_on() -> None:
     for _ in range(3):
         await sender.say(*[message(b"a", bytes(1000))] * 100)
         await sender.hear(100)
-    await until(lambda: peer.number not in hall.service.peers)
+    await until(lambda: peer.is_over)
+    assert isinstance(peer.error, SlowReader)
+    end_lingering(hall)
+    assert peer.number not in hall.service.peers
     assert hall.service.ended == {"SlowReader": 1}
     assert slow.sock.fileno() >= 0
     await sender.say(message(b"a", b"still here"))
@@ -372,11 +436,14 @@ async def test_what_the_turn_has_no_room_for_is_sent_after_it_all_the_same() -> 
 @on_both_loops
 async def test_one_whose_every_word_is_refused_for_want_of_reading_is_cut() -> None:
     hall = Hall(Limits(outbox_bytes=16 << 10))
-    client, _ = await hall.client(is_small=True)
+    client, peer = await hall.client(is_small=True)
     other, _ = await hall.client()
+    await client.say(*[encode(Kind.PING, body=bytes(64))] * 20_000)
+    await until(lambda: peer.is_over)
+    end_lingering(hall)
+    assert hall.service.ended == {"SlowReader": 1}
     with pytest.raises(OSError, match=r"Broken pipe|Connection reset"):
         await client.say(*[encode(Kind.PING, body=bytes(64))] * 100_000)
-    await until(lambda: hall.service.ended == {"SlowReader": 1})
     await other.say(encode(Kind.PING))
     assert [frame.kind for frame in await other.hear()] == [Kind.PONG]
     hall.close()

@@ -279,6 +279,9 @@ class _Door:
     def press(self) -> None:
         """Nothing waits for long."""
 
+    def resume(self) -> None:
+        """Nobody is held here."""
+
     def finish(self) -> None:
         """Everything was sent: close."""
         self._outgoing.is_over = True

@@ -353,7 +353,7 @@ class Hears(Client):
         self.process.world.tell(f"{told}, {incarnation}")
 
     def _missed(self, episode: Episode, gap: Announced) -> None:
-        episode.events.append(Gap(gap.reason, gap.count))
+        episode.events.append(Gap(gap.reason, gap.count or 0))
         self.process.world.tell(f"{episode.name} is told of a gap: {gap.reason} {gap.count}")
 
 

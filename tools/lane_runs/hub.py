@@ -56,6 +56,9 @@ class Door:
         while outbox.is_behind() and self.socket.has_room:
             self.socket.send(outbox.draw(_PIECE_BYTES, self.peer.service.now_ns))
 
+    def resume(self) -> None:
+        """Nobody is held here."""
+
     def finish(self) -> None:
         """Close once everything owed was sent; after an error, wait for the peer to read of it."""
         if self.peer.outbox.is_behind() or self.socket.is_closed:

@@ -26,7 +26,7 @@ class AsyncQueue:
     def __init__(self, reading: Reading, wish: Wish, on_news: Callable[[], object]) -> None:
         self.is_ended = False
         self._reading = reading
-        self._intake: Intake = reading.intake(wish.queue_bytes)
+        self._intake: Intake = reading.intake(wish.queue_bytes, is_member=bool(wish.group))
         self._on_gap = wish.on_gap
         self._on_news = on_news
         self._refused = 0

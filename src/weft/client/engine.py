@@ -92,6 +92,8 @@ class Engine:
         self.lanes = Lanes(self, is_required=is_required, is_looking=options.look == "auto")
         self.required = Required(self.lanes.splitter) if is_required else None
         self._cause: WeftError | None = None
+        # Why the last line that was open was lost.
+        self._lost: WeftError | None = None
         self._unsent = 0
         self._hearing = Hearing(self.subscriptions, self.memberships, reporter)
         self._on: dict[type[Any], Callable[[Any], None]] = self._hearing.on | {
@@ -153,6 +155,8 @@ class Engine:
         for waiter in waiters:
             waiter.lost(cause)
         self.room.made()
+        if was_open:
+            self._lost = cause
         if was_open and not self.is_closed:
             self.reporter.report(Status(What.DISCONNECTED, f"{line.address} was lost", cause))
 
@@ -368,7 +372,8 @@ class Engine:
         self.outgoing.prune()
         self.lanes.welcomed()
         # All in one write, and before what is buffered: who publishes to itself must hear it.
-        line.write(self.enabling.ask_again() + self.subscriptions.ask_again())
+        lost = self.session.ended or self._lost
+        line.write(self.enabling.ask_again() + self.subscriptions.ask_again(lost))
         self._is_sending = True
         self.subscriptions.is_asking = True
         line.welcomed.set_result(None)
@@ -382,7 +387,8 @@ class Engine:
         )
         if self.statistics.connects > 1:
             detail = "messages may have been missed while disconnected"
-            self.reporter.report(Status(What.GAP, detail, gap=Gap("reconnected")))
+            gap = Gap("reconnected", error=lost)
+            self.reporter.report(Status(What.GAP, detail, lost, gap))
         self.memberships.welcomed()
         self.flush()
 

@@ -44,7 +44,11 @@ class Hearing:
 
     def _missed(self, event: talk.Missed) -> None:
         gap = event.gap
-        missed = f"{gap.count} messages were" if gap.count else "an unknown number of messages was"
+        missed = (
+            f"{gap.count} messages were"
+            if gap.count is not None
+            else "an unknown number of messages was"
+        )
         self._subscriptions.announce(gap, f"{missed} missed: {gap.reason}")
 
     def _late(self, _: talk.Late) -> None:

@@ -8,6 +8,7 @@ cdef int64_t _ITEM_COST
 cdef class Intake:
     cdef public bint is_full
     cdef int64_t _limit
+    cdef int64_t _high
     cdef int64_t _low
     cdef object _flow
     cdef readonly int64_t _arrived

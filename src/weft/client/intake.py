@@ -18,6 +18,8 @@ ITEM_COST_BYTES = 128
 # A full intake asks for more once so much was taken, or half of what it holds if that is less: a
 # reader that is slow but steady is seen to be so.
 EASE_BYTES = 256 << 10
+# A member of a queue group is full with this much: what it has not begun, others can do.
+GROUP_REST_BYTES = 256 << 10
 
 _ITEM_COST = ITEM_COST_BYTES
 
@@ -42,10 +44,12 @@ class Intake:
     neither has to wait for the other.
     """
 
-    def __init__(self, limit_bytes: int, flow: Flow) -> None:
+    def __init__(self, limit_bytes: int, flow: Flow, rest_bytes: int = 0) -> None:
+        """Be full over the limit, or over `rest_bytes` if that is given and less."""
         self.is_full = False
         self._limit = limit_bytes
-        self._low = limit_bytes - min(limit_bytes // 2, EASE_BYTES)
+        self._high = min(rest_bytes or limit_bytes, limit_bytes)
+        self._low = self._high - min(self._high // 2, EASE_BYTES)
         self._flow = flow
         self._arrived = 0
         self._taken = 0
@@ -65,7 +69,7 @@ class Intake:
     def admit_all(self, size: int, count: int) -> bool:
         """Count several items of so many bytes together in; False if there is no room for all."""
         cost = size + count * _ITEM_COST
-        if self._arrived - self._taken + cost > self._limit:
+        if self._arrived - self._taken + cost > self._high:
             return False
         self._arrived += cost
         return True
@@ -74,7 +78,7 @@ class Intake:
         """Count an item of so many bytes in; False if it cannot stay."""
         cost = size + _ITEM_COST
         held = self._arrived - self._taken + cost
-        if held <= self._limit:
+        if held <= self._high:
             self._arrived += cost
             return True
         # One that is alone may stay, however large: nothing else would ever move.

@@ -106,11 +106,11 @@ class Listening:
     def lost(self, error: WeftError) -> None:
         """The connection ended first; the next one is asked anew."""
 
-    def asked_again(self) -> None:
-        """Another line must confirm it; it missed what was said meanwhile."""
+    def asked_again(self, lost: WeftError | None) -> None:
+        """Another line must confirm it; it missed what was said since the last was lost."""
         if self.confirmed.is_set():
             self.confirmed.clear()
-            self._gap = Gap("reconnected")
+            self._gap = Gap("reconnected", error=lost)
 
     def end(self, error: WeftError | None = None) -> None:
         """Hear nothing more."""

@@ -8,7 +8,7 @@ import asyncio
 import functools
 from collections.abc import Callable
 
-from weft.client.intake import Intake
+from weft.client.intake import GROUP_REST_BYTES, Intake
 from weft.client.lane_wire import Wire
 from weft.client.line import READ_BYTES, Line
 from weft.client.session import Session
@@ -35,9 +35,10 @@ class Reading:
         self._intakes: set[Intake] = set()
         self._full: set[Intake] = set()
 
-    def intake(self, limit_bytes: int) -> Intake:
-        """The bound of a new reader; 0 stands for the connection's own."""
-        intake = Intake(limit_bytes or self._queue_bytes, self)
+    def intake(self, limit_bytes: int, *, is_member: bool = False) -> Intake:
+        """The bound of a new reader, perhaps a member of a group; 0: the connection's own."""
+        rest_bytes = GROUP_REST_BYTES if is_member and not limit_bytes else 0
+        intake = Intake(limit_bytes or self._queue_bytes, self, rest_bytes)
         self._intakes.add(intake)
         return intake
 

@@ -81,6 +81,8 @@ class Session:
         self.inbox = b""
         self.body_limit_bytes = frames.BODY_LIMIT_BYTES
         self.ping_s = 0.0
+        # Why the gateway ended the connection before this one, if it did and says so.
+        self.ended: WeftError | None = None
         self.is_open = False
         self._greeting = greeting
         self._waiting = Waiting(waiting_max)
@@ -122,6 +124,9 @@ class Session:
         told: dict[str, object] = {"version": VERSION, "client": self._greeting.library}
         if self._greeting.reachable_at:
             told["address"] = self._greeting.reachable_at
+        if self.inbox:
+            # Known to the gateway and to us alone: by this it knows which connection was ours.
+            told["was"] = self.inbox.decode()
         if self._greeting.key:
             told["key"] = self._greeting.key
         if self._greeting.knows_lanes:
@@ -275,6 +280,7 @@ class Session:
             self.inbox = facts.get_string("inbox").encode()
             self.body_limit_bytes = facts.get_int64("body_limit")
             ping_s = facts.get_double("ping_s")
+            self.ended = _ended_in(facts)
         except UsageError as error:
             raise BadGreeting(f"the gateway's welcome cannot be understood: {error}") from error
         if version != VERSION:
@@ -342,7 +348,7 @@ class Session:
     def _gap(self, frame: bytes) -> Event:
         facts = _readable(frame)
         try:
-            gap = Gap(facts.get_string("reason"), facts.get_uint64("count"), facts.origin)
+            gap = Gap(facts.get_string("reason"), facts.get_uint64("count") or None, facts.origin)
         except UsageError as error:
             raise BadMessage(f"a gap that cannot be understood: {error}") from error
         return Missed(gap)
@@ -385,6 +391,13 @@ def _error_in(frame: bytes) -> WeftError:
         return error_from_wire(facts.get_int64("number"), facts.get_string("text"))
     except UsageError as error:
         raise BadMessage(f"an error that cannot be understood: {error}") from error
+
+
+def _ended_in(welcome: Message) -> WeftError | None:
+    """What a welcome says of the end of the connection before."""
+    if "ended" not in welcome:
+        return None
+    return error_from_wire(welcome.get_int64("ended"), welcome.get_string("ended_text"))
 
 
 _EMPTY_BODY = Message()

@@ -49,8 +49,10 @@ class Gap:
     """
 
     reason: str
-    count: int = 0  # 0: nobody knows
+    count: int | None = None  # None: nobody knows
     origin: int = 0  # 0: of any
+    # Why the connection was lost, of a gap `reconnected`.
+    error: WeftError | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

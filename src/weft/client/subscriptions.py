@@ -88,14 +88,14 @@ class Subscriptions:
         detail = f"the subscription to {pattern.decode()} is taken back"
         self._reporter.report(Status(What.REFUSED, detail, error))
 
-    def ask_again(self) -> bytes:
-        """The frames that ask a new gateway for everything."""
+    def ask_again(self, lost: WeftError | None = None) -> bytes:
+        """The frames that ask a new gateway for everything, after the last connection was lost."""
         if self._is_withdrawn:
             return b""
         self._refuse_too_long()
         self.dispatch.resume()
         for listening in self.interests:
-            listening.asked_again()
+            listening.asked_again(lost)
         self.dispatch.forget()
         asked = [each for each in self.interests if not each.is_parked]
         return b"".join([self._frame(listening) for listening in asked])

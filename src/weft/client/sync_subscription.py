@@ -69,7 +69,7 @@ class Subscription:
         self._mailbox: Mailbox | None = None
         self._handling: Handling | None = None
         if handler is None:
-            self._intake = home.engine.reading.intake(wish.queue_bytes)
+            self._intake = home.engine.reading.intake(wish.queue_bytes, is_member=bool(wish.group))
             self._mailbox = Mailbox()
             self._put = self._mailbox.put
         else:

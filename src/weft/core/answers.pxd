@@ -26,6 +26,9 @@ cpdef object refuse(Peer peer, Py_ssize_t at, error)
 
 cpdef object end_with(Peer peer, error)
 
+@cython.locals(service=Service, is_told=bint)
+cpdef bint end_slow_reader(Peer peer) except -1
+
 @cython.locals(kind=int, flags=int, fields=Fields, writer=Writer, start=Py_ssize_t)
 cpdef bytes error_frame(Peer peer, bytes subject, bytes reply, tuple refused, error)
 

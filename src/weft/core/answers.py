@@ -8,7 +8,7 @@ from weft.core.messages import Message
 from weft.core.service import Peer
 from weft.core.words import cut, put_bytes, put_u32, put_u64
 from weft.core.writer import Writer
-from weft.errors import WeftError
+from weft.errors import SlowReader, WeftError
 
 TEXT_MAX = 256
 
@@ -53,6 +53,20 @@ def end_with(peer: Peer, error: WeftError) -> None:
         peer.service.count_refused(type(error).__name__)
         peer.owe(error_frame(peer, b"", b"", (0, 0), error))
         peer.end(error)
+
+
+def end_slow_reader(peer: Peer) -> bool:
+    """End a peer whose outbox gave it up, and tell it why; False if it cannot be told.
+
+    What it is told comes after the rest of the frame that it has begun to get.
+    """
+    service = peer.service
+    error = SlowReader(f"{peer.name} read too slowly: {peer.outbox.problem()}")
+    service.slow_count += 1
+    service.slow_example = str(error)
+    is_told = peer.outbox.part(error_frame(peer, b"", b"", (0, 0), error))
+    peer.end(error)
+    return is_told
 
 
 def error_frame(

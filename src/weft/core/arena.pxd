@@ -1,5 +1,6 @@
 cimport cython
 
+from weft.core.pieces cimport Piece
 from weft.core.words cimport cut, put_bytes, room_for
 
 cdef Py_ssize_t _FIRST_SPANS
@@ -32,8 +33,8 @@ cdef class Arena:
     @cython.locals(number=int)
     cpdef int add_span(self, int start, int length, int policy) except -1
 
-    @cython.locals(kept=bytes)
-    cpdef bytes shared_cut(self, Py_ssize_t start, Py_ssize_t length)
+    @cython.locals(kept=Piece)
+    cpdef Piece shared_cut(self, Py_ssize_t start, Py_ssize_t length)
 
     cpdef object reset(self)
 

@@ -8,6 +8,7 @@ its spans or kept what they hold, nothing points into the buffer and the next tu
 from array import array
 from typing import Any
 
+from weft.core.pieces import Piece
 from weft.core.words import Bytes, cut, put_bytes, room_for
 
 ARENA_BYTES = 4 << 20
@@ -35,7 +36,7 @@ class Arena:
         self.lengths = _ints(_FIRST_SPANS)
         self.nexts = _ints(_FIRST_SPANS)
         self.policies = _ints(_FIRST_SPANS)
-        self._cuts: dict[int, bytes] = {}
+        self._cuts: dict[int, Piece] = {}
 
     def room(self) -> int:
         """How many bytes can still be taken in before the next reset()."""
@@ -77,13 +78,13 @@ class Arena:
         self.span_count = number + 1
         return number
 
-    def shared_cut(self, start: int, length: int) -> bytes:
-        """A stretch as bytes; all who ask for the same one in a turn get the same object."""
+    def shared_cut(self, start: int, length: int) -> Piece:
+        """A stretch as a piece; all who ask for the same one in a turn get the same object."""
         # Nothing is longer than the arena, so the two numbers make one key.
         key = start * (self.size + 1) + length
         kept = self._cuts.get(key)
         if kept is None:
-            kept = cut(self.data, start, start + length)
+            kept = Piece(cut(self.data, start, start + length))
             self._cuts[key] = kept
         return kept
 

@@ -6,7 +6,11 @@ from weft.core.holders import leave_holder
 from weft.core.intake import drop_large
 from weft.core.masks import forget_masks
 from weft.core.requests import forget_requests
-from weft.core.service import NOWHERE, Peer, Service
+from weft.core.service import INBOX_BYTES, NOWHERE, Peer, Service
+from weft.errors import WeftError
+
+# Of so many connections that were ended it is known why.
+ENDED_MAX = 1024
 
 
 def withdraw_ended(service: Service) -> list[Peer]:
@@ -25,6 +29,8 @@ def withdraw(peer: Peer) -> None:
         return
     if peer.carrier is not None:
         peer.carrier.part()
+    elif peer.error is not None and peer.is_greeted:
+        _remember_why(peer, peer.error)
     service.router.leave(peer.outbox)
     if service.laning is not None:
         service.laning.part(peer)
@@ -34,6 +40,14 @@ def withdraw(peer: Peer) -> None:
     forget_requests(peer)
     forget_masks(peer)
     drop_large(peer)
+
+
+def _remember_why(peer: Peer, error: WeftError) -> None:
+    """Keep why it ended for when its client comes back: it may never have read that."""
+    ended = peer.service.ended_why
+    ended[peer.inbox[:INBOX_BYTES]] = error
+    if len(ended) > ENDED_MAX:
+        ended.popitem(last=False)
 
 
 def leave(peer: Peer) -> None:

@@ -22,4 +22,4 @@ cpdef object identify(Service service, said)
 cdef object _introduction(bytes body)
 
 @cython.locals(service=Service, welcome=Message)
-cdef bytes _welcome(Peer peer, bytes subject)
+cdef bytes _welcome(Peer peer, bytes subject, bytes was)

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from weft.core.answers import told
+from weft.core.answers import TEXT_MAX, told
 from weft.core.events import announce_peer
 from weft.core.frames import Frame, Kind
 from weft.core.holders import join_holder
@@ -20,7 +20,7 @@ SERVICE_NAME = re.compile(rb"[A-Za-z0-9-][A-Za-z0-9_-]{0,62}")
 NAME_MAX_BYTES = 127
 ABOUT_MAX = 128
 
-_TEXTS = ("address", "client", "key", "ticket")
+_TEXTS = ("address", "client", "key", "ticket", "was")
 _LINK = int(Kind.LINK)
 _GREETINGS = (int(Kind.CONNECT), _LINK)
 _WELCOME = int(Kind.WELCOME)
@@ -35,6 +35,8 @@ class Introduction(NamedTuple):
     client: str = ""
     key: str = ""
     ticket: str = ""
+    # The inbox that the client had before.
+    was: str = ""
 
 
 def greet(peer: Peer, frame: Frame) -> None:
@@ -74,7 +76,7 @@ def greet(peer: Peer, frame: Frame) -> None:
     peer.name = frame.reply.decode() or f"c.{peer.number}"
     peer.is_greeted = True
     peer.run = service.run
-    peer.owe(_welcome(peer, frame.subject))
+    peer.owe(_welcome(peer, frame.subject, said.was.encode()))
     announce_peer(peer, "connected")
 
 
@@ -136,13 +138,18 @@ def _introduction(body: bytes) -> Introduction:
     return said
 
 
-def _welcome(peer: Peer, subject: bytes) -> bytes:
+def _welcome(peer: Peer, subject: bytes, was: bytes) -> bytes:
     service = peer.service
+    ended = service.ended_why.pop(was, None)
+    facts: dict[str, object] = {}
+    if ended is not None:
+        facts = {"ended": ended.number, "ended_text": str(ended)[:TEXT_MAX]}
     welcome = Message(
         version=VERSION,
         gateway=service.gateway,
         inbox=peer.inbox[:INBOX_BYTES].decode(),
         body_limit=service.run.body_limit,
         ping_s=service.limits.ping_s,
+        **facts,
     )
     return told(peer, _WELCOME, subject, peer.name.encode(), welcome)

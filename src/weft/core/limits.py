@@ -13,7 +13,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     frame_s: float = 30.0
     # After so long without a word from a peer it is pinged; after twice as long it is cut.
     ping_s: float = 30.0
-    outbox_bytes: int = 8 << 20
+    # What may wait to be sent: to one connection, and to all of a service together.
+    outbox_bytes: int = 64 << 20
+    backlogs_bytes: int = 512 << 20
     outbox_age_s: float = 10.0
     # Per connection; a pattern with wildcards counts as often as it has elements.
     subscriptions: int = 65_536

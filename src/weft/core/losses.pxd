@@ -8,13 +8,13 @@ from weft.core.words cimport put_u32, u32_at
 from weft.core.writer cimport Writer
 
 cdef int _MESSAGE
-cdef Py_ssize_t _GAPS_MAX
-cdef Py_ssize_t _REASONS
+cdef Py_ssize_t _ORIGINS_MAX
 
 
 @cython.final
 cdef class Losses:
-    cdef readonly object total
+    cdef readonly Py_ssize_t total
+    cdef Py_ssize_t _origins_max
     cdef dict _counts
     cdef list _totals
 
@@ -24,8 +24,9 @@ cdef class Losses:
         end=Py_ssize_t,
         origin=uint32_t,
         count=Py_ssize_t,
+        before=Py_ssize_t,
     )
-    cpdef object count(self, bytes frames, int reason)
+    cpdef Py_ssize_t count(self, bytes frames, int reason) except -1
 
     cpdef object add(self, object origin, int reason, object count)
 

@@ -1,6 +1,6 @@
 """Messages that were dropped and not yet announced, counted per origin and reason.
 
-Bounded: beyond the sixteenth pair of origin and reason, counts go to origin 0, which means any.
+Bounded: beyond some pairs of origin and reason, counts go to origin 0, which means any.
 """
 
 from weft.core.bounds import GAPS_MAX, Reason
@@ -11,15 +11,16 @@ from weft.core.words import put_u32, u32_at
 from weft.core.writer import Writer
 
 _MESSAGE = int(Kind.MESSAGE)
-_GAPS_MAX = GAPS_MAX
-_REASONS = len(Reason)
+# The last places are kept for "any origin", one for each reason.
+_ORIGINS_MAX = GAPS_MAX - len(Reason)
 
 
 class Losses:
     """Counts up what is dropped; take() turns the counts into GAP frames."""
 
-    def __init__(self, totals: list[int]) -> None:
+    def __init__(self, totals: list[int], origins_max: int = _ORIGINS_MAX) -> None:
         self.total = 0
+        self._origins_max = origins_max
         # By reason, together with the losses of all who share the bounds.
         self._totals = totals
         self._counts: dict[tuple[int, int], int] = {}
@@ -27,8 +28,9 @@ class Losses:
     def __len__(self) -> int:
         return len(self._counts)
 
-    def count(self, frames: bytes, reason: int) -> None:
-        """Count the messages among whole frames that are being dropped."""
+    def count(self, frames: bytes, reason: int) -> int:
+        """Count the messages among whole frames that are being dropped; return how many."""
+        before = self.total
         data = frames
         at = 0
         end = len(frames)
@@ -45,12 +47,12 @@ class Losses:
             at += u32_at(data, at)
         if count > 0:
             self.add(origin, reason, count)
+        return self.total - before
 
     def add(self, origin: int, reason: int, count: int) -> None:
         """Count losses of one origin."""
         key = (origin, reason)
-        # The last places are kept for "any origin", one for each reason.
-        if key not in self._counts and len(self._counts) >= _GAPS_MAX - _REASONS:
+        if key not in self._counts and len(self._counts) >= self._origins_max:
             key = (0, reason)
         self._counts[key] = self._counts.get(key, 0) + count
         self.total += count

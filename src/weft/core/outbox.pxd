@@ -21,11 +21,14 @@ cdef class Outbox:
     cdef readonly Py_ssize_t pending
     cdef readonly Py_ssize_t gathered
     cdef readonly bint is_cut
+    cdef readonly bint is_crowded
+    cdef Py_ssize_t _ease_bytes
     cdef int _head
     cdef int _tail
     cdef int _unfinished
     cdef bint _is_waiting
     cdef Backlog _backlog
+    cdef Backlog _cut
     cdef Py_ssize_t _dropped_before
 
     @cython.locals(arena=Arena, tail=int)
@@ -55,6 +58,9 @@ cdef class Outbox:
 
     cpdef object expire(self, int64_t now_ns)
 
+    @cython.locals(backlog=Backlog)
+    cpdef bint part(self, bytes frames) except -1
+
     cpdef object close(self)
 
     cpdef bint is_behind(self) noexcept
@@ -67,6 +73,14 @@ cdef class Outbox:
 
     cpdef object dropped(self)
 
+    cpdef str problem(self)
+
+    cpdef bint stands_still(self, int64_t since_ns) except -1
+
+    cpdef object ask_for_ease(self, Py_ssize_t low_bytes)
+
+    cpdef bint is_eased(self) noexcept
+
     cdef object _wait(self)
 
     @cython.locals(arena=Arena, span=int, start=Py_ssize_t)
@@ -75,7 +89,14 @@ cdef class Outbox:
     cdef object _forget_spans(self)
 
     @cython.locals(backlog=Backlog)
-    cdef object _forget_empty_backlog(self)
+    cdef object _look_at_backlog(self)
+
+    @cython.locals(backlog=Backlog)
+    cdef object _forget_backlog(self)
+
+    cdef object _ease(self)
+
+    cdef object _set_crowded(self, bint is_crowded)
 
     @cython.locals(arena=Arena, at=Py_ssize_t, end=Py_ssize_t)
     cdef int _unfinished_after(self, int span, Py_ssize_t count) except -1

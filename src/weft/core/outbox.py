@@ -28,7 +28,7 @@ class Outbox:
 
     `owner` is the peer, `fd` the socket that its door sends to directly or -1, `busy` how many
     requests the peer has yet to answer. It is that of a distant peer if it is another gateway's,
-    and away while there is no way to that.
+    and away while there is no way to that. It is crowded while much waits that must not be dropped.
     """
 
     def __init__(self, arena: Arena, bounds: Bounds) -> None:
@@ -42,12 +42,17 @@ class Outbox:
         self.pending = 0
         self.gathered = 0
         self.is_cut = False
+        self.is_crowded = False
+        # Somebody waits until no more than this is kept that must not be dropped; -1: nobody does.
+        self._ease_bytes = -1
         self._head = -1
         self._tail = -1
         # How many bytes of the first span finish a frame whose beginning was sent.
         self._unfinished = 0
         self._is_waiting = False
         self._backlog: Backlog | None = None
+        # That of a reader that was cut, until something is sent to it last.
+        self._cut: Backlog | None = None
         self._dropped_before = 0
 
     def push(self, start: int, length: int, policy: int) -> None:
@@ -89,7 +94,7 @@ class Outbox:
         if self._backlog is None:
             self._backlog = Backlog(self.bounds)
         self._backlog.keep(frames, _CUT, now_ns)
-        self._forget_empty_backlog()
+        self._look_at_backlog()
         self._wait()
 
     def overtake(self, frames: bytes) -> None:
@@ -101,7 +106,7 @@ class Outbox:
         if self._backlog is None:
             raise ValueError(f"there is no backlog that {len(frames)} bytes could overtake")
         self._backlog.overtake(frames)
-        self._forget_empty_backlog()
+        self._look_at_backlog()
         self._wait()
 
     def gather(self) -> int:
@@ -166,7 +171,7 @@ class Outbox:
         if self._backlog is None:
             raise ValueError(f"{count} bytes were not taken")
         self._backlog.sent(count)
-        self._forget_empty_backlog()
+        self._look_at_backlog()
 
     def draw(self, limit_bytes: int, now_ns: int) -> bytes:
         """Take about so many bytes of the backlog, whole frames, for a door that keeps them itself.
@@ -176,21 +181,34 @@ class Outbox:
         if self._backlog is None:
             return b""
         frames = self._backlog.draw(limit_bytes, now_ns)
-        self._forget_empty_backlog()
+        self._look_at_backlog()
         return frames
 
     def expire(self, now_ns: int) -> None:
         """Apply the bound in age to a backlog that nothing is added to."""
         if self._backlog is not None:
             self._backlog.expire(now_ns)
-            self._forget_empty_backlog()
+        self._look_at_backlog()
+
+    def part(self, frames: bytes) -> bool:
+        """Send these frames last to a reader that was cut; False if nothing more can be sent."""
+        backlog = self._cut
+        self._cut = None
+        if backlog is None or backlog.is_torn:
+            return False
+        backlog.finish_with(frames)
+        self._backlog = backlog
+        return True
 
     def close(self) -> None:
         """Owe nothing, now and later: the peer is gone, but routes may know its outbox a while."""
         self.owner = None
         self.fd = -1
+        if self._backlog is not None:
+            self._backlog.close()
+        self._forget_backlog()
         self.is_cut = True
-        self._backlog = None
+        self._cut = None
         self._forget_spans()
 
     def is_behind(self) -> bool:
@@ -211,7 +229,25 @@ class Outbox:
 
     def dropped(self) -> int:
         """How many messages were dropped since this outbox was made."""
-        return self._dropped_before + (0 if self._backlog is None else self._backlog.losses.total)
+        if self._backlog is None or self.is_cut:
+            return self._dropped_before
+        return self._dropped_before + self._backlog.dropped
+
+    def problem(self) -> str:
+        """Why the reader was cut."""
+        return "" if self._cut is None else self._cut.problem
+
+    def stands_still(self, since_ns: int) -> bool:
+        """Say if there is a backlog of which the peer took nothing since a time."""
+        return self._backlog is not None and self._backlog.moved_ns < since_ns
+
+    def ask_for_ease(self, low_bytes: int) -> None:
+        """Have the budget's `is_eased` set once no more than this must not be dropped."""
+        self._ease_bytes = max(self._ease_bytes, low_bytes)
+
+    def is_eased(self) -> bool:
+        """Say if nobody who asked for that waits for it any more."""
+        return self._ease_bytes < 0
 
     def _wait(self) -> None:
         if not self._is_waiting:
@@ -241,15 +277,49 @@ class Outbox:
         self._unfinished = 0
         self.pending = 0
 
-    def _forget_empty_backlog(self) -> None:
+    def _look_at_backlog(self) -> None:
+        """Forget a backlog that is empty; note whether the reader is cut, and whether crowded."""
         backlog = self._backlog
-        if backlog is not None and (backlog.is_cut or backlog.is_empty()):
-            self._dropped_before += backlog.losses.total
-            self._backlog = None
-            if backlog.is_cut:
+        if backlog is None:
+            return
+        if backlog.is_cut:
+            if not self.is_cut:
+                self._cut = backlog
+                self._dropped_before += backlog.dropped
                 # What was pushed in this turn would follow half a frame.
                 self.is_cut = True
                 self._forget_spans()
+            if backlog.size == 0:
+                self._backlog = None
+            self._ease()
+            self._set_crowded(False)
+        elif backlog.is_empty():
+            self._forget_backlog()
+        else:
+            if backlog.firm <= self._ease_bytes:
+                self._ease()
+            if backlog.firm > self.bounds.high_bytes:
+                self._set_crowded(True)
+            elif backlog.firm <= self.bounds.low_bytes:
+                self._set_crowded(False)
+
+    def _forget_backlog(self) -> None:
+        backlog = self._backlog
+        if backlog is not None:
+            self._dropped_before += 0 if self.is_cut else backlog.dropped
+            self._backlog = None
+        self._ease()
+        self._set_crowded(False)
+
+    def _ease(self) -> None:
+        if self._ease_bytes >= 0:
+            self._ease_bytes = -1
+            self.bounds.budget.is_eased = True
+
+    def _set_crowded(self, is_crowded: bool) -> None:
+        if is_crowded != self.is_crowded:
+            self.is_crowded = is_crowded
+            self.bounds.budget.crowded += 1 if is_crowded else -1
 
     def _unfinished_after(self, span: int, count: int) -> int:
         """How much of the frame that the first `count` bytes of a span end in is still to go."""

@@ -1,6 +1,7 @@
 cimport cython
 
 from weft.core.answers cimport acknowledge, refuse
+from weft.core.backpressure cimport hold_publisher
 from weft.core.frames cimport Run, stamp_frame
 from weft.core.keeping cimport acknowledge_when_safe, keep, why_not_kept
 from weft.core.masks cimport begin_mask, end_mask, no_room, put_copy, share_identity, too_many_masks

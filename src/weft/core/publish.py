@@ -6,6 +6,7 @@ answer, carry a reply subject or go to a reserved name are dealt with one by one
 
 from weft.core.answers import acknowledge, refuse
 from weft.core.ask import answer_ask
+from weft.core.backpressure import hold_publisher
 from weft.core.channel_subjects import plain_name
 from weft.core.frames import HEADER_BYTES, RESERVED_FLAGS, Flag, Run, stamp_frame
 from weft.core.keeping import acknowledge_when_safe, keep, why_not_kept
@@ -68,6 +69,8 @@ def publish(peer: Peer, run: Run) -> None:
     service.deliveries += receivers * run.count
     if route.groups:
         service.deliveries += route.deliver_in_turn(run.start, run.end, peer.outbox, is_not_back)
+    if service.budget.crowded or route.is_full:
+        hold_publisher(peer)
     if route.is_far and service.beyond is not None:
         service.beyond.spread(route, run.start, run.end, run.count)
 
@@ -228,6 +231,8 @@ def _publish_to_all(peer: Peer, at: int, flags: int) -> WeftError | None:
     if is_journaled:
         keep(peer, at, at + size, 1)
     service.deliveries += route.deliver(at, at + size, peer.outbox, is_not_back)
+    if service.budget.crowded or route.is_full:
+        hold_publisher(peer)
     if route.is_far and service.beyond is not None:
         service.beyond.spread(route, at, at + size, 1)
     return None

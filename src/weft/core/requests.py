@@ -6,9 +6,10 @@ of the two may be another gateway: what it passes on was stamped where it entere
 """
 
 from weft.core.answers import error_frame
-from weft.core.bounds import KEPT_COST_BYTES, Policy
+from weft.core.bounds import Policy
 from weft.core.frames import HEADER_BYTES, Flag, Kind, encode, stamp_frame
 from weft.core.masks import end_mask, no_room, publish_answer, put_answer, share_identity
+from weft.core.pieces import KEPT_COST_BYTES
 from weft.core.service import (
     FAR_INBOX_BYTES,
     INBOX_BYTES,

@@ -5,6 +5,7 @@ from weft.core.interest cimport Audience, Members, Subscriber
 from weft.core.outbox cimport Outbox
 from weft.core.words cimport u32_at
 
+cdef Py_ssize_t _GROUP_HIGH
 cdef Py_ssize_t _LAST_RESORT
 
 
@@ -14,14 +15,29 @@ cdef class Group:
     cdef readonly list members
     cdef readonly bytearray policies
     cdef readonly bytearray is_plain
+    cdef readonly bint is_full
     cdef Members _source
 
     cdef object fill(self, Gathered gathered)
 
     cpdef Py_ssize_t turn(self) except -1
 
-    @cython.locals(count=Py_ssize_t, turn=Py_ssize_t)
+    @cython.locals(turn=Py_ssize_t)
     cpdef Py_ssize_t pick(self, Outbox sender) except -1
+
+    @cython.locals(count=Py_ssize_t, turn=Py_ssize_t, member=Outbox)
+    cdef Py_ssize_t _next(self, Outbox sender) except -1
+
+    @cython.locals(
+        count=Py_ssize_t,
+        best=Py_ssize_t,
+        best_cost=Py_ssize_t,
+        step=Py_ssize_t,
+        position=Py_ssize_t,
+        member=Outbox,
+        cost=Py_ssize_t,
+    )
+    cdef Py_ssize_t _with_room(self, Py_ssize_t turn, Outbox sender) except -1
 
 
 @cython.final
@@ -49,6 +65,7 @@ cdef class Route:
     cdef readonly list far
     cdef readonly list far_groups
     cdef readonly bint is_far
+    cdef readonly bint is_full
     cdef public object plan
 
     cpdef bint is_empty(self) except -1

@@ -14,12 +14,20 @@ from weft.core.interest import Audience, Members, Place, Subscriber
 from weft.core.outbox import Outbox
 from weft.core.words import u32_at
 
+# A queue group is full when none of its members is owed less than this.
+GROUP_HIGH_BYTES = 256 << 10
+
+_GROUP_HIGH = GROUP_HIGH_BYTES
 # More than any number of unanswered requests.
 _LAST_RESORT = 1 << 40
 
 
 class Group:
-    """A queue group in one route: each message goes to one member, in turn."""
+    """A queue group in one route: each message goes to one member.
+
+    Members take turns as long as their sockets take what they are sent. One that is behind is
+    passed over; if all are, the one that is owed least is next. `is_full`: that is owed much.
+    """
 
     def __init__(self, name: bytes, source: Members) -> None:
         self.name = name
@@ -27,6 +35,7 @@ class Group:
         self.policies = bytearray()
         # Members that get every message by a plain subscription as well: once is enough.
         self.is_plain = bytearray()
+        self.is_full = False
         # Where the turn is kept, for all routes that this group is in.
         self._source = source
 
@@ -39,16 +48,41 @@ class Group:
 
     def turn(self) -> int:
         """The position of the member that gets the next message, unless that is its sender."""
-        return self._source.turn % len(self.members)
+        return self._next(None)
 
     def pick(self, sender: Outbox | None) -> int:
-        """The position of the member whose turn it is; the sender only if nobody else is there."""
-        count = len(self.members)
-        turn = self._source.turn % count
-        if count > 1 and self.members[turn] is sender:
-            turn = (turn + 1) % count
+        """The position of the member that gets this; the sender only if nobody else is there."""
+        turn = self._next(sender)
         self._source.turn = turn + 1
         return turn
+
+    def _next(self, sender: Outbox | None) -> int:
+        count = len(self.members)
+        turn = self._source.turn % count
+        member = self.members[turn]
+        self.is_full = False
+        if member.is_behind() or member is sender:
+            return self._with_room(turn, sender)
+        return turn
+
+    def _with_room(self, turn: int, sender: Outbox | None) -> int:
+        """The first from here that is not behind, else the one that is owed least."""
+        count = len(self.members)
+        best = turn
+        best_cost = -1
+        for step in range(count):
+            position = (turn + step) % count
+            member = self.members[position]
+            if member is sender and count > 1:
+                continue
+            if not member.is_behind():
+                return position
+            cost = member.cost() + member.pending
+            if best_cost < 0 or cost < best_cost:
+                best = position
+                best_cost = cost
+        self.is_full = best_cost > _GROUP_HIGH
+        return best
 
 
 class Gathered:
@@ -88,6 +122,8 @@ class Route:
         self.far: list[Outbox] = []
         self.far_groups: list[Group] = []
         self.is_far = False
+        # One of its groups was found full by the last message.
+        self.is_full = False
         # How it gets there, for whoever brings it.
         self.plan: Any = None
         if places:
@@ -168,6 +204,10 @@ class Route:
                 group = self.groups[position]
                 handed += _hand(group, start, length, sender, is_not_back)
             start += length
+        self.is_full = False
+        for position in range(len(self.groups)):
+            group = self.groups[position]
+            self.is_full = self.is_full or group.is_full
         return handed
 
     def deliver_to_group(self, name: bytes, start: int, end: int) -> int:

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 from weft.core.arena cimport Arena
 from weft.core.beyond cimport Beyond, Carrier
 from weft.core.bounds cimport Bounds
+from weft.core.budget cimport Budget
 from weft.core.frames cimport Run, Stamp
 from weft.core.meter cimport Flow, Meter
 from weft.core.outbox cimport Outbox
@@ -87,6 +88,8 @@ cdef class Peer:
     cdef public bint is_called_slow
     cdef public Py_ssize_t dropped_said
     cdef public bint is_held
+    cdef public bint is_paused
+    cdef public object allowances
 
     @cython.locals(service=Service, start=Py_ssize_t)
     cpdef object owe(self, bytes frames)
@@ -103,6 +106,7 @@ cdef class Service:
     cdef readonly object limits
     cdef readonly list dropped
     cdef readonly Arena arena
+    cdef readonly Budget budget
     cdef readonly Bounds bounds
     cdef readonly Router router
     cdef readonly Run run
@@ -132,6 +136,10 @@ cdef class Service:
     cdef readonly Enabled enabled
     cdef public bint is_review_due
     cdef public bint is_right_lost
+    cdef public list holds
+    cdef readonly object ended_why
+    cdef public Py_ssize_t slow_count
+    cdef public str slow_example
     cdef readonly list ending
     cdef public Py_ssize_t flow_count
     cdef public Py_ssize_t unfinished_bytes

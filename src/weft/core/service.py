@@ -5,6 +5,7 @@ State only: what comes in is dealt with by intake.py, what time brings by watch.
 runs the service sets both before it hands anything in.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +14,7 @@ import msgspec
 from weft.core.arena import ARENA_BYTES, ARENA_MAX_BYTES, Arena
 from weft.core.beyond import Beyond, Carrier
 from weft.core.bounds import Bounds, Policy, Reason
+from weft.core.budget import Budget
 from weft.core.frames import HEADER_BYTES, NAME_MAX_BYTES, Frame, Run, Stamp
 from weft.core.keys import Key, Keyring
 from weft.core.limits import Limits
@@ -27,6 +29,7 @@ from weft.core.writer import Writer
 from weft.errors import WeftError
 
 if TYPE_CHECKING:
+    from weft.core.backpressure import Allowances, Hold
     from weft.core.laning import Laning
 
 # `_INBOX.`, eight digits for the gateway, a dot, and 24 for the connection.
@@ -63,6 +66,9 @@ class Door(Protocol):
 
     def press(self) -> None:
         """Send more of the backlog if there is room for the least of it."""
+
+    def resume(self) -> None:
+        """Read again, after the peer was held."""
 
     def finish(self) -> None:
         """The peer is over: close once it has been sent what it is owed."""
@@ -141,8 +147,7 @@ class Peer:
         self.error: WeftError | None = None
         self.joined_ns = service.wall_ns
         # Of the clock that only goes forward: the beginning, the last word, the last ping, the end.
-        self.since_ns = service.now_ns
-        self.heard_ns = service.now_ns
+        self.since_ns = self.heard_ns = service.now_ns
         self.pinged_ns = self.over_ns = 0
         # The beginning of a frame whose rest has yet to come, and since when.
         self.rest = b""
@@ -166,8 +171,10 @@ class Peer:
         self.masks, self.channels = NO_MASKS, NO_CHANNELS
         # What was already said about its slow reading.
         self.is_called_slow, self.dropped_said = False, 0
-        # It publishes faster than the journal is written: nothing is read from it for now.
-        self.is_held = False
+        # Nothing is read from it for now, as it publishes faster than the journal is written; or
+        # faster than its messages are read. How long that may be, and it may have others held.
+        self.is_held = self.is_paused = False
+        self.allowances: Allowances | None = None
 
     def owe(self, frames: bytes) -> None:
         """Owe it whole frames that must not be dropped; one that is over has heard the last."""
@@ -211,6 +218,7 @@ class Service:
         self.arena = Arena(max(ARENA_BYTES, _LARGEST_IN_ARENA * largest))
         # Messages dropped for want of room or time, by the number of the reason.
         self.dropped = [0] * (len(Reason) + 1)
+        self.budget = Budget()
         self.limits = limits
         self.set_limits(limits)
         self.router = Router()
@@ -241,15 +249,19 @@ class Service:
         self.tickets = Tickets()
         self.enabled = Enabled()
         # Rights have changed since they were last reviewed; and some of them were lost.
-        self.is_review_due = False
-        self.is_right_lost = False
+        self.is_review_due = self.is_right_lost = False
+        # Publishers that are held back for the sake of their readers.
+        self.holds: list[Hold] = []
+        # Why connections were ended, by their inboxes, for those who come back.
+        self.ended_why: OrderedDict[bytes, WeftError] = OrderedDict()
+        # Readers that were cut since somebody last looked: an example, and below how many.
+        self.slow_example = ""
         # Those whose doors have yet to be told that they are over.
         self.ending: list[Peer] = []
-        self.flow_count = self.unfinished_bytes = self.request_turn = 0
+        self.flow_count = self.unfinished_bytes = self.request_turn = self.slow_count = 0
         # Everything published, messages and bytes; what of it was handed to outboxes and sent.
         self.total = Flow(0)
-        self.deliveries = 0
-        self.bytes_out = 0
+        self.deliveries = self.bytes_out = 0
         self.refused: dict[str, int] = {}
         self.ended: dict[str, int] = {}
         self._number = 0
@@ -258,7 +270,8 @@ class Service:
         """Go by other limits; outboxes keep their bounds, and the largest body stays as it was."""
         self.limits = msgspec.structs.replace(limits, body_bytes=self.limits.body_bytes)
         age_ns = int(limits.outbox_age_s * _S)
-        self.bounds = Bounds(limits.outbox_bytes, age_ns, self.dropped)
+        self.budget.limit_bytes = limits.backlogs_bytes
+        self.bounds = Bounds(limits.outbox_bytes, age_ns, self.dropped, self.budget)
         self.greeting_run = Run(max(0, limits.greeting_bytes - _NAMES_BYTES))
         # Looked up with each request.
         self.requests_each = limits.requests

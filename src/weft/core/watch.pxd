@@ -14,6 +14,7 @@ cdef int64_t _S
 @cython.locals(peer=Peer)
 cpdef list sweep(Service service)
 
+@cython.locals(outbox=Outbox, is_owed=bint)
 cdef int64_t _patience_ns(Peer peer) except -1
 
 @cython.locals(service=Service, now_ns=int64_t, quiet_ns=int64_t)

@@ -11,7 +11,7 @@ from weft.core.masks import expire_masks
 from weft.core.requests import expire_requests
 from weft.core.review import review_key
 from weft.core.service import Peer, Service
-from weft.errors import Silent, SlowReader, TooSlow
+from weft.errors import Silent, TooSlow
 
 # A connection that is over and was sent everything gets this long to hang up.
 LINGER_NS = 2_000_000_000
@@ -36,8 +36,8 @@ def sweep(service: Service) -> list[Peer]:
             continue
         peer.outbox.expire(service.now_ns)
         if peer.outbox.is_cut:
-            peer.end(SlowReader(f"{peer.name} did not read what it was sent"))
-            lost.append(peer)
+            if peer.door is not None:
+                peer.door.fall_behind()
             continue
         if peer.key is not None and not review_key(peer):
             continue
@@ -51,8 +51,13 @@ def sweep(service: Service) -> list[Peer]:
 
 
 def _patience_ns(peer: Peer) -> int:
-    """How long a peer that is over may take: longer while it is still sent what it is owed."""
-    return peer.outbox.bounds.limit_age_ns if peer.outbox.is_behind() else _LINGER_NS
+    """How long a peer that is over may take: longer while it is still sent what it is owed.
+
+    One that was cut for not reading is only told why, and is told again when it comes back.
+    """
+    outbox = peer.outbox
+    is_owed = outbox.is_behind() and not outbox.is_cut
+    return outbox.bounds.limit_age_ns if is_owed else _LINGER_NS
 
 
 def _check_lateness(peer: Peer) -> None:
@@ -66,7 +71,7 @@ def _check_lateness(peer: Peer) -> None:
     if peer.rest_ns and now_ns - peer.rest_ns > limits.frame_s * _S:
         end_with(peer, TooSlow(f"a frame was not complete within {limits.frame_s:g} s"))
         return
-    if peer.is_held:
+    if peer.is_held or peer.is_paused:
         # Whatever it says is not heard: that is no silence of its own.
         peer.heard_ns = now_ns
         if now_ns - peer.pinged_ns >= HELD_PING_NS:

@@ -8,13 +8,14 @@ as whole frames, whenever that has room; until then it waits in the outbox, with
 import logging
 from typing import Protocol
 
+from weft.core.answers import end_slow_reader
 from weft.core.departure import leave
 from weft.core.nonces import Nonces
 from weft.core.service import Peer
 from weft.core.since import Since
 from weft.dialects.recall import Recalls
 from weft.doors.turn import Turn
-from weft.errors import InternalError, SlowReader, WeftError
+from weft.errors import InternalError, WeftError
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class Speaker(Protocol):
         """Tell the peer of whole frames; nothing may be said for it meanwhile."""
 
     def rest(self) -> None:
-        """Take nothing in: the journal must be written first."""
+        """Take nothing in: the journal must be written first, or others must read."""
 
     def go_on(self) -> None:
         """Take in again."""
@@ -84,10 +85,11 @@ class Seat:
             return
         self._turn.hear(peer, frames)
         journal = self._turn.service.router.journal
-        if peer.is_held and journal is not None and not self._is_resting:
+        if (peer.is_held or peer.is_paused) and not self._is_resting:
             self._is_resting = True
             self._speaker.rest()
-            journal.hold(self)
+            if peer.is_held and journal is not None:
+                journal.hold(self)
 
     def recall(self, wish: bytes, since: Since) -> None:
         """Say a SUBSCRIBE whose messages begin in the past, as soon as that was told.
@@ -149,9 +151,10 @@ class Seat:
     # What is asked of a door.
 
     def fall_behind(self) -> None:
-        """Hand over what there is; give up on a reader that is cut."""
-        if self.peer.outbox.is_cut:
-            self.end(SlowReader(f"{self.peer.name} did not read what it was sent"))
+        """Hand over what there is; a reader that is cut is told so at last."""
+        peer = self.peer
+        if peer.outbox.is_cut and not peer.is_over and not end_slow_reader(peer):
+            self.abort()
         else:
             self.pour()
 
@@ -180,8 +183,8 @@ class Seat:
         self.end(error)
 
     def resume(self) -> None:
-        """The journal was written: the peer may go on."""
-        self.peer.is_held = False
+        """What it was held for is over: the peer may go on."""
+        self.peer.is_held = self.peer.is_paused = False
         self._is_resting = False
         self.heard()
         if not self._is_gone:

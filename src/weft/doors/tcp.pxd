@@ -1,5 +1,6 @@
 cimport cython
 
+from weft.core.answers cimport end_slow_reader
 from weft.core.journal cimport Journal
 from weft.core.outbox cimport Outbox
 from weft.core.service cimport Peer
@@ -27,6 +28,7 @@ cdef class TcpDoor:
 
     cpdef object happened(self, int events)
 
+    @cython.locals(peer=Peer, is_told=bint)
     cpdef object fall_behind(self)
 
     cpdef object press(self)
@@ -44,6 +46,8 @@ cdef class TcpDoor:
 
     @cython.locals(journal=Journal)
     cdef object _rest(self)
+
+    cdef bint _is_held(self) except -1
 
     @cython.locals(outbox=Outbox, count=Py_ssize_t)
     cdef object _write(self)

@@ -7,12 +7,13 @@ lands in the arena at once, and what is held for a slow reader is held in its ou
 import os
 import socket
 
+from weft.core.answers import end_slow_reader
 from weft.core.departure import leave
 from weft.core.intake import READ_BYTES
 from weft.core.service import Peer
 from weft.doors.poll import READING, WRITING, Poll
 from weft.doors.turn import Turn
-from weft.errors import SlowReader, WeftError
+from weft.errors import WeftError
 
 # What the kernel may hold for a reader beside its outbox; more would only hide that it is slow.
 SEND_BUFFER_BYTES = 1 << 19
@@ -58,11 +59,15 @@ class TcpDoor:
             self._write()
 
     def fall_behind(self) -> None:
-        """Send the backlog when the socket has room; give up on a reader that is cut."""
-        if self._peer.outbox.is_cut:
-            self.give_up(SlowReader(f"{self._peer.name} did not read what it was sent"))
-        else:
-            self._watch(self._watched | _WRITING)
+        """Send the backlog when the socket has room; a reader that is cut is told so at last."""
+        peer = self._peer
+        if peer.outbox.is_cut and not peer.is_over:
+            is_told = end_slow_reader(peer)
+            # Another gateway is dialled again at once: it needs no last words.
+            if peer.carrier is not None or not is_told:
+                self.abort()
+                return
+        self._watch(self._watched | _WRITING)
 
     def press(self) -> None:
         """Send more of the backlog if there is any room: the kernel tells only of much room."""
@@ -106,9 +111,9 @@ class TcpDoor:
         for _ in range(_READS):
             count = self._turn.read(self._peer, self._fd)
             # What answers the last words of one that is over is sent before anything else is read.
-            if count != _READ or self._peer.is_over or self._peer.is_held:
+            if count != _READ or self._peer.is_over or self._is_held():
                 break
-        if self._peer.is_held:
+        if self._is_held():
             self._rest()
         if count == 0:
             # It sends nothing more, but still gets what it is owed.
@@ -122,17 +127,22 @@ class TcpDoor:
 
     def resume(self) -> None:
         """Read again."""
-        self._peer.is_held = False
+        self._peer.is_held = self._peer.is_paused = False
         self._peer.heard_ns = self._turn.service.now_ns
         if self._fd >= 0 and not self._peer.is_over:
             self._watch(self._watched | _READING)
 
     def _rest(self) -> None:
-        """Read nothing until the journal has been written."""
+        """Read nothing until the journal was written, or others have read what this one sent."""
         journal = self._turn.service.router.journal
-        if journal is not None and self._fd >= 0:
-            self._watch(self._watched & ~_READING)
+        if self._fd < 0:
+            return
+        self._watch(self._watched & ~_READING)
+        if self._peer.is_held and journal is not None:
             journal.hold(self)
+
+    def _is_held(self) -> bool:
+        return self._peer.is_held or self._peer.is_paused
 
     def _write(self) -> None:
         """Send more of the backlog."""

@@ -11,12 +11,15 @@ cdef Py_ssize_t _READ
 cdef Py_ssize_t _ANSWERS
 cdef Py_ssize_t _COPIES
 cdef Py_ssize_t _NOT_NOW
+cdef double _SLICE_S
 
 
 @cython.final
 cdef class Turn:
     cdef readonly Service service
     cdef object _call_soon
+    cdef object _loop
+    cdef object _slice
     cdef bytearray _ignored
     cdef readonly bint is_scheduled
     cdef readonly bint is_loop_needed
@@ -50,6 +53,10 @@ cdef class Turn:
 
     @cython.locals(service=Service)
     cdef object _review(self)
+
+    cdef object _look_at_holds(self)
+
+    cdef object _end_holds(self)
 
     @cython.locals(start=Py_ssize_t)
     cdef object _took_large(self, Peer peer, Py_ssize_t count)

@@ -4,10 +4,11 @@ Reads of a turn go into the arena one after the other. At its end each outbox th
 gathered and sent once, straight to its socket; what a socket refuses is left to its door.
 """
 
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from time import monotonic_ns, time_ns
 
+from weft.core.backpressure import SLICE_NS, end_holds
 from weft.core.departure import withdraw_ended
 from weft.core.intake import READ_BYTES, drop_large, feed, took_large
 from weft.core.outbox import Outbox
@@ -21,6 +22,7 @@ _ANSWERS = 8 * READ_BYTES
 # A message may be copied under a masked reply, and again for whoever had its subject masked.
 _COPIES = 3
 _NOT_NOW = NOT_NOW
+_SLICE_S = SLICE_NS / 1e9
 
 
 class Turn:
@@ -29,10 +31,13 @@ class Turn:
     def __init__(self, service: Service, loop: AbstractEventLoop) -> None:
         self.service = service
         self._call_soon = loop.call_soon
+        self._loop = loop
         self._ignored = bytearray(_READ)
         self.is_scheduled = False
         # The loop has something to do before the next turn.
         self.is_loop_needed = False
+        # Ends the slice for which publishers are held.
+        self._slice: TimerHandle | None = None
         # Called when a peer has left.
         self.on_left: Callable[[], None] | None = None
 
@@ -117,6 +122,8 @@ class Turn:
                 over.door.finish()
         if service.ending:
             self.wake()
+        if service.holds:
+            self._look_at_holds()
 
     def _review(self) -> None:
         """Look at what changes of this turn mean for others."""
@@ -126,6 +133,24 @@ class Turn:
         if service.router.is_changed and service.laning is not None:
             service.router.is_changed = False
             service.laning.look_at_routes()
+
+    def _look_at_holds(self) -> None:
+        """Have publishers go on whose readers have caught up; see to it that the others will."""
+        if self.service.budget.is_eased:
+            self._end_holds()
+        if self.service.holds and self._slice is None:
+            self._slice = self._loop.call_later(_SLICE_S, self._slice_over)
+
+    def _slice_over(self) -> None:
+        self._slice = None
+        self._tell_time()
+        self._end_holds()
+        self.wake()
+
+    def _end_holds(self) -> None:
+        for peer in end_holds(self.service):
+            if peer.door is not None:
+                peer.door.resume()
 
     def _took_large(self, peer: Peer, count: int) -> None:
         self._tell_time()

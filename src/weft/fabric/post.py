@@ -28,6 +28,9 @@ class Post:
     def press(self) -> None:
         """Nothing waits here."""
 
+    def resume(self) -> None:
+        """Nobody is held here."""
+
     def finish(self) -> None:
         """It is never over before it is parted with."""
 

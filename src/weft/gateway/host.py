@@ -367,12 +367,21 @@ class Host:
         self._tick()
         for peer in sweep(self._service):
             self._abort(peer)
+        self._log_slow_readers()
         self._house.sweep()
         self._channel_desk.tick()
         self._lane_desk.tick()
         if self._command_desk is not None:
             self._command_desk.tick()
         self._turn.wake()
+
+    def _log_slow_readers(self) -> None:
+        """One line for all readers that were cut since the last sweep."""
+        service = self._service
+        count, service.slow_count = service.slow_count, 0
+        if count:
+            others = f", and {count - 1} others" if count > 1 else ""
+            _log.warning("slow consumer disconnected: %s%s", service.slow_example, others)
 
     def _abort(self, peer: Peer) -> None:
         if peer.door is not None:

@@ -49,7 +49,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 # What 0 leaves without a bound, or does not wait for; and what may be larger than memory.
 _MAY_BE_0 = {"keep_bytes", "keep_s", "bayeux_interval_s", "watchdog_s", "idle_s"}
-_MAY_BE_LARGE = {"keep_bytes", "keep_s", "staged_bytes", "kept_total_bytes"}
+_MAY_BE_LARGE = {"keep_bytes", "keep_s", "staged_bytes", "kept_total_bytes", "backlogs_bytes"}
 SIZE_MAX_BYTES = 1 << 60
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,63}\Z")

@@ -60,6 +60,10 @@ class LinkEnd:
         if self._is_finishing and not outbox.is_behind():
             self.abort()
 
+    def resume(self) -> None:
+        """Read again: it never stopped."""
+        self.peer.is_paused = False
+
     def finish(self) -> None:
         """Close once everything that is owed was sent."""
         self._is_finishing = True
@@ -100,6 +104,10 @@ class ClientEnd:
 
     def press(self) -> None:
         """Nothing ever waits here."""
+
+    def resume(self) -> None:
+        """Read again: it never stopped."""
+        self.peer.is_paused = False
 
     def finish(self) -> None:
         """Close: everything that was owed was read."""

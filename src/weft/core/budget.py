@@ -1,0 +1,48 @@
+"""Memory that all backlogs of a service may take together, and how many of them are crowded.
+
+A piece that several backlogs hold is one object, and its bytes are charged once. What is left of
+the budget bounds every backlog: a few slow readers may each be owed much, many only a little, and
+no reader can leave the others without room.
+"""
+
+from weft.core.pieces import Piece
+
+BACKLOGS_LIMIT_BYTES = 512 << 20
+# Every connection may be owed this much, however little is left.
+BACKLOG_FLOOR_BYTES = 1 << 20
+
+_FLOOR = BACKLOG_FLOOR_BYTES
+
+
+class Budget:
+    """What the backlogs of one service take, in bytes.
+
+    `crowded` counts the outboxes over their high-water mark; `is_eased` is set when one of those
+    for which somebody is held has come down to its low-water mark.
+    """
+
+    def __init__(self, limit_bytes: int = BACKLOGS_LIMIT_BYTES) -> None:
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+        self.crowded = 0
+        self.is_eased = False
+
+    def allowance(self) -> int:
+        """Return how many bytes one backlog may take at the moment."""
+        return max(_FLOOR, self.limit_bytes - self.used_bytes)
+
+    def charge(self, count: int) -> None:
+        """Count bytes that are kept; a negative count gives bytes back."""
+        self.used_bytes += count
+
+    def hold(self, piece: Piece) -> None:
+        """Charge a piece to its first holder."""
+        if piece.holders == 0:
+            self.used_bytes += len(piece.frames)
+        piece.holders += 1
+
+    def release(self, piece: Piece) -> None:
+        """Give the bytes of a piece back when its last holder releases it."""
+        piece.holders -= 1
+        if piece.holders == 0:
+            self.used_bytes -= len(piece.frames)

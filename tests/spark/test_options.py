@@ -4,6 +4,7 @@ import pytest
 
 from weft.errors import BadOption
 from weft.journal.shelves import FolderShelf
+from weft.spark.columns import Mode, Parsing
 from weft.spark.options import ReadOptions, read_options
 
 
@@ -21,6 +22,7 @@ def test_what_is_not_given_has_a_default(tmp_path: Path) -> None:
         max_rows=None,
         min_partitions=None,
         may_lack=False,
+        parsing=Parsing(Mode.PERMISSIVE, "_corrupt_record", frozenset()),
     )
 
 
@@ -75,6 +77,8 @@ def test_a_time_may_have_a_zone(tmp_path: Path, text: str, seconds: int) -> None
         ({"maxOffsetsPerTrigger": "0"}, "at least 1"),
         ({"minPartitions": "many"}, "minPartitions is 'many'"),
         ({"failOnDataLoss": "maybe"}, "must be true or false"),
+        ({"mode": "LENIENT"}, "it must be PERMISSIVE, DROPMALFORMED, FAILFAST"),
+        ({"columnNameOfCorruptRecord": "payload"}, "every message has that"),
     ],
 )
 def test_what_cannot_be_is_named(tmp_path: Path, given: dict[str, str], text: str) -> None:

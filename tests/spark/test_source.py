@@ -105,19 +105,88 @@ def test_what_a_journal_has_beside_is_there_for_the_asking(book: Book, read: Rea
     ]
 
 
-def test_a_body_that_is_no_message_is_an_error_that_names_its_place(book: Book, read: Read) -> None:
+@pytest.fixture
+def malformed(book: Book) -> Book:
+    """A journal in which two of four messages do not fit `temp double`."""
+    wrong = Message.from_body(b"strange")
+    book.write([Message(temp=21.5, n=1), Message(temp="warm", n=2), wrong, Message(temp=3.5)])
+    return book
+
+
+@pytest.mark.usefixtures("malformed")
+def test_one_malformed_message_costs_no_other(read: Read) -> None:
+    rows = read("position bigint, temp double, n int, _corrupt_record string").collect()
+    assert sorted(tuple(row) for row in rows) == [
+        (0, 21.5, 1, None),
+        (1, None, 2, '{"temp":"warm","n":2}'),
+        (2, None, None, '{"$blob": "c3RyYW5nZQ=="}'),
+        (3, 3.5, None, None),
+    ]
+
+
+@pytest.mark.usefixtures("malformed")
+def test_the_column_of_malformed_messages_can_have_another_name_and_bytes(read: Read) -> None:
+    frame = read("temp double, bad binary", columnNameOfCorruptRecord="bad", mode="permissive")
+    bad = sorted(bytes(row["bad"]) for row in frame.collect() if row["bad"] is not None)
+    assert bad == sorted([Message(temp="warm", n=2).encode(), b"strange"])
+    assert frame.where("bad IS NULL").count() == 2
+
+
+@pytest.mark.usefixtures("malformed")
+def test_malformed_messages_can_be_dropped(read: Read) -> None:
+    rows = read("position bigint, temp double", mode="DROPMALFORMED").collect()
+    assert sorted(tuple(row) for row in rows) == [(0, 21.5), (3, 3.5)]
+
+
+def test_a_stream_survives_a_malformed_message(
+    spark: SparkSession, malformed: Book, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("malformed")
+    stream = (
+        spark.readStream.format("weft")
+        .options(path=str(malformed.root), service="weather", startingOffsets="earliest")
+        .schema("position bigint, temp double")
+        .load()
+    )
+    query = (
+        stream.writeStream.format("parquet")
+        .option("path", str(folder / "out"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(60)
+    rows = spark.read.parquet(str(folder / "out")).collect()
+    assert sorted(tuple(row) for row in rows) == [(0, 21.5), (1, None), (2, None), (3, 3.5)]
+
+
+def test_with_failfast_a_body_that_is_no_message_is_an_error_that_names_its_place(
+    book: Book, read: Read
+) -> None:
     book.write([Message(temp=21.5), Message.from_body(b"strange")])
-    assert positions(read("position bigint")) == [0, 1]
+    assert positions(read("position bigint", mode="FAILFAST")) == [0, 1]
     with pytest.raises(PySparkException, match="the message at position 1 cannot be read"):
-        read("temp double").collect()
+        read("temp double", mode="FAILFAST").collect()
 
 
-def test_a_field_of_another_type_is_an_error_that_names_it(book: Book, read: Read) -> None:
+def test_with_failfast_a_field_of_another_type_is_an_error_that_names_it(
+    book: Book, read: Read
+) -> None:
     book.write([Message(temp=21.5), Message(temp="warm")])
     with pytest.raises(
         PySparkException, match="field 'temp' of the message at position 1 is 'warm'"
     ):
-        read("temp double").collect()
+        read("temp double", mode="FAILFAST").collect()
+
+
+def test_a_field_named_as_a_standard_column_is_read_where_it_is_asked_for(
+    book: Book, read: Read
+) -> None:
+    book.write([Message(node="left", sequence=1.5, date="2026-11-18")])
+    columns = "node string, sequence double, date date, position bigint"
+    (row,) = read(columns, fieldColumns="node, sequence,date").collect()
+    assert (row["node"], row["sequence"], str(row["date"])) == ("left", 1.5, "2026-11-18")
+    assert row["position"] == 0
 
 
 def test_only_wanted_subjects_are_read(book: Book, read: Read) -> None:
@@ -180,11 +249,26 @@ def test_an_empty_folder_is_an_empty_table(read: Read) -> None:
         ({"servise": "x"}, "no option 'servise'; did you mean 'service'?"),
         ({"startingOffsets": "first"}, "startingOffsets 'first' is not 'earliest', 'latest'"),
         ({"service": "../../etc"}, "cannot be the name of a service"),
+        ({"fieldColumns": "temp"}, "fieldColumns names temp: the schema has no such column"),
     ],
 )
 def test_a_mistake_is_named(read: Read, options: dict[str, str], text: str) -> None:
     with pytest.raises(AnalysisException) as raised:
         read(**options).collect()
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ("sequence double", "option fieldColumns=sequence reads a field of this name instead"),
+        ("timestamp string", "column 'timestamp' is that of every message and cannot be string"),
+        ("_corrupt_record int", "columnNameOfCorruptRecord gives it another name"),
+    ],
+)
+def test_a_standard_column_of_another_type_is_an_error(read: Read, schema: str, text: str) -> None:
+    with pytest.raises(AnalysisException) as raised:
+        read(schema).collect()
     assert text in str(raised.value)
 
 

@@ -4,7 +4,6 @@ Plain types are read from the bodies as they lie. What is nested, or of another 
 column, goes by way of messages: those say what can be done with it, and what is wrong.
 """
 
-from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +14,12 @@ from weft.core.messages import Message
 from weft.core.words import i32_at
 from weft.errors import ProtocolError, WeftError, WrongType
 from weft.journal.typed import FieldColumn, FieldReader, Form
+from weft.spark.values import fit_for, plain
 
 _BARE = int(Flag.BARE)
 # So much of a value is in an error.
 _SHOWN = 64
+_ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
 _DAY_NS = 86_400_000_000_000
 # For every type: its form, what bounds it, and the type that has this form.
 _FORMS = {
@@ -37,59 +38,61 @@ _FORMS = {
 }
 
 
-# What a field must be for a column of each type: nothing is cut short, or read as something else.
-_KINDS: dict[pa.DataType, tuple[type, ...]] = {
-    **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.int64()), (int,)),
-    **dict.fromkeys((pa.float32(), pa.float64()), (int, float)),
-    **dict.fromkeys((pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.date32()), (datetime,)),
-    pa.bool_(): (bool,),
-    pa.string(): (str,),
-    # A text is bytes, too.
-    pa.binary(): (bytes, str),
-}
-
-
 class BadColumn(WeftError):
     """A column that a message has no value for, or one of another type."""
 
 
-def fields_of(batch: pa.RecordBatch, fields: list[pa.Field]) -> dict[str, pa.Array]:
+def fields_of(
+    batch: pa.RecordBatch, fields: list[pa.Field], malformed: set[int] | None = None
+) -> dict[str, pa.Array]:
     """Columns made of the fields of messages; a message without one has null there.
 
     Args:
         batch: with the columns payload, flags and position of parquet.SCHEMA.
         fields: names and types.
+        malformed: takes the numbers of malformed rows, whose body is no message or has a field of
+            another type than its column; what does not fit is null. None to raise an error.
 
     Raises:
-        BadColumn: a body is no message, or a field of another type than its column.
+        BadColumn: a row is malformed, and `malformed` is None.
     """
-    plain = [field for field in fields if field.type in _FORMS]
-    columns = [FieldColumn(_name(field), *_FORMS[field.type][:2]) for field in plain]
+    plain_ones = [field for field in fields if field.type in _FORMS]
+    columns = [FieldColumn(_name(field), *_FORMS[field.type][:2]) for field in plain_ones]
     if FieldReader(columns).read(*_bodies(batch), batch.num_rows) >= 0:
-        return by_messages(batch, fields)
+        return by_messages(batch, fields, malformed)
     made: dict[str, pa.Array] = {}
-    for field, column in zip(plain, columns, strict=True):
+    for field, column in zip(plain_ones, columns, strict=True):
         array = None if column.is_odd else _array(column, field.type, batch.num_rows)
         if array is not None:
             made[field.name] = array
     rest = [field for field in fields if field.name not in made]
-    return made | by_messages(batch, rest) if rest else made
+    return made | by_messages(batch, rest, malformed) if rest else made
 
 
-def by_messages(batch: pa.RecordBatch, fields: list[pa.Field]) -> dict[str, pa.Array]:
+def by_messages(
+    batch: pa.RecordBatch, fields: list[pa.Field], malformed: set[int] | None = None
+) -> dict[str, pa.Array]:
     """The same as fields_of(), of whatever types, with an object for every message."""
-    values: dict[str, list[Any]] = {field.name: [] for field in fields}
+    names = [field.name for field in fields]
+    values: list[list[Any]] = [[] for _ in fields]
     rows = zip(batch.column("payload"), batch.column("flags"), strict=True)
     for row, (payload, flags) in enumerate(rows):
-        message = None if flags.as_py() & _BARE else Message.from_body(payload.as_py())
+        found: list[Any] = [None] * len(names)
         try:
-            for name, found in values.items():
-                found.append(None if message is None else _value(message.get(name)))
+            if not flags.as_py() & _BARE:
+                found = _values_in(Message.from_body(payload.as_py()), names)
         except ProtocolError as error:
-            raise BadColumn(
-                f"the message at position {_position(batch, row)} cannot be read: {error}"
-            ) from error
-    return {field.name: _typed(field, values[field.name], batch) for field in fields}
+            if malformed is None:
+                raise BadColumn(
+                    f"the message at position {_position(batch, row)} cannot be read: {error}"
+                ) from error
+            malformed.add(row)
+        for column, value in zip(values, found, strict=True):
+            column.append(value)
+    return {
+        field.name: _typed(field, column, batch, malformed)
+        for field, column in zip(fields, values, strict=True)
+    }
 
 
 def _name(field: pa.Field) -> bytes:
@@ -125,8 +128,9 @@ def _array(column: FieldColumn, wanted: pa.DataType, rows: int) -> pa.Array | No
         return None
 
 
-def _value(value: Any) -> Any:
-    return value.to_dict() if isinstance(value, Message) else value
+def _values_in(message: Message, names: list[str]) -> list[Any]:
+    # A body is read when a field is asked for: also if no column is made of one.
+    return [plain(message.get(name)) for name in names or [""]][: len(names)]
 
 
 def _position(batch: pa.RecordBatch, row: int) -> int:
@@ -139,36 +143,37 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _typed(field: pa.Field, values: list[Any], batch: pa.RecordBatch) -> pa.Array:
-    kinds = _KINDS.get(field.type)
-    array = None
-    if kinds is None or all(_is_one(value, kinds) for value in values):
-        array = _array_of(values, field.type)
-    if array is None:
-        row = _first_wrong(field, values, kinds)
-        raise BadColumn(
-            f"field {field.name!r} of the message at position {_position(batch, row)} is"
-            f" {_shown(values[row])}, which is no {field.type}"
-        )
-    return array
-
-
-def _array_of(values: list[Any], kind: pa.DataType) -> pa.Array | None:
-    """The values as an array; None if one of them is none of that type."""
+def _typed(
+    field: pa.Field, values: list[Any], batch: pa.RecordBatch, malformed: set[int] | None
+) -> pa.Array:
+    fit = fit_for(field.type)
     try:
-        return pa.array(values, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
-        return None
+        return pa.array([fit(value) for value in values], field.type)
+    except (WrongType, *_ARROW_ERRORS):
+        fitted = _fitted(field, values, batch, malformed)
+    try:
+        return pa.array(fitted, field.type)
+    except _ARROW_ERRORS as error:
+        raise WrongType(f"field {field.name!r} cannot be {field.type}") from error
 
 
-def _is_one(value: Any, kinds: tuple[type, ...]) -> bool:
-    # A bool is an int to Python, and to nobody else.
-    return value is None or type(value) in kinds
-
-
-def _first_wrong(field: pa.Field, values: list[Any], kinds: tuple[type, ...] | None) -> int:
+def _fitted(
+    field: pa.Field, values: list[Any], batch: pa.RecordBatch, malformed: set[int] | None
+) -> list[Any]:
+    """The values one by one: null for those that do not fit, if rows may be malformed."""
+    fit = fit_for(field.type)
+    fitted = []
     for row, value in enumerate(values):
-        is_one = kinds is None or _is_one(value, kinds)
-        if not is_one or _array_of([value], field.type) is None:
-            return row
-    raise WrongType(f"field {field.name!r} cannot be {field.type}")
+        try:
+            one = fit(value)
+            pa.array([one], field.type)
+        except (WrongType, *_ARROW_ERRORS) as error:
+            if malformed is None:
+                raise BadColumn(
+                    f"field {field.name!r} of the message at position {_position(batch, row)} is"
+                    f" {_shown(value)}, which is no {field.type}"
+                ) from error
+            malformed.add(row)
+            one = None
+        fitted.append(one)
+    return fitted

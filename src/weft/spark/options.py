@@ -15,6 +15,7 @@ from weft.core.subjects import checked_pattern, checked_subject
 from weft.errors import BadOption, BadSubject, shortened
 from weft.journal.places import root_of
 from weft.journal.shelves import FolderShelf, Shelf
+from weft.spark.columns import Mode, Parsing, is_standard
 from weft.spark.remote import RemoteShelf
 
 READING = (
@@ -31,6 +32,9 @@ READING = (
     "maxOffsetsPerTrigger",
     "minPartitions",
     "failOnDataLoss",
+    "mode",
+    "columnNameOfCorruptRecord",
+    "fieldColumns",
 )
 WRITING = ("gateways", "service", "subject", "tlsCa", "keyFile", "waitSeconds")
 # How long a gateway that is not there is waited for: it may be starting again.
@@ -54,6 +58,7 @@ class ReadOptions:
     max_rows: int | None
     min_partitions: int | None
     may_lack: bool
+    parsing: Parsing
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         max_rows=max_rows,
         min_partitions=_positive(options, "minPartitions"),
         may_lack=not _is_true(options, "failOnDataLoss", default=True),
+        parsing=_parsing(options),
     )
 
 
@@ -167,6 +173,17 @@ def _patterns(text: str) -> tuple[bytes, ...]:
         return tuple(checked_pattern(name.strip()) for name in text.split(","))
     except BadSubject as error:
         raise BadOption(f"subscribe: {error}") from error
+
+
+def _parsing(options: Mapping[str, str]) -> Parsing:
+    mode = options.get("mode", Mode.PERMISSIVE).upper()
+    if mode not in set(Mode):
+        raise BadOption(f"mode is {shortened(mode)}; it must be {', '.join(Mode)}")
+    corrupt = options.get("columnNameOfCorruptRecord", Parsing().corrupt)
+    if is_standard(corrupt):
+        raise BadOption(f"columnNameOfCorruptRecord cannot be {corrupt!r}: every message has that")
+    names = [each.strip() for each in options.get("fieldColumns", "").split(",")]
+    return Parsing(Mode(mode), corrupt, frozenset(filter(None, names)))
 
 
 def _offsets(options: Mapping[str, str], name: str) -> Offsets | None:

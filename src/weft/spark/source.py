@@ -4,6 +4,7 @@ Offsets are the next position of every node, so a query that is restarted from i
 each message once. Where a position is, sealed or open, is looked up when it is read.
 """
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,10 +31,12 @@ from pyspark.sql.types import StructType
 from weft.errors import BadOption
 from weft.journal.ranges import Range, batches_in
 from weft.journal.tail import Extent, Positions
-from weft.spark.columns import STANDARD, as_asked, columns_for
+from weft.spark.columns import STANDARD, Layout
 from weft.spark.offsets import Offset, Shares, begun_again, offset_of, resumed, went_back
 from weft.spark.options import Offsets, ReadOptions, read_options
 from weft.spark.sink import WeftStreamWriter, WeftWriter
+
+_log = logging.getLogger(__name__)
 
 # No partition is worth a task of its own below this.
 _LEAST_ROWS = 10_000
@@ -83,22 +86,35 @@ class _Reading:
     def __init__(self, schema: StructType, options: dict[str, str]) -> None:
         self._schema = schema
         self._options = read_options(options)
+        # Names mistakes while the driver can still report them.
+        self._layout()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of one partition; called where the work is done."""
         if not isinstance(partition, Part):
             # What an empty list of partitions becomes.
             return
-        arrow = to_arrow_schema(self._schema, timezone="UTC")
-        options = self._options
+        layout, options = self._layout(), self._options
         found = batches_in(
-            partition.place,
-            options.patterns,
-            may_lack=options.may_lack,
-            columns=columns_for(arrow),
+            partition.place, options.patterns, may_lack=options.may_lack, columns=layout.needed
         )
+        malformed = 0
         for batch in found:
-            yield as_asked(batch, arrow, partition.place)
+            rows, positions = layout.rows(batch, partition.place)
+            if positions and not malformed:
+                _log.warning(
+                    "the message at position %d of node %s does not fit its columns",
+                    positions[0],
+                    partition.place.node,
+                )
+            malformed += len(positions)
+            yield rows
+        if malformed > 1:
+            _log.warning("%d messages of this partition do not", malformed)
+
+    def _layout(self) -> Layout:
+        arrow = to_arrow_schema(self._schema, timezone="UTC")
+        return Layout(arrow, self._options.parsing)
 
     def _parts(self, start: Positions, end: Positions) -> list[Part]:
         options = self._options

@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always help run demo browser test check format build bench bench-gateway bench-journal bench-lanes bench-mesh bench-peers bench-spark \
+.PHONY: always dev help run demo browser test check format build bench bench-gateway bench-journal bench-lanes bench-mesh bench-peers bench-spark \
         bench-steady conformance interop requirements fuzz simulate races lane-runs soak crash-journal chaos lane-faults exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
@@ -19,24 +19,24 @@ help: ## list the commands
 run: build ## run a gateway on 127.0.0.1:7411 and say what to try with it; ^C ends it
 	@$(BIN)/weft serve
 
-demo: build ## sensors at one of three gateways, subscribers at the others, a route that goes direct, and a Spark job that counts; ^C ends it
+demo: build $(VENV)/.spark ## sensors at one of three gateways, subscribers at the others, a route that goes direct, and a Spark job that counts; ^C ends it
 	@$(PY) -m examples.demo
 
 test: check test-compiled test-interpreted ## every check and every test, compiled and interpreted
 
 # Whoever has Chromium gets the tests in it, too; for others they are skipped, and say so. Three at a
 # time keep two cores busy: most of what a test does is to wait for another process.
-test-compiled: build
+test-compiled: dev
 	@if command -v chromium >/dev/null; then $(MAKE) --no-print-directory $(VENV)/.browser; fi
 	@echo "== tests, compiled core"
 	@$(PY) -m pytest --numprocesses 3 -rs
 
-test-interpreted: build
+test-interpreted: dev
 	@echo "== core tests, interpreted core (WEFT_PURE=1), every line and branch covered"
 	@WEFT_PURE=1 $(BIN)/coverage run -m pytest tests/core
 	@$(BIN)/coverage report --fail-under=100
 
-check: build ## format, lint, types, layers
+check: dev ## format, lint, types, layers
 	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: run 'make format'"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/cython-lint src
@@ -47,76 +47,78 @@ format: $(VENV)/.installed ## rewrite the sources in the house format
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
-bench: build ## compiled against interpreted, and a million subscriptions
+bench: dev ## compiled against interpreted, and a million subscriptions
 	@$(PY) -m benchmarks compiled subscriptions
 
-bench-gateway: build ## idle connections and tunnels, busy services, stopped readers, killed workers; about 4 minutes
+bench-gateway: dev ## idle connections and tunnels, busy services, stopped readers, killed workers; about 4 minutes
 	@$(PY) -m benchmarks stopped services recovery tunnels idle
 
-bench-journal: build $(VENV)/.peers ## messages that are kept, beside the durable logs of peers; ROUNDS=5, 10 minutes
+bench-journal: dev $(VENV)/.peers ## messages that are kept, beside the durable logs of peers; ROUNDS=5, 10 minutes
 	@$(PY) -m benchmarks.peers.kept --rounds $(or $(ROUNDS),5) --json build/kept.json --chart build/kept.svg
 
-bench-lanes: build $(VENV)/.peer-packages ## from client to client, relayed and by lanes, beside zenoh and pyzmq; ROUNDS=5, 12 minutes
+bench-lanes: dev $(VENV)/.peer-packages ## from client to client, relayed and by lanes, beside zenoh and pyzmq; ROUNDS=5, 12 minutes
 	@$(PY) -m benchmarks.peers.lanes --rounds $(or $(ROUNDS),5) --json build/lanes.json --chart build/lanes.svg
 
-bench-mesh: build $(VENV)/.peers ## a hop between two gateways, beside one between two servers of NATS; ROUNDS=5, 4 minutes
+bench-mesh: dev $(VENV)/.peers ## a hop between two gateways, beside one between two servers of NATS; ROUNDS=5, 4 minutes
 	@$(PY) -m benchmarks.peers.hop --rounds $(or $(ROUNDS),5) --json build/hop.json --chart build/hop.svg
 
-bench-peers: build $(VENV)/.peers ## Weft and its peers side by side, brokers and Python clients; ROUNDS=5, 12 and 5 minutes
+bench-peers: dev $(VENV)/.peers ## Weft and its peers side by side, brokers and Python clients; ROUNDS=5, 12 and 5 minutes
 	@$(PY) -m benchmarks.peers --rounds $(or $(ROUNDS),5) --json build/peers.json --chart build/peers.svg
 	@$(PY) -m benchmarks.peers.clients --rounds $(or $(ROUNDS),5) --json build/clients.json --chart build/clients.svg
 
-bench-spark: build $(VENV)/.peer-packages ## the journal as Spark reads it, beside native Parquet and DuckDB; ROWS=1000000, ROUNDS=5, 9 minutes
+bench-spark: dev $(VENV)/.peer-packages ## the journal as Spark reads it, beside native Parquet and DuckDB; ROWS=1000000, ROUNDS=5, 9 minutes
 	@$(PY) -m benchmarks.pipeline --rows $(or $(ROWS),1000000) --rounds $(or $(ROUNDS),5) --json build/pipeline.json
 	@$(PY) -m benchmarks.pipeline.latency
 
-bench-steady: build ## what a delivery costs beside many others, and over time; STEADY_S=600, and 3 minutes
+bench-steady: dev ## what a delivery costs beside many others, and over time; STEADY_S=600, and 3 minutes
 	@$(PY) -m benchmarks steady
 
-browser: build $(VENV)/.browser ## weft.js in Node and in Chromium, which is installed first, 300 MB; 2 minutes
+browser: dev $(VENV)/.browser ## weft.js in Node and in Chromium, which is installed first, 300 MB; 2 minutes
 	@$(PY) -m pytest tests/pages tests/browser
 
-interop: build $(VENV)/.interop build/interop/bayeux/.installed build/interop/eventsource/.installed ## clients that others wrote against a gateway; needs node 20 and npm
+interop: dev $(VENV)/.interop build/interop/bayeux/.installed build/interop/eventsource/.installed ## clients that others wrote against a gateway; needs node 20 and npm
 	@$(PY) -m pytest tests/interop
 
-conformance: build ## the Autobahn suite for WebSockets against a gateway; needs Python 2.7 as PYTHON2, 5 minutes
+conformance: dev ## the Autobahn suite for WebSockets against a gateway; needs Python 2.7 as PYTHON2, 5 minutes
 	@$(PY) -m tools.conformance
 
-requirements: build ## every requirement, the tests that prove it, and whether they pass
+requirements: dev ## every requirement, the tests that prove it, and whether they pass
 	@$(PY) tools/requirements.py
 
-fuzz: build $(VENV)/.fuzz ## feed the decoders hostile bytes; FUZZ_S=20 seconds for each
+fuzz: dev $(VENV)/.fuzz ## feed the decoders hostile bytes; FUZZ_S=20 seconds for each
 	@FUZZ_S=$(or $(FUZZ_S),20) $(PY) -m fuzz
 
-simulate: build ## meshes that break, on a made-up network, and every message accounted for; SEEDS=100000, hours
+simulate: dev ## meshes that break, on a made-up network, and every message accounted for; SEEDS=100000, hours
 	@$(BIN)/weft simulate --seeds $(or $(SEEDS),100000)
 
-races: build ## channels of the same names opened at several gateways at once, while everything breaks; SEEDS=10000, 20 minutes
+races: dev ## channels of the same names opened at several gateways at once, while everything breaks; SEEDS=10000, 20 minutes
 	@$(BIN)/weft simulate --channels --seeds $(or $(SEEDS),10000)
 
-lane-runs: build ## clients and a gateway on a made-up network, lanes that break, and every message accounted for; SEEDS=10000, half an hour
+lane-runs: dev ## clients and a gateway on a made-up network, lanes that break, and every message accounted for; SEEDS=10000, half an hour
 	@$(PY) -m tools.lane_runs --seeds $(or $(SEEDS),10000) --processes 2
 
-soak: build ## attack a running gateway at random; SOAK_S=600 seconds
+soak: dev ## attack a running gateway at random; SOAK_S=600 seconds
 	@$(PY) -m tools.soak $(or $(SOAK_S),600)
 
-crash-journal: build ## kill gateways and cut the power of their disks, and count what is lost; KILLS=100, CUTS=20
+crash-journal: dev ## kill gateways and cut the power of their disks, and count what is lost; KILLS=100, CUTS=20
 	@$(PY) -m tools.crashes --kills $(or $(KILLS),100) --cuts $(or $(CUTS),20) $(if $(SEED),--seed $(SEED))
 
-chaos: build ## break the links and processes of five gateways under load, and judge what was heard; CHAOS_S=120, PLACE=loopback
+chaos: dev ## break the links and processes of five gateways under load, and judge what was heard; CHAOS_S=120, PLACE=loopback
 	@$(PY) -m tools.chaos --seconds $(or $(CHAOS_S),120) --place $(or $(PLACE),loopback) --max-links $(or $(MAX_LINKS),8) \
 	    $(if $(SEED),--seed $(SEED))
 
-lane-faults: build ## break lanes between clients under load, and judge what was heard; PROMOTIONS=1000, PLACE=loopback, 5 minutes
+lane-faults: dev ## break lanes between clients under load, and judge what was heard; PROMOTIONS=1000, PLACE=loopback, 5 minutes
 	@$(PY) -m tools.lane_faults --promotions $(or $(PROMOTIONS),1000) --place $(or $(PLACE),loopback) $(if $(SEED),--seed $(SEED))
 
-exactly-once: build ## kill drivers and gateways under streaming queries, and count rows; ROWS=1000000, 35 minutes
+exactly-once: dev ## kill drivers and gateways under streaming queries, and count rows; ROWS=1000000, 35 minutes
 	@$(PY) -m tools.exactly_once --rows $(or $(ROWS),1000000) $(if $(SEED),--seed $(SEED))
 
 lock: $(VENV)/.installed ## write the lock files anew from requirements/*.in
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/lock.txt
 	@for name in browser dev fuzz interop lock peers; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	    --generate-hashes --no-header requirements/$$name.in -o requirements/$$name.txt; done
+	@for name in spark run; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    --no-header --constraints requirements/dev.txt requirements/$$name.in -o requirements/$$name.txt; done
 
 clean: ## remove everything that was made here
 	@rm -rf $(VENV) build .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache src/*.egg-info fuzz/corpus
@@ -125,23 +127,39 @@ clean: ## remove everything that was made here
 
 build: $(VENV)/.built
 
+# What a gateway does not need is installed beside the build, once it is asked for.
+dev: build $(VENV)/.installed
+
 # A stale extension would hide an edited source, so any change below src/weft builds again.
-$(VENV)/.built: $(VENV)/.installed $(VENV)/.sources $(CORE) setup.py
-	@echo "== building the core"
-	@mkdir -p build
-	@$(PY) setup.py --quiet build_ext --inplace --parallel 2 >build/log 2>&1 || \
-	    { cat build/log; rm -rf build/cython; echo "weft: the core was not built, see above" >&2; exit 1; }
+$(VENV)/.built: $(VENV)/.gateway $(VENV)/.sources $(CORE) setup.py
+	@$(PY) tools/progress.py "building the core" build/log -- \
+	    $(PY) setup.py build_ext --inplace --parallel $(shell nproc) || \
+	    { rm -rf build/cython; echo "weft: the core was not built, see above" >&2; exit 1; }
 	@touch $@
 
 # A module that is removed or renamed makes no other one newer, but it does change this list.
-$(VENV)/.sources: $(VENV)/.installed always
+$(VENV)/.sources: $(VENV)/.gateway always
 	@echo '$(CORE)' | cmp -s - $@ || echo '$(CORE)' >$@
 
-$(VENV)/.installed: requirements/dev.txt tools/prepare.sh pyproject.toml
+# $(call install,TITLE,NAME) installs the locked packages of requirements/NAME.txt.
+install = $(PY) tools/progress.py "installing $(1)" build/pip-$(2).log --total $$(grep -c '^[a-z].*==' requirements/$(2).txt) -- \
+    $(BIN)/pip install --disable-pip-version-check --progress-bar off --require-hashes -r requirements/$(2).txt
+
+# The virtual environment is made again if it was moved, or its Python is gone or another one.
+$(VENV)/.python: always
 	@tools/prepare.sh $(PYTHON) $(VENV)
-	@echo "== installing the locked packages"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+
+$(VENV)/.gateway: $(VENV)/.python requirements/run.txt pyproject.toml
+	@$(call install,what a gateway needs,run)
 	@WEFT_IS_BUILT=1 $(BIN)/pip install --quiet --no-deps --no-build-isolation --no-index --editable .
+	@touch $@
+
+$(VENV)/.spark: $(VENV)/.gateway requirements/spark.txt
+	@$(call install,Spark,spark)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.spark requirements/dev.txt
+	@$(call install,what tests and checks need,dev)
 	@touch $@
 
 $(VENV)/.browser: $(VENV)/.installed requirements/browser.txt tools/chromium.sh

@@ -32,8 +32,16 @@ if [ -n "$missing" ]; then
     DEBIAN_FRONTEND=noninteractive $install -qq >/dev/null
 fi
 
-# One that was interrupted half-way, or made by another Python, is made anew.
-version='import sys, pip; print(sys.version)'
-if [ "$("$venv/bin/python" -c "$version" 2>/dev/null)" != "$("$python" -c 'import sys; print(sys.version)')" ]; then
-    "$python" -m venv --clear "$venv"
+# An environment that was interrupted half-way, moved, or made by another Python is made again; its
+# stamps go with it, so everything is installed again. An intact one is not touched.
+place="$(cd "$(dirname "$venv")" && pwd)/$(basename "$venv")"
+now="$place $("$python" -c 'import sys; print(sys.version.replace("\n", " "))')"
+works() {
+    "$venv/bin/python" -c 'import pip' 2>/dev/null && "$venv/bin/pip" --version >/dev/null 2>&1
+}
+if [ "$(cat "$venv/.python" 2>/dev/null)" = "$now" ] && works; then
+    exit 0
 fi
+[ ! -e "$venv/.python" ] || echo "== making $venv again: it was moved, or its Python changed"
+"$python" -m venv --clear "$venv"
+echo "$now" >"$venv/.python"

@@ -144,7 +144,7 @@ def test_two_connects_in_one_read_are_one_too_many() -> None:
         {"version": 2},
         {"version": 0},
         {"version": "1"},
-        {"version": Field.int32("", 1)},
+        {"version": 1.5},
         {"address": 7},
         {"client": True},
     ],

@@ -165,8 +165,8 @@ def test_wherever_it_is_killed_every_message_is_there(root: Path, tmp_path: Path
             break
         assert code == 9
         deaths += 1
-    # The lock, what a crash left, the sync, the rename, and five that are removed.
-    assert deaths == 9
+    # The lock, the new file, what a crash left, the sync, the rename, and five that are removed.
+    assert deaths == 10
 
 
 def test_what_is_in_a_large_one_with_other_messages_is_not_removed(root: Path) -> None:

@@ -57,10 +57,10 @@ class Manner:
 @click.option("--count", type=click.IntRange(min=1), help="End after so many answers.")
 @click.option(
     "--group",
-    default="weft-reply",
-    show_default=True,
+    default="",
     metavar="NAME",
-    help="The queue group; its members share the requests.",
+    help="Answer as a member of this queue group, which also shares what is published with a reply"
+    " subject. A request goes to one responder in any case. Members are never direct.",
 )
 @closest_options
 @target_options
@@ -73,7 +73,8 @@ def reply(target: Target, subject: str, content: Content, **options: Any) -> Non
         target.open() as connection,
         connection.subscribe(subject, group=manner.group) as subscription,
     ):
-        output.news(f"answering {subject} at {target.gateway}, in group {manner.group}")
+        group = f", in group {manner.group}" if manner.group else ""
+        output.news(f"answering {subject} at {target.gateway}{group}")
         for received in subscription:
             request = received.message
             sub.show(request, is_json=target.is_json)

@@ -17,6 +17,7 @@ from weft.core.words import u32_at
 from weft.errors import BadOption
 from weft.journal.history import history
 from weft.journal.kept import Kept
+from weft.journal.modes import staged_opener
 from weft.journal.parts import Part, Parts, check_writer
 from weft.journal.segment import sync_folder
 
@@ -197,7 +198,7 @@ class Batches:
         path = self._folder / writer / _STATE
         self._parts.add_writer(writer)
         aside = path.with_suffix(".new")
-        with aside.open("wb") as file:
+        with open(aside, "wb", opener=staged_opener) as file:  # Path has no opener
             file.write(msgspec.json.encode(state))
             file.flush()
             os.fsync(file.fileno())

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
+from weft.journal import modes
 from weft.journal.places import Place
 from weft.journal.segment import sync_folder
 
 _ID_BYTES = 16
 _PREFIX = "_journal-"
-_MODE = 0o640
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ def _write(place: Place, identity: Identity) -> None:
     # The gateway and the process that tidies for it may both write: each its own file.
     aside = path.with_name(f"_new{path.name}-{os.getpid()}")
     try:
-        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
+        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, modes.JOURNAL)
         with os.fdopen(fd, "wb") as file:
             file.write(msgspec.json.encode(identity))
             file.flush()

@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from crc32c import crc32c
 
-from weft.journal.parquet import writer_of
+from weft.journal import modes
+from weft.journal.parquet import journal_writer
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.segment import sync_folder
 from weft.journal.verify import check_segment
@@ -80,7 +81,7 @@ def merge_day(place: Place, day: str, target_bytes: int) -> Iterator[Merged | No
 @contextmanager
 def _lock_of(folder: Path) -> Iterator[bool]:
     """Say if nobody else works on a folder; then nobody does meanwhile."""
-    fd = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    fd = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, modes.JOURNAL)
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,7 +118,7 @@ def _merge(folder: Path, stretch: list[Segment]) -> Iterator[Merged | NotMerged]
     if len(stretch) < 2:
         return
     aside = folder / _ASIDE
-    with writer_of(aside) as writer:
+    with journal_writer(aside) as writer:
         messages = 0
         for table in _grouped(_rows_of(stretch)):
             writer.write_table(table, row_group_size=_GROUP_ROWS)

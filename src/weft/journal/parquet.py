@@ -4,6 +4,7 @@ Node, service and day are in the path and not in the file: readers that find the
 from there.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from weft.core.frames import Kind, Stamp, encode, stamp_frame
 from weft.journal.columns import Columns, Numbers, Texts
 from weft.journal.kept import Kept
+from weft.journal.modes import journal_opener
 from weft.journal.sealed import Damaged, reading
 
 SCHEMA = pa.schema(
@@ -62,6 +64,12 @@ def writer_of(path: Path) -> pq.ParquetWriter:
         ),
         write_page_checksum=True,
     )
+
+
+def journal_writer(path: Path) -> pq.ParquetWriter:
+    """Return a writer_of() a new file that only the owner and the group may read."""
+    os.close(journal_opener(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
+    return writer_of(path)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from weft.errors import BadOption, NotKnown, TooMany
 from weft.journal.blocks import Block, Bytes, Kind, blocks_in, end_block, header_of
 from weft.journal.history import mapped
+from weft.journal.modes import STAGED_FOLDER, staged_opener
 from weft.journal.segment import sync_folder
 
 FOLDER = "staged"
@@ -64,7 +65,7 @@ class Parts:
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=STAGED_FOLDER)
         # What each part counts.
         self._costs = {path: path.stat().st_size + PART_BYTES for path in folder.glob("*/*.rows")}
         self._writers = sum(1 for _ in folder.iterdir())
@@ -160,7 +161,7 @@ class Parts:
             )
         folder = self._folder / writer
         if not folder.exists():
-            folder.mkdir()
+            folder.mkdir(mode=STAGED_FOLDER)
             self._writers += 1
 
     def remove_writer(self, writer: str) -> None:
@@ -221,7 +222,7 @@ class Parts:
 
     def _append(self, path: Path, data: bytes, piece: Piece) -> None:
         self.add_writer(piece.part.writer)
-        with path.open("ab") as file:
+        with open(path, "ab", opener=staged_opener) as file:  # Path has no opener
             file.write(data)
             file.flush()
             if piece.is_last:

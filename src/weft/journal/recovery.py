@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from weft.core.journal import BLOCK_HEADER_BYTES
 from weft.errors import BadOption
+from weft.journal import modes
 from weft.journal.blocks import (
     UNKNOWN_SALT,
     Block,
@@ -28,6 +29,7 @@ from weft.journal.blocks import (
     torn_block,
 )
 from weft.journal.identity import keep_identity
+from weft.journal.modes import journal_opener
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.segment import about, sync_folder
 
@@ -52,7 +54,7 @@ def owned(place: Place, wait_s: float = 0.0) -> Iterator[None]:
         OSError: the place cannot be made.
     """
     place.folder.mkdir(parents=True, exist_ok=True)
-    fd = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    fd = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, modes.JOURNAL)
     try:
         if not _locked(fd, wait_s):
             raise BadOption(
@@ -154,7 +156,7 @@ def _end_unreadable(place: Place, segment: Segment, data: bytes) -> list[str]:
 def _cut(place: Place, segment: Segment, data: bytes, tail: Damage) -> str:
     """Keep what is torn in a file of its own, before it is cut off."""
     path = place.torn(segment.first, time_ns())
-    with path.open("xb") as file:
+    with open(path, "xb", opener=journal_opener) as file:  # Path has no opener
         file.write(data[tail.start :])
         file.flush()
         os.fsync(file.fileno())

@@ -17,7 +17,7 @@ from weft.core.words import i64_at
 from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in, salt_of
 from weft.journal.columns import Columns
 from weft.journal.history import mapped
-from weft.journal.parquet import batch_of, writer_of
+from weft.journal.parquet import batch_of, journal_writer
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.segment import sync_folder
 
@@ -81,7 +81,7 @@ def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
         if not frames:
             return None
         try:
-            with writer_of(aside) as writer:
+            with journal_writer(aside) as writer:
                 for batch in _batches(data, frames):
                     writer.write_batch(batch)
         except ValueError as error:

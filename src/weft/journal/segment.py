@@ -14,7 +14,7 @@ from time import monotonic, time_ns
 
 from weft.core.journal import Batch
 from weft.core.messages import Message
-from weft.journal import direct
+from weft.journal import direct, modes
 from weft.journal.blocks import about_block, end_block, filler, filler_size, seal_batch
 from weft.journal.places import Place, day_of
 
@@ -23,7 +23,6 @@ VERSION = 2
 LET_GO_BYTES = 4 << 20
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-_MODE = 0o640
 _SALT_BITS = 64
 
 
@@ -48,7 +47,7 @@ class OpenSegment:
         self.path = place.open(first)
         self._place = place
         self._salt = secrets.randbits(_SALT_BITS)
-        self._fd = os.open(self.path, _FLAGS, _MODE)
+        self._fd = os.open(self.path, _FLAGS, modes.JOURNAL)
         self._direct = direct.opened(self.path)
         try:
             self._write(about(place, first, self.made_ns, self._salt))

@@ -46,6 +46,18 @@ async def test_a_request_is_answered(
         assert await process.wait() == 0
 
 
+@pytest.mark.parametrize(("options", "groups"), [([], [""]), (["--group", "desk"], ["desk"])])
+async def test_it_is_in_a_group_only_if_asked_to(
+    gateway: str, started: Start, options: list[str], groups: list[str]
+) -> None:
+    async with started("reply", "replied.grouped", "--echo", *options) as process:
+        await ready(process)
+        async with weft.connect(gateway) as connection:
+            question = {"subject": "replied.grouped"}
+            found = await connection.send_request("_WEFT.ask.subscribers", question, timeout=20)
+    assert [each["group"] for each in found.to_dict()["subscribers"]] == groups
+
+
 async def test_a_command_that_takes_too_long_is_answered_with_an_error(
     gateway: str, started: Start
 ) -> None:

@@ -19,7 +19,7 @@ from weft.core.frames import HEADER_BYTES, Frame, Kind, encode
 from weft.core.greeting import is_name
 from weft.core.keys import Keyring
 from weft.core.limits import Limits
-from weft.core.messages import Field, Message
+from weft.core.messages import Message
 from weft.errors import BadFrame
 
 

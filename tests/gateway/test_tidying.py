@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,24 @@ async def test_it_ends_at_once_whatever_it_does(tmp_path: Path) -> None:
     await asyncio.sleep(0)
     await tidying.close()
     assert len(segments_of(tmp_path, "weather")) == 1
+
+
+async def test_a_clock_that_jumps_removes_nothing_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "AGING_S", 0.01)
+    caplog.set_level(logging.INFO)
+    place = place_in(tmp_path)
+    written(place, 20).finish()
+    year_s = 365 * 86_400
+    old = place.full(0, 19).stat().st_mtime - year_s
+    os.utime(place.full(0, 19), (old, old))
+    tidying = Tidying(tmp_path, "weather", "london", settings(keep_s=86_400, compact="never"))
+    # Sealing comes first; what is removed goes in the same run.
+    await until(tmp_path, ["sealed"])
+    tidying.segment_ended()
+    while "journal: sealed 20 messages" not in caplog.text:
+        await asyncio.sleep(0.01)
+    await tidying.close()
+    assert "nothing is removed by age for 3600 s" in caplog.text
+    assert [each.state for each in segments_of(tmp_path, "weather")] == ["sealed"]

@@ -51,7 +51,7 @@ def test_positions_go_on_when_every_segment_was_removed(tmp_path: Path) -> None:
     recover(place)
     begun = ids_in(tmp_path, "weather")
     written(place, 20).finish()
-    assert list(tidied(tmp_path, "weather", "london", Keep(size_bytes=1), seals=False))
+    assert list(tidied(place_in(tmp_path), Keep(size_bytes=1), seals=False))
     assert segments_of(tmp_path, "weather") == []
     assert recover(place).position == 20
     assert ids_in(tmp_path, "weather") == begun

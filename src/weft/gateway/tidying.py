@@ -4,9 +4,12 @@ import asyncio
 import contextlib
 import logging
 import sys
+import time
 from pathlib import Path
 
 from weft.gateway.settings import JournalSettings
+from weft.journal.retention import newest_s
+from weft.journal.trusted_time import HOLD_S, TrustedTime
 
 _log = logging.getLogger(__name__)
 
@@ -21,6 +24,9 @@ class Tidying:
         self._settings = settings
         keep = (settings.seal, str(settings.keep_bytes), str(settings.keep_s), settings.compact)
         self._command = ("-m", "weft.journal.tidy", str(root), service, node, *keep)
+        newest = newest_s(root, service, node)
+        self._time = TrustedTime(time.time(), _running_s(), newest, settings.keep_s)
+        self._is_distrusted = False
         self._due = asyncio.Event()
         self._due.set()
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -47,7 +53,7 @@ class Tidying:
 
     async def _tidy(self) -> None:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", *self._command),
+            *(sys.executable, "-P", *self._command, repr(self._now_s())),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -68,3 +74,23 @@ class Tidying:
             _log.log(
                 logging.ERROR if line.startswith("cannot") else logging.INFO, "journal: %s", line
             )
+
+    def _now_s(self) -> float:
+        """Return the time by which messages are old, and log when that is not the wall clock."""
+        wall_s = time.time()
+        now_s = self._time.now(wall_s, _running_s())
+        is_distrusted = now_s != wall_s
+        if is_distrusted and not self._is_distrusted:
+            _log.warning(
+                "journal: the clock is %.0f s ahead of the time that has passed, or the journal was"
+                " not written for as long: nothing is removed by age for %.0f s",
+                wall_s - now_s,
+                HOLD_S,
+            )
+        self._is_distrusted = is_distrusted
+        return now_s
+
+
+def _running_s() -> float:
+    """Return a clock that nobody sets, and that goes on while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -45,6 +45,7 @@ class Place:
     """The folder of one service, and the names in it that belong to one node."""
 
     def __init__(self, root: Path, service: str, node: str) -> None:
+        self.root = root
         self.folder = root / f"service={service}"
         self.service = service
         self.node = node

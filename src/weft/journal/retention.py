@@ -17,12 +17,24 @@ class Keep(NamedTuple):
     age_s: float = 0.0
 
 
-def expire(root: Path, service: str, node: str, keep: Keep) -> list[Segment]:
-    """Remove what need not be kept any longer: those segments.
+def newest_s(root: Path, service: str, node: str) -> float | None:
+    """Return when the journal was last written, by the wall clock; None if it is empty."""
+    return max(
+        (each.path.stat().st_mtime for each in segments_of(root, service, node)), default=None
+    )
+
+
+def expire(
+    root: Path, service: str, node: str, keep: Keep, now_s: float | None = None
+) -> list[Segment]:
+    """Remove the segments that are too old, or too much, and return them.
+
+    `now_s` is the time to go by, the wall clock if it is not given.
 
     Raises:
         OSError: one cannot be removed.
     """
+    now_s = time() if now_s is None else now_s
     found = segments_of(root, service, node)
     sizes = {each: each.path.stat() for each in found}
     total = sum(status.st_size for status in sizes.values())
@@ -30,7 +42,7 @@ def expire(root: Path, service: str, node: str, keep: Keep) -> list[Segment]:
     for segment in found:
         status = sizes[segment]
         # When its last message came, about: then it was written last.
-        is_old = bool(keep.age_s) and time() - status.st_mtime > keep.age_s
+        is_old = bool(keep.age_s) and now_s - status.st_mtime > keep.age_s
         is_much = bool(keep.size_bytes) and total > keep.size_bytes
         if segment.state == "open" or not (is_old or is_much):
             break

@@ -1,7 +1,8 @@
 """Tidies one journal in a process of its own: seals, removes what is too old or much, and compacts.
 
 Called by a gateway whenever a segment is complete: `python -m weft.journal.tidy ROOT SERVICE NODE
-SEAL KEEP_BYTES KEEP_S COMPACT`. It says what it did, a line for each file.
+SEAL KEEP_BYTES KEEP_S COMPACT NOW_S`, the last being the time by which messages are old. It prints
+what it did, a line for each file.
 """
 
 import os
@@ -21,19 +22,20 @@ _NICE = 10
 _COMPACT_S = 60.0
 
 
-def tidied(root: Path, service: str, node: str, keep: Keep, *, seals: bool) -> Iterator[str]:
+def tidied(place: Place, keep: Keep, *, seals: bool, now_s: float | None = None) -> Iterator[str]:
     """Tidy; what was done, line by line.
 
     Raises:
         OSError: a file cannot be read, written or removed.
     """
+    root, service, node = place.root, place.service, place.node
     segments = segments_of(root, service, node)
     # Before anything is removed: positions go on where they were, even if nothing is left.
     if segments:
-        keep_identity(Place(root, service, node), max(each.last for each in segments) + 1)
+        keep_identity(place, max(each.last for each in segments) + 1)
     if seals and any(each.state == "full" for each in segments):
         yield from _sealed(root, service, node)
-    for segment in expire(root, service, node, keep):
+    for segment in expire(root, service, node, keep, now_s):
         yield f"removed {segment.path.name}: positions {segment.first} … {segment.last}"
 
 
@@ -63,13 +65,14 @@ def compacted(place: Place, keep: Keep) -> Iterator[str]:
 def main(arguments: list[str]) -> int:
     """Tidy the journal that the arguments name."""
     os.nice(_NICE)
-    root, service, node, seal, keep_bytes, keep_s, compact = arguments
+    root, service, node, seal, keep_bytes, keep_s, compact, now_s = arguments
     keep = Keep(int(keep_bytes), float(keep_s))
+    place = Place(Path(root), service, node)
     seals = seal == "parquet"
-    for line in tidied(Path(root), service, node, keep, seals=seals):
+    for line in tidied(place, keep, seals=seals, now_s=float(now_s)):
         print(line, flush=True)
     if seals and compact == "days":
-        for line in compacted(Place(Path(root), service, node), keep):
+        for line in compacted(place, keep):
             print(line, flush=True)
     return 0
 

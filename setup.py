@@ -16,7 +16,7 @@ from setuptools.command.build_ext import build_ext
 SOURCE = Path("src")
 C_FILES = Path("build/cython")
 # Their .pxd holds inline bodies for the modules that cimport them; there is nothing to compile.
-INLINE_ONLY = {"weft.client.guard", "weft.core.words", "weft.doors.kernel"}
+INLINE_ONLY = {"weft.client.guard", "weft.client.scope", "weft.core.words", "weft.doors.kernel"}
 
 # Modules that a message does not pass through: optimizing them fully would make the build a fifth
 # longer and no message faster.

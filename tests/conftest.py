@@ -27,7 +27,7 @@ settings.register_profile(
 settings.load_profile("weft")
 
 SOURCE = Path(interpreted.__file__).parent
-INLINE_ONLY = {"guard", "words", "kernel"}
+INLINE_ONLY = {"guard", "scope", "words", "kernel"}
 
 
 def faults_of_build() -> list[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Generator, Iterable
+from contextvars import Context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
@@ -338,8 +339,10 @@ class AsyncConnection(AsyncPublishing, Face):
     ) -> None:
         await self.close()
 
-    def _own(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
+    def _own(
+        self, work: Coroutine[object, object, None], context: Context | None
+    ) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

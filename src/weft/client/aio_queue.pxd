@@ -2,6 +2,7 @@ cimport cython
 
 from weft.client.intake cimport Intake
 from weft.client.received cimport AsyncReceived, async_received, frame_of
+from weft.client.scope cimport is_changed
 
 cdef Py_ssize_t _RELEASED_TOGETHER
 cdef Py_ssize_t _MUCH_BYTES
@@ -19,8 +20,7 @@ cdef class AsyncQueue:
     cdef list _run
     cdef Py_ssize_t _at
     cdef AsyncReceived _given
-    cdef object _base
-    cdef readonly object context
+    cdef readonly object base
     cdef object _news
     cdef bint _is_idle
     cdef Py_ssize_t _done

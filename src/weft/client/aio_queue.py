@@ -11,6 +11,7 @@ from weft.client.intake import Intake
 from weft.client.options import Wish
 from weft.client.reading import Reading
 from weft.client.received import AsyncPublisher, AsyncReceived, async_received, frame_of
+from weft.client.scope import is_changed
 from weft.client.status import Gap
 
 _RELEASED_TOGETHER = 64
@@ -37,8 +38,7 @@ class AsyncQueue:
         # What the handler has.
         self._given: AsyncReceived | None = None
         # A handler runs in a copy of the context that it was given in.
-        self._base = contextvars.copy_context()
-        self.context = self._base
+        self.base = contextvars.copy_context()
         self._news = asyncio.Event()
         # Nobody is told of a message while the one before it is still there to be taken.
         self._is_idle = True
@@ -103,21 +103,21 @@ class AsyncQueue:
     def handle(self, handler: Callable[[AsyncReceived], object], connection: AsyncPublisher) -> Any:
         """Give a handler what is here, one after the other; what it wants awaited, or None.
 
-        Of what it was given last it has to say settle(), unless nothing is left.
+        Of what it was given last it has to say settle(), unless nothing is left. If the handler
+        has changed the context, nothing more is given until the next call is in another one.
         """
-        while True:
+        while not is_changed(self.base):
             frame = self.take()
             if frame is None:
                 return None
             message = async_received(frame, connection)
             self._given = message
-            # What a handler sets in its context is not for the next message.
-            self.context = self._base.copy()
-            result = self.context.run(handler, message)
+            result = handler(message)
             if result is not None and inspect.isawaitable(result):
                 return result
             self._given = None
             self.release(frame)
+        return None
 
     def given(self) -> AsyncReceived | None:
         """What the handler was given last, and has not dealt with."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextvars import Context
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -14,7 +15,7 @@ from weft.client.loops import Loop, Loops
 from weft.client.options import Wish
 from weft.client.received import FAILED, AsyncPublisher, AsyncReceived, async_received
 from weft.client.replay import Replay
-from weft.client.scope import in_context
+from weft.client.scope import is_changed
 from weft.errors import NotOpen, TimedOut, UsageError, WeftError
 
 # How long a handler that is told to stop may take to do so.
@@ -28,13 +29,13 @@ Handler = Callable[[AsyncReceived], object]
 class Home:
     """The connection, and perhaps the channel, that a subscription is of.
 
-    `own` keeps a task until it ends.
+    `own` starts a task, in a context if one is given, and keeps it until it ends.
     """
 
     connection: AsyncPublisher
     engine: Engine
     calls: Calls
-    own: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
+    own: Callable[[Coroutine[object, object, None], Context | None], asyncio.Task[None]]
     loops: Loops
     place: Place | None = None
 
@@ -67,7 +68,9 @@ class AsyncSubscription:
             else:
                 replay = Replay(self._queue, wish.since)
                 self._listening = Listening(patterns, wish, replay, home.place)
-                self._replaying = home.own(replay.run(self._listening, home.engine, home.calls))
+                self._replaying = home.own(
+                    replay.run(self._listening, home.engine, home.calls), None
+                )
         except BaseException:
             self._queue.clear()
             raise
@@ -140,7 +143,7 @@ class AsyncSubscription:
 
     def _start(self) -> None:
         if self._task is None and self._handler is not None:
-            self._task = self._home.own(self._handle(self._handler))
+            self._task = self._home.own(self._handle(self._handler), self._queue.base.copy())
             self._task.add_done_callback(self._stopped)
 
     def _stopped(self, _: asyncio.Task[None]) -> None:
@@ -157,7 +160,10 @@ class AsyncSubscription:
             try:
                 awaited = queue.handle(handler, connection)
                 if awaited is not None:
-                    await in_context(queue.context, awaited)
+                    await awaited
+                elif is_changed(queue.base):
+                    # A handler has set variables, which are not for the next message.
+                    return
                 elif not await queue.wait():
                     return
             except (Exception, asyncio.CancelledError) as error:

@@ -2,6 +2,7 @@ cimport cython
 
 from weft.client.intake cimport Intake
 from weft.client.received cimport BlockingReceived, blocking_received
+from weft.client.scope cimport is_changed
 
 cdef Py_ssize_t _RELEASED_TOGETHER
 cdef Py_ssize_t _MUCH_BYTES
@@ -17,8 +18,10 @@ cdef class Handling:
     cdef object _report
     cdef object _base
 
-    @cython.locals(count=Py_ssize_t, size=Py_ssize_t, released=Py_ssize_t, frame=bytes)
     cpdef Py_ssize_t run(self, list frames) except -1
+
+    @cython.locals(count=Py_ssize_t, size=Py_ssize_t, released=Py_ssize_t, frame=bytes)
+    cpdef Py_ssize_t run_here(self, list frames) except -1
 
     cdef int _handle(self, bytes frame) except -1
 

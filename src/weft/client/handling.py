@@ -8,6 +8,7 @@ from collections.abc import Callable
 from weft.client.callbacks import Callbacks
 from weft.client.intake import Intake
 from weft.client.received import FAILED, BlockingReceived, Publisher, blocking_received
+from weft.client.scope import is_changed
 from weft.errors import UsageError, WeftError
 
 _RELEASED_TOGETHER = 64
@@ -41,10 +42,17 @@ class Handling:
         self._base = base or contextvars.copy_context()
 
     def run(self, frames: list[bytes]) -> int:
-        """Handle messages that came one after the other; how many they were.
+        """Handle messages that came one after the other; return how many.
 
-        What is no Exception, like an interrupt, is raised, and the rest is due again.
+        An interrupt is raised. After it, or once the handler has changed its context, the rest is
+        due again.
         """
+        # mypy cannot know that a copy of a context runs what it is given.
+        count: int = self._base.copy().run(self.run_here, frames)
+        return count
+
+    def run_here(self, frames: list[bytes]) -> int:
+        """Handle messages in the current context, which is a copy of the handler's; see run()."""
         count = 0
         size = 0
         released = 0
@@ -58,6 +66,8 @@ class Handling:
                     self._intake.release(size, count - released)
                     released = count
                     size = 0
+                if is_changed(self._base):
+                    break
         finally:
             if count > released:
                 self._intake.release(size, count - released)
@@ -71,8 +81,7 @@ class Handling:
 
     def _call(self, message: BlockingReceived) -> None:
         try:
-            # What a handler sets in its context is not for the next message.
-            result = self._base.copy().run(self._handler, message)
+            result = self._handler(message)
             if result is not None:
                 _refuse_awaitable(result)
         except Exception as error:

@@ -40,7 +40,7 @@ class LockedGateway(RunningGateway):
         change_keys(self.data, lambda _: records)
 
     async def _start(self) -> None:
-        settings = Settings(data=str(self.data))
+        settings = Settings(data=str(self.data), services=("default",))
         self._gateway = Gateway(listen=self.address, settings=settings, workers="inline")
         await self._gateway.start()
         self.address = self._gateway.address

@@ -170,6 +170,18 @@ def test_a_gateway_that_cannot_be_reached_is_given_no_request() -> None:
     assert errors(asking.say(request(asking, b"q"))) == ["NotKnown"]
 
 
+def test_a_request_goes_elsewhere_while_those_who_serve_here_are_away() -> None:
+    house = house_with(b"q")
+    server, asking = house.guest(b"s", b"q"), house.guest()
+    server.peer.outbox.is_away = True
+    asking.say(request(asking, b"q"))
+    assert len(far(house).heard()) == 1
+    server.peer.outbox.is_away = False
+    asking.say(request(asking, b"q", b"2"))
+    assert far(house).heard() == []
+    assert bodies(server.heard()) == [b"?"]
+
+
 def test_a_gateway_that_only_listens_is_given_no_request() -> None:
     house = house_with(b"q", is_listener=True)
     asking = house.guest()

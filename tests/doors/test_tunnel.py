@@ -174,7 +174,7 @@ async def test_a_keepalive_comes_when_nothing_was_said_for_its_interval() -> Non
         line, known_by = await house.tunnel("sse")
         house.sweep_after(14)
         house.sweep_after(15)
-        assert await line.more() == b":\n\n"
+        assert await line.more() == b":\n"
         await house.say(known_by, ping="x")
         assert (await line.event())["id"] == "t.1"
 
@@ -191,6 +191,22 @@ async def test_a_poll_is_held_for_its_interval_and_then_answered_with_nothing() 
         await line.answered()
         assert await line.rest() == b"[]\n"
         assert house.house.attached == 0
+
+
+async def test_a_client_that_polls_is_asked_between_two_polls_but_not_long_after_one() -> None:
+    async with rooms() as house:
+        line, known_by = await house.tunnel("poll")
+        assert await house.say(known_by, interest="/q") == 202
+        await house.is_left()
+        assert (await house.ask("request/q?timeout=0.01", b"1")).status == 504
+        house.sweep_after(4)
+        assert (await house.ask("request/q?timeout=0.01", b"1")).status == 504
+        house.sweep_after(6)
+        assert (await house.ask("request/q", b"1")).status == 404
+        line.send(f"/weather/tunnel?tunnel={known_by}&format=poll")
+        await line.answered()
+        assert len(json.loads(await line.rest())) == 2
+        assert (await house.ask("request/q?timeout=0.01", b"1")).status == 504
 
 
 @pytest.mark.req("TUN-23")

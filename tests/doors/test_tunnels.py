@@ -407,6 +407,34 @@ async def test_a_tunnel_that_nobody_comes_back_to_is_culled_and_its_id_leads_to_
         assert "renewed" not in await line.json()
 
 
+async def test_a_tunnel_that_nobody_is_attached_to_is_asked_nothing_until_somebody_is() -> None:
+    async with gateway() as browser:
+        known_by, line = await browser.open()
+        await browser.interest(known_by, "/q")
+        line.close()
+        while (refused := await browser.post("request/q?timeout=0.05", b"1")).status == 504:
+            pass
+        assert (refused.status, refused.error) == (404, "NotKnown")
+        await browser.back(known_by)
+        assert (await browser.post("request/q?timeout=0.05", b"1")).status == 504
+
+
+async def test_of_two_responders_the_one_that_is_attached_is_asked() -> None:
+    async with gateway() as browser:
+        known_by, line = await browser.open()
+        await browser.interest(known_by, "/q")
+        line.close()
+        while (await browser.post("request/q?timeout=0.05", b"1")).status == 504:
+            pass
+        other, answering = await browser.open()
+        await browser.interest(other, "/q")
+        for number in range(4):
+            asking = asyncio.create_task(browser.post("request/q", b"%d" % number))
+            asked = await answering.json()
+            await browser.say(other, {"path": asked["reply"], "data": asked["data"]})
+            assert (await asking).json == number
+
+
 @pytest.mark.req("TUN-23", "TUN-10")
 async def test_a_renewed_tunnel_is_greeted_like_a_new_one() -> None:
     async with gateway() as browser:

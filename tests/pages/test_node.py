@@ -26,7 +26,7 @@ EXAMPLES = [
 ]
 FILES = sorted(path.name for path in HERE.glob("*.test.mjs"))
 # Those that say the same of every transport.
-BY_TRANSPORT = ("weft.test.mjs", "resuming.test.mjs", "channels.test.mjs")
+BY_TRANSPORT = ("weft.test.mjs", "resuming.test.mjs", "channels.test.mjs", "leaving.test.mjs")
 RUNS = [(name, "") for name in FILES if name not in BY_TRANSPORT] + [
     (name, transport) for name in BY_TRANSPORT for transport in ("websocket", "sse", "poll")
 ]

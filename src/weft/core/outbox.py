@@ -27,8 +27,9 @@ class Outbox:
     """Bytes owed to one peer; `pending` of them are in the arena, the rest in the backlog.
 
     `owner` is the peer, `fd` the socket that its door sends to directly or -1, `busy` how many
-    requests the peer has yet to answer. It is that of a distant peer if it is another gateway's,
-    and away while there is no way to that. It is crowded while much waits that must not be dropped.
+    requests the peer has yet to answer. It is that of a distant peer if it is another gateway's.
+    While it is away, because there is no way to that gateway or no connection to a tunnel's client,
+    the peer is given no requests. It is crowded while much waits that must not be dropped.
     """
 
     def __init__(self, arena: Arena, bounds: Bounds) -> None:

@@ -62,6 +62,7 @@ cdef class Route:
     cdef readonly bytearray policies
     cdef readonly list groups
     cdef readonly list responders
+    cdef readonly list far_responders
     cdef readonly list far
     cdef readonly list far_groups
     cdef readonly bint is_far
@@ -73,14 +74,7 @@ cdef class Route:
     @cython.locals(count=Py_ssize_t, group=Group)
     cpdef Py_ssize_t receivers(self) except -1
 
-    @cython.locals(
-        count=Py_ssize_t,
-        step=Py_ssize_t,
-        outbox=Outbox,
-        best=Outbox,
-        burden=Py_ssize_t,
-        best_burden=Py_ssize_t,
-    )
+    @cython.locals(best=Outbox)
     cpdef Outbox responder(self, Outbox sender, bint is_not_back, Py_ssize_t turn)
 
     cpdef Py_ssize_t deliver(
@@ -123,6 +117,16 @@ cdef class Route:
     @cython.locals(group=Group)
     cdef object _gather_far(self, Gathered here, Gathered far)
 
+
+@cython.locals(
+    count=Py_ssize_t,
+    step=Py_ssize_t,
+    outbox=Outbox,
+    best=Outbox,
+    burden=Py_ssize_t,
+    best_burden=Py_ssize_t,
+)
+cdef Outbox _least_busy(list responders, Outbox sender, bint is_not_back, Py_ssize_t turn)
 
 @cython.locals(handed=Py_ssize_t, any_member=Outbox, arena=Arena, length=Py_ssize_t)
 cdef Py_ssize_t _hand_each(Group group, Py_ssize_t start, Py_ssize_t end) except -1

@@ -118,6 +118,8 @@ class Route:
         self.policies = bytearray()
         self.groups: list[Group] = []
         self.responders: list[Outbox] = []
+        # At other gateways, for when those here are all away.
+        self.far_responders: list[Outbox] = []
         # Other gateways that want all of it, and groups that have members only there.
         self.far: list[Outbox] = []
         self.far_groups: list[Group] = []
@@ -145,23 +147,12 @@ class Route:
     def responder(self, sender: Outbox, is_not_back: bool, turn: int) -> Outbox | None:
         """Whoever has the fewest unanswered requests; the sender only if nobody else is there.
 
-        Among equals the turn decides. One that does not read what it is sent comes last.
+        Among equals the turn decides. One that does not read what it is sent comes last, one that
+        is away is not asked, and other gateways are if that leaves nobody here.
         """
-        count = len(self.responders)
-        best: Outbox | None = None
-        best_burden = 0
-        for step in range(count):
-            outbox = self.responders[(turn + step) % count]
-            if outbox.is_away or (outbox is sender and is_not_back):
-                continue
-            burden = outbox.busy
-            if outbox is sender or outbox.is_behind():
-                burden += _LAST_RESORT
-            if best is None or burden < best_burden:
-                best = outbox
-                best_burden = burden
-            if burden == 0:
-                break
+        best = _least_busy(self.responders, sender, is_not_back, turn)
+        if best is None and self.far_responders:
+            best = _least_busy(self.far_responders, sender, is_not_back, turn)
         return best
 
     def deliver(self, start: int, end: int, sender: Outbox | None, is_not_back: bool) -> int:
@@ -249,8 +240,29 @@ class Route:
                 group.fill(far)
                 self.far_groups.append(group)
         self.is_far = len(self.far) + len(self.far_groups) > 0
-        if not self.responders:
-            self.responders = list(far.answering_in_groups or far.answering)
+        self.far_responders = list(far.answering_in_groups or far.answering)
+
+
+def _least_busy(
+    responders: list[Outbox], sender: Outbox, is_not_back: bool, turn: int
+) -> Outbox | None:
+    """The one of them that a request is given to; None if all are away."""
+    count = len(responders)
+    best: Outbox | None = None
+    best_burden = 0
+    for step in range(count):
+        outbox = responders[(turn + step) % count]
+        if outbox.is_away or (outbox is sender and is_not_back):
+            continue
+        burden = outbox.busy
+        if outbox is sender or outbox.is_behind():
+            burden += _LAST_RESORT
+        if best is None or burden < best_burden:
+            best = outbox
+            best_burden = burden
+        if burden == 0:
+            break
+    return best
 
 
 def _hand_each(group: Group, start: int, end: int) -> int:

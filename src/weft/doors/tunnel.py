@@ -34,6 +34,8 @@ _MESSAGE = int(Kind.MESSAGE)
 _WELCOME = int(Kind.WELCOME)
 _GOODBYE = int(Kind.GOODBYE)
 _S = 1_000_000_000
+# Longer than a client that polls takes to ask again.
+_POLL_GAP_NS = 5 * _S
 # A sweep comes about once a second: what is due before the next but one is done now.
 _SLACK_NS = _S // 2
 
@@ -202,6 +204,7 @@ class Tunnel:
             self.account.keep(self._ring.size)
         attachment = self._attachment
         if attachment is None:
+            self.peer.outbox.is_away |= now_ns - self._since_ns > _POLL_GAP_NS
             if now_ns - self._since_ns > rules.cull_s * _S:
                 self.seat.end(Silent(f"nobody was attached for {rules.cull_s:g} s"))
             return
@@ -244,6 +247,7 @@ class Tunnel:
             self._attachment.let_go()
             self._attachment = None
             self._since_ns = self._house.now_ns
+            self.peer.outbox.is_away = not self._is_polled
             if self._is_parting:
                 self._house.turn.later(self.seat.end)
 
@@ -346,16 +350,13 @@ class Tunnel:
     def _pass_on(self, items: list[Item]) -> None:
         rules, now_ns = self._house.rules, self._house.now_ns
         limit_bytes = self.account.room(rules.ring_bytes, rules, self._house.limits)
-        attachment = self._attachment
         # Nothing is told before the header.
-        if attachment is None or not self._welcome:
-            for item in items:
-                self._ring.wait(item, now_ns, limit_bytes)
-            self.account.keep(self._ring.size)
-        else:
-            for item in items:
-                self._ring.sent(item, now_ns, limit_bytes)
-            self.account.keep(self._ring.size)
+        attachment = self._attachment if self._welcome else None
+        keep = self._ring.wait if attachment is None else self._ring.sent
+        for item in items:
+            keep(item, now_ns, limit_bytes)
+        self.account.keep(self._ring.size)
+        if attachment is not None:
             self._told(attachment, items)
 
     def _told(self, attachment: Attachment, items: list[Item]) -> None:
@@ -368,6 +369,7 @@ class Tunnel:
         attachment.join(self)
         self._attachment = attachment
         self._is_polled = attachment.is_held
+        self.peer.outbox.is_away = False
         if self._is_resting:
             attachment.rest()
 

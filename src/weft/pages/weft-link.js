@@ -56,8 +56,9 @@ export class Link {
     this.resume = null;
     this.close(error);
     if (!tunnel || this.hasTakenLeave) return;
-    // It may outlive the page.
     const body = JSON.stringify({ goodbye: "closed", tunnel });
+    // It outlives the page, and so it shows no key: to ask if it may takes longer than the page does.
+    if (globalThis.navigator?.sendBeacon?.(this.address("events"), body)) return;
     const goodbye = { method: "POST", body, keepalive: true, signal: undefined };
     this.fetched(this.address("events"), goodbye).catch(() => {});
   }

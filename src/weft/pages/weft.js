@@ -13,6 +13,7 @@ import { WeftError, errorFromWire, failure } from "./weft-errors.js";
 import { Listeners } from "./weft-listeners.js";
 import { Message } from "./weft-message.js";
 import { TRANSPORTS, checked } from "./weft-options.js";
+import { PageLife } from "./weft-page.js";
 import { Subscription, Subscriptions } from "./weft-subscriptions.js";
 
 export { WeftError };
@@ -49,8 +50,7 @@ class Connection {
   #dialing = null;
   #status = { state: "connecting" };
   #settleReady;
-  #endPause = () => {};
-  #hurry = () => this.#endPause();
+  #page;
 
   constructor(url, options) {
     this.#options = checked(url, options);
@@ -67,7 +67,8 @@ class Connection {
     this.ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
     });
-    globalThis.addEventListener?.("online", this.#hurry);
+    const left = () => this.#leavePage(failure("ConnectionLost", "the page was left"));
+    this.#page = new PageLife({ left, check: () => {} });
     this.#run();
   }
 
@@ -147,7 +148,7 @@ class Connection {
         return;
       }
       this.#become({ state: "reconnecting", reason: error, attempt: failures + 1 });
-      await this.#pause(delay * Math.random());
+      await this.#page.pause(delay * Math.random());
       delay = Math.min(2 * delay, this.#options.backoffCap);
     }
   }
@@ -250,18 +251,16 @@ class Connection {
     this.#calls.close(reason);
     this.#channels.end();
     for (const subscription of this.#subscriptions) this.#drop(subscription, reason);
-    globalThis.removeEventListener?.("online", this.#hurry);
     this.#settleReady.reject(reason);
     // Whoever awaits it was told; otherwise nobody has to.
     this.ready.catch(() => {});
-    this.#endPause();
+    this.#page.end();
   }
 
-  #pause(milliseconds) {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, milliseconds);
-      this.#endPause = () => (clearTimeout(timer), resolve());
-    });
+  /** End the conversation now, not when the gateway has waited long enough. */
+  #leavePage(reason) {
+    this.#dialing?.leave(reason);
+    this.#lose(reason, null);
   }
 
   // What is said.

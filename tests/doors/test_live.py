@@ -58,3 +58,31 @@ async def test_a_listener_that_hangs_up_leaves() -> None:
         house.browser.close()
         response.close()
         assert (await anext(events))["reason"] == "left"
+
+
+async def test_whoever_comes_back_is_told_that_messages_may_be_missing() -> None:
+    async with open_house() as house:
+        response = await house.browser.listen("/default/stream/a", Last_Event_ID="7.42")
+        told = await event(response)
+        assert told["event"] == "gap"
+        assert "id" not in told
+        assert json.loads(told["data"]) == {"gap": {"reason": "reconnected", "count": None}}
+        await house.client.publish("a", "next")
+        assert json.loads((await event(response))["data"])["data"] == "next"
+
+
+async def test_a_client_without_headers_says_in_the_query_that_it_comes_back() -> None:
+    async with open_house() as house:
+        response = await house.browser.listen("/default/stream/a?last=7.42")
+        assert (await event(response))["event"] == "gap"
+
+
+async def test_nothing_but_an_event_ends_with_an_empty_line() -> None:
+    async with open_house() as house:
+        response = await house.browser.listen("/default/stream/a")
+        lines = [await line(response), await line(response)]
+        await house.client.publish("a", "hello")
+        while (said := await line(response)) != b"\n":
+            lines.append(said)
+        assert lines[:2] == [b"retry: 2000\n", b":\n"]
+        assert [text.partition(b":")[0] for text in lines[2:]] == [b"id", b"data"]

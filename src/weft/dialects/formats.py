@@ -203,7 +203,8 @@ _BOUNDARY = "weft-%(tunnel)s"
 _SSE = FormatSettings(
     header="retry: 2000\nevent: open\ndata: %(data)s\n\n",
     envelope="id: %(id)s\ndata: %(data)s\n\n",
-    keepalive=":\n\n",
+    # No empty line: to some clients it would be an event, and an empty message.
+    keepalive=":\n",
     footer="event: close\ndata: %(data)s\n\n",
     content_type="text/event-stream",
     encoding="sse",

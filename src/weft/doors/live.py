@@ -15,8 +15,13 @@ CONTENT_TYPE = "text/event-stream; charset=utf-8"
 KEEPALIVE_S = 15
 
 _DIALECT = "stream"
-_KEEPALIVE = b":\n\n"
-_RETRY = b"retry: 2000\n\n"
+# Neither ends with an empty line: to some clients that is an event, and an empty message.
+_KEEPALIVE = b":\n"
+_RETRY = b"retry: 2000\n"
+# Listeners keep nothing here while they are away, and nobody knows how much that was.
+_RECONNECTED = b"event: gap\ndata: %s\n\n" % text_of(
+    {"gap": {"reason": "reconnected", "count": None}}
+)
 _HEADERS = (("X-Accel-Buffering", "no"),)
 _S = 1_000_000_000
 
@@ -38,6 +43,9 @@ class Live:
         self._exchange = exchange
         self._datagrams = Datagrams()
         self._is_leaving = False
+        # History from a fixed place on has what was missed, too.
+        is_back = bool(request.headers.get("last-event-id") or request.query.get("last"))
+        self._is_gap = is_back and (since is None or isinstance(since, str))
         self._spoke_ns = house.now_ns
         self._seat = house.seat(self)
         house.greet(self._seat, request, "http stream")
@@ -113,7 +121,7 @@ class Live:
         self._spoke_ns = self._house.now_ns
         if said and not self._exchange.is_begun:
             self._exchange.begin(CONTENT_TYPE, _HEADERS)
-            self._exchange.send(_RETRY)
+            self._exchange.send(_RETRY + (_RECONNECTED if self._is_gap else b""))
         self._exchange.send(said)
 
     def _lost(self) -> None:

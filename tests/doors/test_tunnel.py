@@ -283,7 +283,7 @@ async def test_a_client_that_goes_before_it_is_welcome_leaves_nothing_behind() -
         while not house.service.peers:
             await asyncio.sleep(0)
         await house.is_left()
-        house.sweep_after(61)
+        house.sweep_after(181)
         assert house.service.peers == {}
         assert house.house.connections == 0
 

@@ -5,6 +5,8 @@ import net from "node:net";
 export class CuttingProxy {
   #server;
   #pairs = new Set();
+  #isDead = false;
+  #stalled = new Set();
   #isHeld = false;
   #isDownHeld = false;
 
@@ -42,6 +44,17 @@ export class CuttingProxy {
     for (const pair of this.#pairs) pair.forEach((socket) => socket.pause());
   }
 
+  /** Swallow what passes on all connections, their ends included: the network is dead. */
+  stall() {
+    this.#isDead = true;
+    for (const pair of this.#pairs) this.#stalled.add(pair);
+  }
+
+  /** Let through what new connections say; those that there were stay dead. */
+  revive() {
+    this.#isDead = false;
+  }
+
   /** Let nothing more pass that the gateway says, until the cut. */
   holdDown() {
     this.#isDownHeld = true;
@@ -62,12 +75,14 @@ export class CuttingProxy {
     const far = net.connect(this.target.port, this.target.hostname);
     const pair = [near, far];
     this.#pairs.add(pair);
+    if (this.#isDead) this.#stalled.add(pair);
     far.on("error", () => {});
     for (const [from, to] of [pair, [far, near]]) {
-      const isStopped = () => this.#isHeld || (this.#isDownHeld && from === far);
+      const isDead = () => this.#stalled.has(pair);
+      const isStopped = () => isDead() || this.#isHeld || (this.#isDownHeld && from === far);
       const later = (act) => (this.delay ? setTimeout(act, this.delay) : act());
       from.on("data", (data) => isStopped() || later(() => to.write(data)));
-      from.on("close", () => later(() => (to.destroy(), this.#pairs.delete(pair))));
+      from.on("close", () => isDead() || later(() => (to.destroy(), this.#pairs.delete(pair))));
     }
   }
 }

@@ -13,6 +13,7 @@ import pytest
 
 import weft
 from weft.core.limits import Limits
+from weft.doors.origins import WebSettings
 from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import Settings
 
@@ -26,10 +27,17 @@ EXAMPLES = [
 ]
 FILES = sorted(path.name for path in HERE.glob("*.test.mjs"))
 # Those that say the same of every transport.
-BY_TRANSPORT = ("weft.test.mjs", "resuming.test.mjs", "channels.test.mjs", "leaving.test.mjs")
+BY_TRANSPORT = (
+    "weft.test.mjs",
+    "resuming.test.mjs",
+    "channels.test.mjs",
+    "leaving.test.mjs",
+    "silence.test.mjs",
+)
 RUNS = [(name, "") for name in FILES if name not in BY_TRANSPORT] + [
     (name, transport) for name in BY_TRANSPORT for transport in ("websocket", "sse", "poll")
 ]
+OPTION = re.compile(r"^  (\w+): ([\d_]+),", re.M)
 NODE = shutil.which("node")
 NODE_MIN = 20
 # Node 20 and 21 have a WebSocket only for those who ask.
@@ -128,7 +136,17 @@ def test_options_are_the_same_in_the_program_its_types_and_its_page() -> None:
     known = re.findall(r"^  (\w+):", program.partition("DEFAULTS = {")[2].partition("};")[0], re.M)
     typed = types.partition("interface ConnectOptions {")[2].partition("\n}")[0]
     table = page.partition("| option | default")[2].partition("\n\n")[0]
-    assert len(known) == 12
+    assert len(known) == 13
     assert sorted(re.findall(r"^  (\w+)\?:", typed, re.M)) == sorted(known)
     named = [cell for row in table.splitlines()[2:] for cell in row.split("|")[1:2]]
     assert sorted(re.findall(r"`(\w+)`", " ".join(named))) == sorted(known)
+
+
+def test_a_gateway_keeps_things_for_longer_than_a_page_takes_to_come_back() -> None:
+    program = (PAGES / "weft-options.js").read_text()
+    known = {name: int(text.replace("_", "")) for name, text in OPTION.findall(program)}
+    dialling_s = (3 * known["connectTimeout"] + known["backoffCap"]) / 1000
+    # Once a minute is how often timers of a page in the background go off.
+    noticed_s = max(2.5 * known["heartbeat"] / 1000, 2 * 60)
+    rules = WebSettings()
+    assert noticed_s + dialling_s < min(rules.ring_s, rules.cull_s)

@@ -48,10 +48,12 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     debug_echo: bool = False
     # Tunnels: how many a service may have, and how long one stays that nobody is attached to.
     tunnels: int = 10_000
-    cull_s: float = 60.0
+    # weft.js in the background looks once a minute if its connection is alive, gives it up a minute
+    # later, and then connects.
+    cull_s: float = 180.0
     # What is kept of each for whoever comes back.
     ring_bytes: int = 256 << 10
-    ring_s: float = 60.0
+    ring_s: float = 180.0
     # And of all tunnels and Bayeux clients of a service together.
     kept_total_bytes: int = 512 << 20
 

@@ -8,16 +8,19 @@ import { errorFromAnswer, failure, lossOf } from "./weft-errors.js";
 
 // So many ids are remembered to know a datagram that is repeated.
 const SEEN_MAX = 4096;
+// How long the answer to a check may take: the network, or whoever looks at the page, has just come back.
+const CHECK = 3_000;
 
 let marks = 0;
 
 export class Link {
   #isOver = false;
-  #isHeard = false;
+  #heardAt = 0;
   #settling = null;
-  #isAsked = false;
   #opening;
   #watching;
+  // Set while an answer to a ping is awaited.
+  #answering = 0;
 
   constructor(options, resume = null) {
     this.options = options;
@@ -45,6 +48,7 @@ export class Link {
     this.#isOver = true;
     clearTimeout(this.#opening);
     clearInterval(this.#watching);
+    clearTimeout(this.#answering);
     this.ending.abort();
     this.end();
     this.listener.lost(error, this.resume);
@@ -63,7 +67,13 @@ export class Link {
     this.fetched(this.address("events"), goodbye).catch(() => {});
   }
 
-  // For those derived from it, which have begin(), send(ack, text), end() and largest(welcome).
+  /** Close it unless there is a sign of life soon. */
+  check() {
+    if (this.isOpen && !this.#isOver) this.#ask(CHECK);
+  }
+
+  // For those derived from it, which have begin(), send(ack, text), end(), largest(welcome), ping(text)
+  // and isMoving(): whether more of what was sent has left since it was asked last.
 
   /** How a tunnel is asked for: the one there was, or a new one. */
   query() {
@@ -84,6 +94,7 @@ export class Link {
   /** A datagram came; one that was heard before is not told again. */
   took(datagram) {
     const { seen, unanswered } = this.resume;
+    this.stirred();
     this.resume.last = datagram.id;
     if (seen.has(datagram.id)) return;
     seen.add(datagram.id);
@@ -97,19 +108,22 @@ export class Link {
     if (this.#isOver) return;
     clearTimeout(this.#opening);
     this.isOpen = true;
+    this.stirred();
     clearInterval(this.#watching);
-    this.#watching = setInterval(() => this.#watch(), 1000 * welcome.ping_s);
+    const heartbeat = Math.min(this.options.heartbeat, 1000 * welcome.ping_s);
+    this.#watching = setInterval(() => this.#watch(heartbeat), heartbeat);
     this.listener.opened(welcome, isResumed);
   }
 
   heard(datagram) {
-    this.stirred();
     if (!this.#isOver) this.listener.heard(datagram);
   }
 
   /** There was a sign of life. */
   stirred() {
-    this.#isHeard = true;
+    this.#heardAt = performance.now();
+    clearTimeout(this.#answering);
+    this.#answering = 0;
   }
 
   /** Where a door of the service is. */
@@ -144,16 +158,22 @@ export class Link {
     this.listener.doubted(acks, failure("ConnectionLost", "the connection was lost before this arrived"));
   }
 
-  /** A connection can be gone without a word: whoever is silent is asked, then given up. */
-  #watch() {
-    if (this.#isHeard) {
-      this.#isAsked = false;
-    } else if (this.#isAsked) {
-      this.close(failure("Silent", "the gateway answered no ping"));
-    } else {
-      this.#isAsked = true;
-      this.send(0, JSON.stringify({ ping: "there?" }));
-    }
-    this.#isHeard = false;
+  /** A connection can be gone without a word: a gateway that is silent is pinged, then given up. */
+  #watch(heartbeat) {
+    const silence = performance.now() - this.#heardAt;
+    if (!this.#answering && silence > heartbeat / 2) this.#ask(heartbeat);
+  }
+
+  #ask(patience) {
+    this.ping(JSON.stringify({ ping: "there?" }));
+    this.isMoving();
+    clearTimeout(this.#answering);
+    this.#answering = setTimeout(() => this.#late(patience), patience);
+  }
+
+  #late(patience) {
+    if (!this.isMoving()) this.close(failure("Silent", `the gateway answered no ping within ${patience} ms`));
+    // The ping is behind it.
+    else this.#answering = setTimeout(() => this.#late(patience), patience);
   }
 }

@@ -17,16 +17,22 @@ const DEFAULTS = {
   region: "",
   timeout: 10_000,
   connectTimeout: 5_000,
+  heartbeat: 10_000,
   backoffFirst: 100,
   backoffCap: 5_000,
   bufferLimit: 8 << 20,
 };
 
+/** Refuse options that are none of these, as a misspelled one would be. */
+export function refuseUnknown(options, known) {
+  for (const name of Object.keys(options ?? {})) {
+    if (!known.includes(name)) throw failure("BadOption", `there is no option ${name}: there are ${known.join(", ")}`);
+  }
+}
+
 /** The options of a connection to a URL, with what was left out. */
 export function checked(url, options) {
-  for (const name of Object.keys(options)) {
-    if (!(name in DEFAULTS)) throw failure("BadOption", `there is no option ${name}`);
-  }
+  refuseUnknown(options, Object.keys(DEFAULTS));
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   const all = { ...DEFAULTS, ...given, base: baseOf(url) };
   if (typeof all.closest === "string") {
@@ -48,5 +54,19 @@ export function checked(url, options) {
 
 /** The URL of a gateway, without what may follow it. */
 function baseOf(url) {
-  return new URL(url, globalThis.location?.href).href.replace(/[?#].*$/, "").replace(/\/$/, "");
+  const shown = String(url).slice(0, 200);
+  // Without a scheme a page would take it for a path of its own.
+  if (/^([\w.-]+|\[[\da-f:.]+\]):\d+([/?#]|$)/i.test(shown)) {
+    throw failure("BadOption", `url ${shown} has no scheme: http://${shown}, or https://${shown}`);
+  }
+  let parsed;
+  try {
+    parsed = new URL(url, globalThis.location?.href);
+  } catch {
+    throw failure("BadOption", `url ${shown} is not an address like http://127.0.0.1:7411`);
+  }
+  if (!/^https?:$/.test(parsed.protocol)) {
+    throw failure("BadOption", `url ${shown} begins with ${parsed.protocol}, and must with http: or https:`);
+  }
+  return parsed.href.replace(/[?#].*$/, "").replace(/\/$/, "");
 }

@@ -22,6 +22,18 @@ class TunnelLink extends Link {
     if (!this.#isPosting) this.#post();
   }
 
+  /** By a request of its own: what waits to go up may take long. */
+  ping(text) {
+    this.said([text], this.ending.signal).catch((error) => {
+      if (error.name === "Overloaded") this.stirred();
+      else this.close(lossOf(error));
+    });
+  }
+
+  isMoving() {
+    return false;
+  }
+
   largest(welcome) {
     return welcome.body_limit - AROUND_BYTES;
   }
@@ -35,13 +47,14 @@ class TunnelLink extends Link {
     super.begun(header);
   }
 
-  /** Say datagrams by a request, and resolve with what is known of them if it is refused. */
-  async said(texts) {
+  /**
+   * Say datagrams by a request, and resolve with what is known of them if it is refused. It is not
+   * ended with the link, unless by the signal: what is on its way may still arrive.
+   */
+  async said(texts, signal = AbortSignal.timeout(POST_TIMEOUT)) {
     const named = `{"tunnel":${JSON.stringify(this.resume.tunnel)},`;
     const body = `[${texts.map((text) => named + text.slice(1)).join(",")}]`;
     const headers = { "Content-Type": "application/json" };
-    // Not ended with the link: what is on its way may still arrive.
-    const signal = AbortSignal.timeout(POST_TIMEOUT);
     await this.fetched(this.address("events"), { method: "POST", headers, body, signal });
   }
 

@@ -9,6 +9,7 @@ const BACK_SOON = 4000;
 
 export class WebSocketLink extends Link {
   #socket = null;
+  #unsent = 0;
 
   async begin() {
     if (!globalThis.WebSocket) throw failure("Unreachable", "there is no WebSocket here");
@@ -25,6 +26,16 @@ export class WebSocketLink extends Link {
   send(ack, text) {
     if (ack) this.resume.unanswered.add(ack);
     this.#socket.send(text);
+  }
+
+  ping(text) {
+    this.send(0, text);
+  }
+
+  isMoving() {
+    const before = this.#unsent;
+    this.#unsent = this.#socket.bufferedAmount;
+    return this.#unsent < before;
   }
 
   largest(welcome) {

@@ -24,6 +24,8 @@ export interface ConnectOptions {
   timeout?: number;
   /** How long one transport may take to open: 5000. */
   connectTimeout?: number;
+  /** After how much silence the gateway is asked for a sign, and how long that may take: 10000. */
+  heartbeat?: number;
   /** The first and the longest pause between attempts: 100 and 5000. */
   backoffFirst?: number;
   backoffCap?: number;

@@ -22,6 +22,8 @@ export { WeftError };
 const ATTEMPTS_ALONE = 3;
 // How long a gateway that says goodbye, or a connection that is closed, waits for answers.
 const GRACE = 1_000;
+// A connection that falls silent earlier than this is next time given more time before it is given up.
+const STUCK = 60_000;
 
 /** Connect to a gateway; resolves once it has said welcome. */
 export async function connect(url, options = {}) {
@@ -48,12 +50,14 @@ class Connection {
   #isClosing = false;
   #closing = null;
   #dialing = null;
+  #heartbeat;
   #status = { state: "connecting" };
   #settleReady;
   #page;
 
   constructor(url, options) {
     this.#options = checked(url, options);
+    this.#heartbeat = this.#options.heartbeat;
     this.#places = new Places(this.#options);
     this.#calls = new Calls(this.#options.bufferLimit);
     const talk = {
@@ -68,7 +72,7 @@ class Connection {
       this.#settleReady = { resolve, reject };
     });
     const left = () => this.#leavePage(failure("ConnectionLost", "the page was left"));
-    this.#page = new PageLife({ left, check: () => {} });
+    this.#page = new PageLife({ left, check: () => this.#link?.check() });
     this.#run();
   }
 
@@ -135,6 +139,9 @@ class Connection {
         const link = await this.#dial(failures);
         failures = 0;
         error = await link.lost;
+        // Perhaps no more than a message that takes longer than that to come.
+        const isStuck = error.name === "Silent" && Date.now() - begun < STUCK;
+        this.#heartbeat = isStuck ? 2 * this.#heartbeat : this.#options.heartbeat;
         // One that is let in and thrown out at once must not hammer the gateway.
         if (Date.now() - begun > this.#options.backoffCap) delay = this.#options.backoffFirst;
       } catch (failed) {
@@ -187,7 +194,7 @@ class Connection {
       const { base } = this.#places;
       // Another gateway knows nothing of a conversation with this one.
       const resume = base === this.#resumeBase ? this.#resume : null;
-      const link = new TRANSPORTS[name]({ ...this.#options, base }, resume);
+      const link = new TRANSPORTS[name]({ ...this.#options, base, heartbeat: this.#heartbeat }, resume);
       // Known before it is open, so that close() ends it.
       this.#dialing = link;
       link.open({

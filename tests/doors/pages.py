@@ -76,8 +76,9 @@ class Line:
     ) -> None:
         """Send a request."""
         method = "GET" if body is None else "POST"
-        lines = [f"{method} {target} HTTP/{version}", "Host: localhost"]
-        lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+        named = {"Host": "localhost"} | dict(headers or {})
+        lines = [f"{method} {target} HTTP/{version}"]
+        lines += [f"{name}: {value}" for name, value in named.items()]
         if body is not None:
             lines.append(f"Content-Length: {len(body)}")
         self.writer.write("\r\n".join([*lines, "", ""]).encode() + (body or b""))

@@ -6,6 +6,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,9 +15,12 @@ from pathlib import Path
 import pytest
 from tests.doors.pages import Browser, Line, gateway
 
+from weft.doors.origins import WebSettings
+
 NGINX = os.environ.get("WEFT_NGINX") or shutil.which(
     "nginx", path=os.environ["PATH"] + ":/usr/sbin"
 )
+ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 15
 
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed: see this file")
@@ -34,24 +38,30 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    server {{
-        listen unix:{folder}/nginx;
-        location / {{
-            proxy_pass http://{address};
-            proxy_http_version 1.1;
-            {options}
-        }}
+    {site}
+}}
+"""
+SITE = """
+server {{
+    listen unix:{folder}/nginx;
+    location / {{
+        proxy_pass http://{address};
+        proxy_http_version 1.1;
+        {options}
     }}
 }}
 """
 
 
 @asynccontextmanager
-async def nginx(folder: Path, browser: Browser, options: str) -> AsyncIterator[Path]:
+async def nginx(
+    folder: Path, browser: Browser, options: str = "", site: str = SITE
+) -> AsyncIterator[Path]:
     """An nginx before the gateway, on a socket of its own."""
     address = ":".join(map(str, browser.address))
     config = folder / "nginx.conf"
-    config.write_text(CONFIG.format(folder=folder, address=address, options=options))
+    made = site.format(folder=folder, address=address, options=options)
+    config.write_text(CONFIG.format(folder=folder, site=made))
     assert NGINX is not None
     log = str(folder / "error.log")
     process = await asyncio.create_subprocess_exec(NGINX, "-e", log, "-c", str(config))
@@ -106,6 +116,41 @@ async def test_polls_come_through_whatever_a_proxy_does(tmp_path: Path) -> None:
         assert json.loads(await line.rest())[0]["data"] == "x"
         answer.close()
         line.close()
+
+
+async def test_the_configuration_in_the_docs_lets_pages_through_by_every_way(
+    tmp_path: Path,
+) -> None:
+    found = re.search(r"```nginx\n(.*?)```", (ROOT / "docs" / "doors.md").read_text(), re.DOTALL)
+    assert found is not None
+    site = re.sub(r" *ssl_certificate.*\n", "", found[1])
+    site = site.replace("{", "{{").replace("}", "}}")
+    site = site.replace("listen 443 ssl", "listen unix:{folder}/nginx")
+    site = site.replace("127.0.0.1:7411", "{address}")
+    page = {"Host": "weft.example", "Origin": "https://weft.example"}
+    socket = page | {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Protocol": "weft.json",
+    }
+    elsewhere = socket | {"Origin": "https://elsewhere.example"}
+    async with (
+        gateway(web=WebSettings(hosts=("weft.example",))) as browser,
+        nginx(tmp_path, browser, site=site) as path,
+    ):
+        for target, headers, status in (
+            ("stream/a", page, 200),
+            ("tunnel?new=1&format=sse", page, 200),
+            ("ws", socket, 101),
+            ("ws", elsewhere, 403),
+        ):
+            line = Line(*await asyncio.open_unix_connection(path))
+            line.send(f"/default/{target}", headers=headers)
+            await line.answered()
+            assert line.status == status, (target, line.head)
+            line.close()
 
 
 @pytest.mark.req("TUN-21")

@@ -76,7 +76,7 @@ bench-steady: dev ## what a delivery costs beside many others, and over time; ST
 browser: dev $(VENV)/.browser ## weft.js in Node and in Chromium, which is installed first, 300 MB; 2 minutes
 	@$(PY) -m pytest tests/pages tests/browser
 
-interop: dev $(VENV)/.interop build/interop/bayeux/.installed build/interop/eventsource/.installed ## clients that others wrote against a gateway; needs node 20 and npm
+interop: dev $(VENV)/.interop build/interop/bayeux/.installed build/interop/eventsource/.installed build/interop/typescript/.installed ## clients that others wrote against a gateway; needs node 20 and npm
 	@$(PY) -m pytest tests/interop
 
 conformance: dev ## the Autobahn suite for WebSockets against a gateway; needs Python 2.7 as PYTHON2, 5 minutes

@@ -8,12 +8,14 @@ import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 import weft
 from weft.core.limits import Limits
 from weft.doors.origins import WebSettings
+from weft.gateway.key_making import make_key, new_record
 from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import Settings
 
@@ -66,6 +68,9 @@ async def gateways() -> AsyncIterator[dict[str, str]]:
         "WEFT_STRICT_URL": Settings(name="strict", limits=strict),
     }
     async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        make_key(folder, new_record("page", "service", "default"))
+        every["WEFT_LOCKED_URL"] = Settings(name="locked", data=str(folder))
 
         async def started(settings: Settings) -> weft.Gateway:
             made = weft.Gateway(listen="127.0.0.1:0", settings=settings, workers="inline")

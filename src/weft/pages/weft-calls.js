@@ -4,6 +4,7 @@
 // is in doubt, so it fails, or is said again in the next one if its caller asked for that.
 
 import { failure } from "./weft-errors.js";
+import { textOf } from "./weft-json.js";
 
 // What a call takes beside its text, about.
 const COST = 256;
@@ -140,18 +141,6 @@ export class Calls {
     this.#held -= call.size;
     return call;
   }
-}
-
-function textOf(data) {
-  if (data === undefined) return "";
-  let text;
-  try {
-    text = JSON.stringify(data);
-  } catch (error) {
-    throw failure("BadField", `the data cannot be said as JSON: ${error.message}`);
-  }
-  if (text === undefined) throw failure("BadField", `a ${typeof data} cannot be said as JSON`);
-  return text;
 }
 
 let drawn = "";

@@ -3,7 +3,8 @@
 // They outlive a conversation. In the next one each is joined anew, perhaps by another id, and only then
 // is the gateway asked for what is heard in it. What is said meanwhile waits for that.
 
-import { failure } from "./weft-errors.js";
+import { failure, refuseUnknown } from "./weft-errors.js";
+import { PUBLISH_OPTIONS, REQUEST_OPTIONS } from "./weft-options.js";
 import { Secret } from "./weft-proofs.js";
 
 const ASK = "/_WEFT/ask/channel/";
@@ -52,13 +53,17 @@ class Channel {
   }
 
   /** Say something to everybody in it; resolves when the gateway has taken it. */
-  publish(path, data = {}, { reply, notBack, masked, ...how } = {}) {
+  async publish(path, data = {}, options = {}) {
+    refuseUnknown(options, PUBLISH_OPTIONS);
+    const { reply, notBack, masked, ...how } = options;
     const flags = { ...(reply && { reply }), ...(notBack && { not_back: true }), ...(masked && { masked }) };
     return this.#say(path, flags, data, how);
   }
 
   /** Ask one of those who are in it; resolves with the answer, a message. */
-  request(path, data = {}, { masked, timeout = this.#channels.timeout, ...how } = {}) {
+  async request(path, data = {}, options = {}) {
+    refuseUnknown(options, REQUEST_OPTIONS);
+    const { masked, timeout = this.#channels.timeout, ...how } = options;
     return this.#say(path, { request: true, ...(masked && { masked }) }, data, { timeout, ...how });
   }
 
@@ -273,7 +278,9 @@ export class Channels {
     for (const { channel } of [...this.#all.values()]) this.#end(channel, null);
   }
 
-  async #begin(name, { password } = {}, isOpener) {
+  async #begin(name, options = {}, isOpener) {
+    refuseUnknown(options, ["password"]);
+    const { password } = options;
     if (typeof name !== "string") throw failure("BadSubject", "the name of a channel is a string");
     if (password === "") throw failure("BadOption", "the password is empty: leave it out for a channel without one");
     if (this.#all.has(name)) throw failure("UsageError", `this connection is in the channel ${name} already`);

@@ -39,6 +39,13 @@ export function failure(name, text) {
   return new WeftError(NUMBERS[name], text, name);
 }
 
+/** Refuse options that are none of these, as a misspelled one would be. */
+export function refuseUnknown(options, known) {
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) throw failure("BadOption", `there is no option ${name}: there are ${known.join(", ")}`);
+  }
+}
+
 /** The error that ended a stream, by what its footer gives as the reason. */
 export function errorFromFooter(reason) {
   const text = `the gateway ended the stream: ${reason}`;

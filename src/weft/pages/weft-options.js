@@ -1,6 +1,6 @@
 // What a connection can be told, and what it does if it is not.
 
-import { failure } from "./weft-errors.js";
+import { failure, refuseUnknown } from "./weft-errors.js";
 import { PollLink, SseLink } from "./weft-tunnels.js";
 import { WebSocketLink } from "./weft-websocket.js";
 
@@ -23,12 +23,9 @@ const DEFAULTS = {
   bufferLimit: 8 << 20,
 };
 
-/** Refuse options that are none of these, as a misspelled one would be. */
-export function refuseUnknown(options, known) {
-  for (const name of Object.keys(options ?? {})) {
-    if (!known.includes(name)) throw failure("BadOption", `there is no option ${name}: there are ${known.join(", ")}`);
-  }
-}
+/** What may be told with a message, and with a request. */
+export const PUBLISH_OPTIONS = ["reply", "notBack", "masked", "resend", "timeout"];
+export const REQUEST_OPTIONS = ["masked", "resend", "timeout"];
 
 /** The options of a connection to a URL, with what was left out. */
 export function checked(url, options) {

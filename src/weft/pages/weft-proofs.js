@@ -2,6 +2,7 @@
 //
 // Of the password only keys are kept, in private fields: nothing that prints a secret shows them.
 
+import { blobOf } from "./weft-json.js";
 import { scrypt, subtle } from "./weft-scrypt.js";
 
 const COST = { cost: 16_384, size: 8, parallel: 1, length: 32 };
@@ -69,10 +70,6 @@ function joined(...parts) {
 function isSame(one, other) {
   if (one.length !== other.length) return false;
   return one.reduce((difference, each, at) => difference | (each ^ other[at]), 0) === 0;
-}
-
-function blobOf(bytes) {
-  return { $blob: btoa(String.fromCharCode(...bytes)) };
 }
 
 function bytesIn(blob) {

@@ -1,13 +1,16 @@
 // Who on a page wants which messages. A connection gets a message once, however many of its
 // subscriptions match, so which of them it is for is found out here.
 
-import { failure } from "./weft-errors.js";
+import { failure, refuseUnknown } from "./weft-errors.js";
+
+const OPTIONS = ["subpaths", "group", "policy", "listenOnly"];
 
 /** One handler and what it wants; made by `subscribe`, ended by `close`. */
 export class Subscription {
   #end;
 
   constructor(path, handler, options, end) {
+    refuseUnknown(options, OPTIONS);
     this.path = path;
     this.subpaths = Boolean(options.subpaths);
     this.group = options.group ?? "";

@@ -1,6 +1,6 @@
 // A WebSocket to a gateway: datagrams as text, one in each message, up and down.
 
-import { errorFromClose, failure } from "./weft-errors.js";
+import { errorFromClose, failure, lossOf } from "./weft-errors.js";
 import { Link } from "./weft-link.js";
 
 // Closed with the first, the tunnel is over; with the other it is kept for who comes back.
@@ -18,9 +18,9 @@ export class WebSocketLink extends Link {
     url.protocol = url.protocol.replace("http", "ws");
     const socket = (this.#socket = new WebSocket(url, "weft.json"));
     socket.onmessage = ({ data }) => this.#take(JSON.parse(data));
-    socket.onclose = ({ code, reason }) => this.close(errorFromClose(code, reason));
+    socket.onclose = ({ code, reason }) => this.#closed(errorFromClose(code, reason), code);
     // Of one that never was open some engines tell no more than this.
-    socket.onerror = () => this.isOpen || this.close(failure("Unreachable", "no WebSocket could be opened"));
+    socket.onerror = () => this.isOpen || this.#closed();
   }
 
   send(ack, text) {
@@ -48,6 +48,18 @@ export class WebSocketLink extends Link {
     // Whoever leaves has nothing to come back to.
     this.hasTakenLeave = !this.resume && this.#socket.readyState === WebSocket.OPEN;
     this.#socket.close(this.resume ? BACK_SOON : DONE);
+  }
+
+  /** It is closed; why a handshake was refused no browser tells, but an answer by HTTP does. */
+  async #closed(error, code = 0) {
+    if (this.isOpen || code >= 4000) return this.close(error);
+    this.#socket.onclose = this.#socket.onerror = null;
+    try {
+      if (!this.options.key) await this.fetched(this.address("ticket"), { method: "POST" });
+    } catch (refused) {
+      if (!lossOf(refused).isPassing) return this.close(refused);
+    }
+    this.close(failure("Unreachable", "no WebSocket could be opened"));
   }
 
   /** What lets a page in where it cannot show its key. */

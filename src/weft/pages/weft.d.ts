@@ -3,6 +3,12 @@
 /** What JSON can say; `{ $blob: "aGVsbG8=" }` is bytes, `{ $timestamp: "…Z" }` a time. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
+/**
+ * What can be sent: anything that JSON can say, interfaces and classes too, and bytes as `Uint8Array`,
+ * `ArrayBuffer` or `DataView`. What JSON cannot say, like a `Map` in it, is refused with `BadField`.
+ */
+export type Data = string | number | boolean | null | object;
+
 export type Transport = "websocket" | "sse" | "poll";
 
 export interface ConnectOptions {
@@ -65,11 +71,11 @@ export interface SubscribeOptions {
   listenOnly?: boolean;
 }
 
-export interface Message<Data = any> {
+export interface Message<Content = any> {
   /** What the message is known by everywhere, like "7.42". */
   readonly id: string;
   readonly path: string;
-  readonly data: Data;
+  readonly data: Content;
   /** Where an answer is awaited, or "". */
   readonly reply: string;
   /** Whether an answer is awaited from this connection alone. */
@@ -77,7 +83,7 @@ export interface Message<Data = any> {
   /** Whether it is the gateway's own answer to a request below "/_WEFT/ask/". */
   readonly isFromGateway: boolean;
   /** Answer it; resolves with the id of the answer when the gateway has taken it. */
-  respond(data?: Json): Promise<string>;
+  respond(data?: Data): Promise<string>;
   /** Answer that it could not be done, and why; the request rejects with `RequestFailed`. */
   respondError(text: string): Promise<string>;
 }
@@ -110,13 +116,13 @@ export interface Channel {
   /** Called with the reason when it ends against our will; without it, that is an "error" of the connection. */
   onlost: ((error: WeftError) => unknown) | null;
   /** Say something to everybody in it; paths begin with / and are the channel's own. */
-  publish(path: string, data?: Json, options?: PublishOptions): Promise<string>;
+  publish(path: string, data?: Data, options?: PublishOptions): Promise<string>;
   /** Ask one of those who are in it. */
-  request<Data = any>(path: string, data?: Json, options?: RequestOptions): Promise<Message<Data>>;
+  request<Answer = any>(path: string, data?: Data, options?: RequestOptions): Promise<Message<Answer>>;
   /** Hear what is said to a path, or with "/>" everything. */
-  subscribe<Data = any>(
+  subscribe<Content = any>(
     path: string,
-    handler: (message: Message<Data>) => unknown,
+    handler: (message: Message<Content>) => unknown,
     options?: SubscribeOptions,
   ): Promise<ChannelSubscription>;
   /** The path of a message as it is said within the channel. */
@@ -169,13 +175,13 @@ export interface Connection {
   readonly welcome: Welcome;
   readonly status: Status;
   /** Resolves with the id of the message when the gateway has taken it. */
-  publish(path: string, data?: Json, options?: PublishOptions): Promise<string>;
+  publish(path: string, data?: Data, options?: PublishOptions): Promise<string>;
   /** Ask one subscriber; resolves with its answer. */
-  request<Data = any>(path: string, data?: Json, options?: RequestOptions): Promise<Message<Data>>;
+  request<Answer = any>(path: string, data?: Data, options?: RequestOptions): Promise<Message<Answer>>;
   /** Resolves when the gateway has confirmed it. */
-  subscribe<Data = any>(
+  subscribe<Content = any>(
     path: string,
-    handler: (message: Message<Data>) => unknown,
+    handler: (message: Message<Content>) => unknown,
     options?: SubscribeOptions,
   ): Promise<Subscription>;
   /** Open a channel, with a password or without, and be in it. */

@@ -9,10 +9,10 @@
 import { Calls } from "./weft-calls.js";
 import { Channels } from "./weft-channels.js";
 import { Places } from "./weft-closest.js";
-import { WeftError, errorFromWire, failure } from "./weft-errors.js";
+import { WeftError, errorFromWire, failure, refuseUnknown } from "./weft-errors.js";
 import { Listeners } from "./weft-listeners.js";
 import { Message } from "./weft-message.js";
-import { TRANSPORTS, checked } from "./weft-options.js";
+import { PUBLISH_OPTIONS, REQUEST_OPTIONS, TRANSPORTS, checked } from "./weft-options.js";
 import { PageLife } from "./weft-page.js";
 import { Subscription, Subscriptions } from "./weft-subscriptions.js";
 
@@ -82,13 +82,17 @@ class Connection {
   }
 
   /** Publish; resolves with the id of the message when the gateway has taken it. */
-  async publish(path, data = {}, { reply, notBack, masked, resend = false, timeout = 0 } = {}) {
+  async publish(path, data = {}, options = {}) {
+    refuseUnknown(options, PUBLISH_OPTIONS);
+    const { reply, notBack, masked, resend = false, timeout = 0 } = options;
     const flags = { ...(notBack && { not_back: true }), ...(masked && { masked }) };
     return this.#say({ path, ...(reply && { reply }), ...flags }, { data, again: resend, timeout });
   }
 
   /** Ask one subscriber; resolves with its answer, a message. */
-  async request(path, data = {}, { masked, resend = false, timeout = this.#options.timeout } = {}) {
+  async request(path, data = {}, options = {}) {
+    refuseUnknown(options, REQUEST_OPTIONS);
+    const { masked, resend = false, timeout = this.#options.timeout } = options;
     return this.#say({ path, request: true, ...(masked && { masked }) }, { data, again: resend, timeout });
   }
 

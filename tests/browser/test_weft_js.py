@@ -170,13 +170,14 @@ async def test_what_began_by_websocket_goes_on_by_what_is_left_and_loses_nothing
         assert await here.page.evaluate("gaps") == []
 
 
-async def test_a_page_that_is_left_is_gone_at_once() -> None:
-    async with place() as here:
+@pytest.mark.parametrize("transport", list(BLOCKED))
+async def test_a_page_that_is_left_is_gone_at_once(transport: str) -> None:
+    async with place(BLOCKED[transport]) as here:
         gone = here.client.subscribe("_WEFT.event.disconnected")
         await gone.ready()
-        assert await here.page.evaluate(COUNTING) == "websocket"
+        assert await here.page.evaluate(COUNTING) == transport
         await here.page.goto("about:blank")
-        # A tunnel that waits for somebody to come back would end as Silent, a minute later.
+        # A tunnel that waits for somebody to come back would end as Silent, minutes later.
         assert (await gone.next(10))["reason"] == "left"
 
 

@@ -15,6 +15,7 @@ from tests.journal.desk import batch_of, message, place_in
 from tests.spark.conftest import Book
 
 from weft.core.messages import Message
+from weft.errors import BadOption
 from weft.journal.blocks import salt_of, seal_batch
 from weft.journal.places import segments_of
 from weft.journal.ranges import Lost
@@ -227,7 +228,8 @@ def test_partitions_suit_the_cores_and_the_rows(
     book: Book, monkeypatch: Any, rows: int, cores: int, stretches: list[tuple[int, int]]
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)))
-    reader = WeftStreamReader(StructType(), {"path": str(book.root)})
+    book.numbers(1)
+    reader = WeftStreamReader(StructType(), {"path": str(book.root), "service": "weather"})
     parts = reader.partitions({"london": 0}, {"london": rows})
     places = [part.place for part in parts if isinstance(part, Part)]
     assert [(place.first, place.end) for place in places] == stretches
@@ -239,8 +241,79 @@ def test_planning_a_query_does_not_wait_for_pandas() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)  # noqa: S603  # our own
 
 
-def test_an_empty_folder_is_an_empty_table(read: Read) -> None:
+def test_an_empty_journal_is_an_empty_table(book: Book, read: Read) -> None:
+    recover(place_in(book.root))
     assert positions(read()) == []
+
+
+def test_a_service_without_a_journal_is_an_error(book: Book, read: Read) -> None:
+    book.numbers(1)
+    with pytest.raises(AnalysisException) as raised:
+        read(service="whether").collect()
+    assert "keeps no journal of service 'whether'; services there: weather" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"startingOffsets": '{"rome": 0}'}, "names node 'rome'; journals there are of: london"),
+        ({"endingOffsets": '{"rome": 0}'}, "names node 'rome'; journals there are of: london"),
+        ({"startingOffsets": '{"london": 31}'}, "is position 31 of node london, .* ends at 30"),
+        ({"endingOffsets": '{"london": 31}'}, "is position 31 of node london, .* ends at 30"),
+        (
+            {"startingOffsets": '{"london": 20}', "endingOffsets": '{"london": 10}'},
+            "endingOffsets is position 10 of node london, which begins at 20",
+        ),
+        ({"startingOffsets": "latest", "endingOffsets": '{"london": 10}'}, "which begins at 30"),
+        ({"startingOffsets": '{"london": 20}', "endingOffsets": "{}"}, "names london; ending"),
+    ],
+)
+def test_offsets_that_cannot_be_are_errors(
+    book: Book, read: Read, options: dict[str, str], text: str
+) -> None:
+    book.numbers(30)
+    with pytest.raises(PySparkException, match=text):
+        read(**options).collect()
+
+
+def test_offsets_beyond_the_end_are_the_end_where_data_may_lack(book: Book, read: Read) -> None:
+    book.numbers(30)
+    options = {"endingOffsets": '{"london": 99}', "failOnDataLoss": "false"}
+    assert positions(read(startingOffsets='{"london": 28}', **options)) == [28, 29]
+    assert positions(read(startingOffsets='{"london": 98}', **options)) == []
+
+
+def test_an_end_before_all_that_is_left_is_an_error_unless_data_may_lack(
+    book: Book, read: Read
+) -> None:
+    book.numbers(10, first=20)
+    with pytest.raises(PySparkException, match="position 5 of node london, which begins at 20"):
+        read(endingOffsets='{"london": 5}').collect()
+    assert positions(read(endingOffsets='{"london": 5}', failOnDataLoss="false")) == []
+
+
+def test_a_time_after_the_end_is_no_error(book: Book, read: Read) -> None:
+    book.numbers(30)
+    options = {"startingTimestamp": "2026-11-18", "endingOffsets": '{"london": 10}'}
+    assert positions(read(**options)) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"startingOffsets": '{"rome": 0}'}, "names node 'rome'"),
+        ({"startingOffsets": '{"london": 31}'}, "is position 31 of node london"),
+        ({"endingOffsets": '{"london": 3}'}, "a stream does not end"),
+    ],
+)
+def test_offsets_of_a_stream_that_cannot_be_are_errors(
+    book: Book, options: dict[str, str], text: str
+) -> None:
+    book.numbers(30)
+    with pytest.raises(BadOption, match=text):
+        WeftStreamReader(
+            StructType(), {"path": str(book.root), "service": "weather", **options}
+        ).initialOffset()
 
 
 @pytest.mark.parametrize(
@@ -440,6 +513,21 @@ def test_a_batch_of_a_journal_that_is_gone_is_not_read_from_the_new_one(book: Bo
     (part,) = reader.partitions(end, after)
     assert isinstance(part, Part)
     assert (part.place.first, part.place.end) == (0, 50)
+
+
+def test_a_journal_that_is_removed_from_a_folder_is_an_error(book: Book) -> None:
+    begin_again(book)
+    book.numbers(30)
+    book.numbers(5, node="paris")
+    options = {"path": str(book.root), "service": "weather", "startingOffsets": "earliest"}
+    reader = WeftStreamReader(StructType(), options)
+    offset = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    for path in book.root.rglob("*london*"):
+        path.unlink()
+    with pytest.raises(Lost, match=r"the journal of node london was removed.* position 30"):
+        reader.latestOffset(offset, ReadAllAvailable())
+    lenient = WeftStreamReader(StructType(), {**options, "failOnDataLoss": "false"})
+    assert lenient.latestOffset(offset, ReadAllAvailable()) == offset
 
 
 def test_nodes_of_unequal_traffic_are_read_at_one_pace(book: Book) -> None:

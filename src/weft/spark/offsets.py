@@ -8,6 +8,7 @@ stored before journals had ids lack the second key, and so do journals of older 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from weft.errors import BadOption
 from weft.journal.ranges import Lost
 from weft.journal.tail import Extent, Positions
 
@@ -55,6 +56,24 @@ def resumed(start: Offset, extent: Extent, *, may_lack: bool) -> Positions:
     return begin
 
 
+def checked_offsets(option: str, given: Positions, extent: Extent, *, may_lack: bool) -> Positions:
+    """Return offsets that were given as an option: no later than the end of each journal.
+
+    Raises:
+        BadOption: a node has no journal, or its journal ends before and no message may lack.
+    """
+    for node, position in given.items():
+        if node not in extent.ends:
+            known = ", ".join(sorted(extent.ends)) or "none"
+            raise BadOption(f"{option} names node {node!r}; journals there are of: {known}")
+        if position > extent.ends[node] and not may_lack:
+            raise BadOption(
+                f"{option} is position {position} of node {node}, whose journal ends at"
+                f" {extent.ends[node]}; failOnDataLoss=false takes its end instead"
+            )
+    return {node: min(position, extent.ends[node]) for node, position in given.items()}
+
+
 def begun_again(node: str, start: Offset, extent: Extent) -> Lost:
     """Return the error for a journal that is not the one that was read before."""
     return Lost(
@@ -70,6 +89,14 @@ def went_back(node: str, position: int, extent: Extent) -> Lost:
         f"the journal of node {node} ends at position {extent.ends[node]}, and was read up to"
         f" position {position} before: it was begun again, or lost its end;"
         " failOnDataLoss=false goes on from its end"
+    )
+
+
+def vanished(node: str, start: Offset) -> Lost:
+    """Return the error for a journal that is no longer there."""
+    return Lost(
+        f"the journal of node {node} was removed; it was read up to position"
+        f" {start.positions[node]}; failOnDataLoss=false goes on without it"
     )
 
 

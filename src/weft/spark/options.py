@@ -91,13 +91,15 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         )
     if "startingOffsets" in options and "startingTimestamp" in options:
         raise BadOption("give startingOffsets or startingTimestamp, not both")
+    ending = _offsets(options, "endingOffsets")
     max_rows = _positive(options, "maxOffsetsPerTrigger")
     return ReadOptions(
         shelf=_shelf(options),
         patterns=_patterns(options.get("subscribe", ">")),
         starting=_offsets(options, "startingOffsets"),
         starting_ns=_timestamp(options.get("startingTimestamp")),
-        ending=_offsets(options, "endingOffsets") or "latest",
+        # No node at all is an answer, too.
+        ending="latest" if ending is None else ending,
         max_rows=max_rows,
         min_partitions=_positive(options, "minPartitions"),
         may_lack=not _is_true(options, "failOnDataLoss", default=True),

@@ -16,7 +16,6 @@ from weft.core.subjects import checked_subject
 from weft.errors import BadOption, WeftError
 
 _BARE = int(Flag.BARE)
-_NAMES = ("subject", "reply", "payload", "flags")
 
 Value = Callable[[Any], Any]
 
@@ -38,7 +37,12 @@ class Rows:
         names = set(schema.names)
         if subject is None and "subject" not in names:
             raise BadOption("say where rows go, with a column 'subject' or the option subject")
-        own = _NAMES if subject is None else _NAMES[1:]
+        own = {"reply", "payload"}
+        if subject is None:
+            own.add("subject")
+        if "payload" in names:
+            # Those of the body; without one it is a field as any other.
+            own.add("flags")
         _check_kinds(schema, own)
         self._subject = subject
         self._has_payload = "payload" in names
@@ -81,6 +85,8 @@ class Rows:
         payload = row["payload"]
         if payload is None:
             raise BadOption("its payload is null")
+        if self._has_flags and row["flags"] is None:
+            raise BadOption("its flags are null")
         if self._has_flags and not row["flags"] & _BARE:
             # A body as another message had it.
             to = checked_subject(reply) if reply else b""
@@ -88,7 +94,11 @@ class Rows:
         return message_frame(subject, payload, reply)
 
 
-def _check_kinds(schema: pa.Schema, own: tuple[str, ...]) -> None:
+def _check_kinds(schema: pa.Schema, own: set[str]) -> None:
+    if "flags" in own.intersection(schema.names):
+        kind = schema.field("flags").type
+        if not pa.types.is_integer(kind):
+            raise BadOption(f"column 'flags' beside 'payload' is {kind}; it must be an integer")
     for name in {"subject", "reply"}.intersection(own, schema.names):
         kind = schema.field(name).type
         if not pa.types.is_string(kind):

@@ -28,11 +28,22 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from weft.errors import BadOption
+from weft.errors import BadOption, NotKnown
+from weft.journal.places import services_in
 from weft.journal.ranges import Range, batches_in
+from weft.journal.shelves import FolderShelf
 from weft.journal.tail import Extent, Positions
 from weft.spark.columns import STANDARD, Layout
-from weft.spark.offsets import Offset, Shares, begun_again, offset_of, resumed, went_back
+from weft.spark.offsets import (
+    Offset,
+    Shares,
+    begun_again,
+    checked_offsets,
+    offset_of,
+    resumed,
+    vanished,
+    went_back,
+)
 from weft.spark.options import Offsets, ReadOptions, read_options
 from weft.spark.sink import WeftStreamWriter, WeftWriter
 
@@ -88,6 +99,7 @@ class _Reading:
         self._options = read_options(options)
         # Names mistakes while the driver can still report them.
         self._layout()
+        _check_service(self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of one partition; called where the work is done."""
@@ -138,7 +150,8 @@ class WeftReader(_Reading, DataSourceReader):
         ending = options.ending
         end = extent.ends
         if isinstance(ending, dict):
-            end = {node: min(ending[node], end.get(node, 0)) for node in ending}
+            end = checked_offsets("endingOffsets", ending, extent, may_lack=options.may_lack)
+            _check_order(options, start, end)
         elif ending == "earliest":
             raise BadOption("endingOffsets cannot be 'earliest'")
         return self._parts(
@@ -151,6 +164,8 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
 
     def __init__(self, schema: StructType, options: dict[str, str]) -> None:
         super().__init__(schema, options)
+        if self._options.ending != "latest":
+            raise BadOption("a stream does not end: endingOffsets is for batches")
         self._tails = self._options.shelf.watch()
         self._frozen: Extent | None = None
         self._shares = Shares()
@@ -164,6 +179,7 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         """How far the next batch goes."""
         before = offset_of(start)
         extent = self._frozen or self._tails.extent(is_complete=False)
+        self._check_all_there(before, extent)
         begin = resumed(before, extent, may_lack=self._options.may_lack)
         self._check_backwards(begin, extent)
         rows = {node: max(end - begin[node], 0) for node, end in extent.ends.items()}
@@ -207,6 +223,19 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is kept for a query: the journal has its own bounds."""
 
+    def _check_all_there(self, before: Offset, extent: Extent) -> None:
+        """See that no journal has vanished from its folder; a gateway may be away.
+
+        Raises:
+            Lost: one has, and no message may lack.
+        """
+        options = self._options
+        if options.may_lack or not isinstance(options.shelf, FolderShelf):
+            return
+        # One without an id may have lost its last segments to its bounds.
+        if gone := before.ids.keys() - extent.ends.keys():
+            raise vanished(min(gone), before)
+
     def _check_backwards(self, begin: Positions, extent: Extent) -> None:
         """See that no journal ends before what was read of it; if messages may lack, go back.
 
@@ -233,6 +262,45 @@ def _rows_of_each(rows: int, min_partitions: int | None) -> int:
     return min(max(-(-rows // len(os.sched_getaffinity(0))), least), most)
 
 
+def _check_service(options: ReadOptions) -> None:
+    """See that a folder has a journal of the service; gateways are asked when they are read.
+
+    Raises:
+        NotKnown: it has none.
+    """
+    shelf = options.shelf
+    if isinstance(shelf, FolderShelf):
+        known = services_in(shelf.root)
+        if shelf.service not in known:
+            raise NotKnown(
+                f"{shelf.root} keeps no journal of service {shelf.service!r}; services there:"
+                f" {', '.join(known) or 'none'}"
+            )
+
+
+def _check_order(options: ReadOptions, start: Positions, end: Positions) -> None:
+    """See that no node ends before it begins.
+
+    Raises:
+        BadOption: one does, or it begins and does not end.
+    """
+    starting = options.starting
+    if isinstance(starting, dict) and (unused := starting.keys() - end.keys()):
+        raise BadOption(
+            f"startingOffsets names {', '.join(sorted(unused))}; endingOffsets, which says what is"
+            " read, does not"
+        )
+    is_early = starting in (None, "earliest")
+    # No message is as late as a time that was given, or the first ones may lack.
+    if options.starting_ns is not None or (is_early and options.may_lack):
+        return
+    for node, last in end.items():
+        if start[node] > last:
+            raise BadOption(
+                f"endingOffsets is position {last} of node {node}, which begins at {start[node]}"
+            )
+
+
 def _starting(options: ReadOptions, extent: Extent, default: Offsets) -> Positions:
     starting = options.starting
     if options.starting_ns is not None:
@@ -240,7 +308,10 @@ def _starting(options: ReadOptions, extent: Extent, default: Offsets) -> Positio
     if starting is None:
         starting = default
     if isinstance(starting, dict):
-        return extent.starts | starting
+        may_lack = options.may_lack
+        return extent.starts | checked_offsets(
+            "startingOffsets", starting, extent, may_lack=may_lack
+        )
     return extent.starts if starting == "earliest" else extent.ends
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 from tests.journal.desk import batch_of, message, place_in, written
 
+from weft.journal.blocks import Block, blocks_in
 from weft.journal.places import Place, segments_of
 from weft.journal.recovery import recover
 from weft.journal.tail import Tails
@@ -30,6 +31,19 @@ def test_half_a_block_does_not_count(tmp_path: Path) -> None:
     path = Place(tmp_path, "weather", "london").open(0)
     path.write_bytes(path.read_bytes()[:-1])
     assert Tails(tmp_path, "weather").ends() == {"london": 10}
+
+
+def test_a_damaged_block_is_not_the_end_of_an_open_segment(tmp_path: Path) -> None:
+    written(place_in(tmp_path), 200)
+    path = Place(tmp_path, "weather", "london").open(0)
+    data = bytearray(path.read_bytes())
+    blocks = [each for each in blocks_in(bytes(data)) if isinstance(each, Block)]
+    data[blocks[5].body] ^= 1
+    path.write_bytes(data)
+    tails = Tails(tmp_path, "weather")
+    assert tails.ends() == {"london": 200}
+    path.write_bytes(data[:-1])
+    assert Tails(tmp_path, "weather").ends() == {"london": 190}
 
 
 def test_a_journal_that_was_begun_again_is_looked_at_from_its_beginning(tmp_path: Path) -> None:

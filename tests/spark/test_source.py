@@ -16,7 +16,7 @@ from tests.spark.conftest import Book
 
 from weft.core.messages import Message
 from weft.errors import BadOption
-from weft.journal.blocks import salt_of, seal_batch
+from weft.journal.blocks import Block, blocks_in, salt_of, seal_batch
 from weft.journal.places import segments_of
 from weft.journal.ranges import Lost
 from weft.journal.recovery import recover
@@ -353,6 +353,46 @@ def test_what_is_lost_is_an_error_unless_it_may_be(book: Book, read: Read) -> No
     with pytest.raises(PySparkException, match=r"positions 10 … 19 of node london"):
         read().collect()
     assert positions(read(failOnDataLoss="false")) == [*range(10), *range(20, 30)]
+
+
+def flipped(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_damage_costs_the_same_rows_however_many_partitions_there_are(
+    book: Book, read: Read, monkeypatch: Any, *, is_open: bool
+) -> None:
+    monkeypatch.setattr("weft.spark.source._LEAST_ROWS", 1)
+    book.numbers(500, is_open=is_open)
+    (segment,) = segments_of(book.root, "weather")
+    data = segment.path.read_bytes()
+    blocks = [each for each in blocks_in(data) if isinstance(each, Block)]
+    flipped(segment.path, blocks[5].body)
+    with pytest.raises(PySparkException, match=r"positions 40 … 49 of node london"):
+        read().collect()
+    for partitions in ("1", "7"):
+        frame = read(failOnDataLoss="false", minPartitions=partitions)
+        assert positions(frame) == [*range(40), *range(50, 500)]
+
+
+@pytest.mark.parametrize("change", ["flipped", "cut"])
+def test_a_damaged_sealed_file_costs_what_it_had_and_is_never_read(
+    book: Book, read: Read, change: str
+) -> None:
+    book.numbers(100)
+    list(seal_all(book.root, "weather", "london"))
+    book.numbers(20, first=100)
+    (path,) = book.root.rglob("*.parquet")
+    if change == "flipped":
+        flipped(path, path.stat().st_size // 3)
+    else:
+        path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(PySparkException, match="its checksum is"):
+        read().collect()
+    assert positions(read(failOnDataLoss="false")) == list(range(100, 120))
 
 
 class Streaming:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.journal.blocks import block_at, is_whole, salt_of
+from weft.journal.blocks import Block, blocks_in, salt_of
 from weft.journal.history import mapped
 from weft.journal.identity import identities_in, ids_in
 from weft.journal.places import Segment, segments_of
@@ -86,11 +86,11 @@ class Tails:
         try:
             with mapped(segment.path) as data:
                 salt = salt_of(data)
-                block = block_at(data, at, salt)
-                while block is not None and is_whole(data, block):
-                    at = block.end
-                    position = max(position, block.first + block.frames)
-                    block = block_at(data, at, salt)
+                # Damage with blocks behind it is a gap, and not the end.
+                for block in blocks_in(data, at, salt):
+                    if isinstance(block, Block):
+                        at = block.end
+                        position = max(position, block.first + block.frames)
         except FileNotFoundError:
             # Ended meanwhile: it is found under its new name the next time.
             return at, position

@@ -112,7 +112,7 @@ async def _show(view: View, counting: asyncio.subprocess.Process, enough: int | 
             seconds += 1
             view.tick()
             if console.is_terminal:
-                live.update(view.picture(), refresh=True)
+                live.update(view.picture(console.size.height), refresh=True)
             else:
                 print(view.line(), flush=True)
             # Whoever watches may subscribe to the ticks elsewhere: then they are relayed, rightly.

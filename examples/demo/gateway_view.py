@@ -25,7 +25,7 @@ class GatewayView:
         facts = answer.to_dict()
         links = facts["links"]
         self.is_linked = bool(links)
-        shown = (f"{link['name']} {link['rtt_ms']:.1f} ms" for link in links)
+        shown = (f"{link['name']} {link['rtt_ms']:.1f}" for link in links)
         self.links = ", ".join(shown) or "none yet"
         counts = facts["counts"]
         self.received = counts["received"]

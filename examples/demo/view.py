@@ -9,13 +9,16 @@ from examples.demo.lane_view import LaneView
 from examples.demo.processes import HEARD_AT, RESULTS, SENSORS_AT, TICKS_AT, WINDOW_S
 from examples.demo.ticker import TICKS
 from rich.console import Group, RenderableType
-from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 import weft
+from weft.cli.serve import command_name
 from weft.journal.places import FOLDER, segments_of
 
 _EVERY_S = 1.0
+# At 80 columns, where the line about the lane takes two, and a window keeps one for the cursor.
+_LINES_BESIDE_SUBJECTS = 18
 
 
 class View:
@@ -67,45 +70,50 @@ class View:
             f" {self.lane.line()}"
         )
 
-    def picture(self) -> RenderableType:
-        """All of it as a picture."""
-        *_, last = self.gateways.values()
-        ticks = self.gateways[TICKS_AT]
-        try_it = f"weft sub 'sensors.>' --service weather --gateway {last.address}"
+    def picture(self, lines: int) -> RenderableType:
+        """All of it as a picture for a window of 80 columns or more, and of this many lines."""
         heard = f"sensors → {SENSORS_AT} → {', '.join(HEARD_AT)}"
-        flow = (
-            f"{heard}; journal → Spark → {SENSORS_AT}; ticker → {TICKS_AT} → desk, and then past it"
-        )
         return Group(
-            Panel(flow, title="Weft"),
+            f"{heard}; journal → Spark → {SENSORS_AT}",
+            f"ticker → {TICKS_AT} → desk, and then past it",
             self._mesh(),
-            self._subjects(),
-            f"journal   {self._kept()}",
-            f"lane      {self.lane.line()}",
-            f"Spark     {self.note}, {self.results:,} results on {RESULTS}",
-            f"try it    {try_it}",
-            f"          weft mesh --service weather --gateway {last.address}",
-            f"          weft routes {TICKS} --service weather --gateway {ticks.address}",
-            "^C ends it",
+            *self._subjects(max(1, lines - _LINES_BESIDE_SUBJECTS)),
+            f"journal  {self._kept()}",
+            f"lane     {self.lane.line()}",
+            f"Spark    {self.note}, {self.results:,} results on {RESULTS}",
+            "^C ends it; in another terminal, in this folder:",
+            *(Text(f"  {command}") for command in self.commands()),
         )
 
+    def commands(self) -> list[str]:
+        """What to try meanwhile in another terminal."""
+        weft_command = command_name()
+        *_, last = self.gateways.values()
+        ticks = self.gateways[TICKS_AT]
+        return [
+            f"{weft_command} sub 'sensors.>' --service weather --gateway {last.address}",
+            f"{weft_command} mesh --service weather --gateway {last.address}",
+            f"{weft_command} routes {TICKS} --service weather --gateway {ticks.address}",
+        ]
+
     def _mesh(self) -> Table:
-        table = Table(expand=True)
-        for name in ("gateway", "address", "linked with"):
-            table.add_column(name)
-        for name in ("to others /s", "from others /s", "heard there /s"):
+        table = Table(box=None, pad_edge=False)
+        for name in ("gateway", "address", "linked with, ms"):
+            table.add_column(name, style="cyan")
+        for name in ("sent/s", "received/s", "heard/s"):
             table.add_column(name, justify="right")
         for each in self.gateways.values():
             table.add_row(*each.row())
         return table
 
-    def _subjects(self) -> Table:
-        table = Table(expand=True)
-        table.add_column("subject")
-        table.add_column("heard at")
-        for name in ("now", "live /s", f"Spark: messages in {WINDOW_S} s", "window"):
+    def _subjects(self, rows: int) -> list[RenderableType]:
+        table = Table(box=None, pad_edge=False)
+        for name in ("subject", "heard at"):
+            table.add_column(name, style="cyan")
+        for name in ("now", "live/s", f"Spark: in {WINDOW_S} s", "window"):
             table.add_column(name, justify="right")
-        for subject in sorted(self._values):
+        subjects = sorted(self._values)
+        for subject in subjects[:rows]:
             start, messages = self._windows.get(subject, (None, None))
             table.add_row(
                 subject,
@@ -115,7 +123,8 @@ class View:
                 "" if messages is None else f"{messages:,}",
                 "" if start is None else f"{start:%H:%M:%S}",
             )
-        return table
+        more = len(subjects) - rows
+        return [table, f"… and {more} more in a higher window"] if more > 0 else [table]
 
     def _kept(self) -> str:
         states = Counter(each.state for each in segments_of(self._root, "weather"))

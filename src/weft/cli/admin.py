@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 import msgspec
-from rich.table import Table
 
 from weft.cli import failures, output
 from weft.cli.asked import check_service, read
+from weft.cli.fitted_table import FittedTable
 from weft.cli.help_text import examples
 from weft.cli.quantities import rate, short
 from weft.cli.shown import printable, to_json
@@ -171,7 +171,7 @@ def _give(target: Target, to: str, order: tuple[str, str]) -> int:
     return 0 if all(each.state == DONE for each in page.gateways) else failures.FAILED
 
 
-def _table(page: Page) -> Table:
+def _table(page: Page) -> FittedTable:
     if not any(each.facts for each in page.gateways):
         rows = ((_name(each), each.state, printable(each.text)) for each in page.gateways)
         return output.table("", ("gateway", "state", "what it says"), rows)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rich.table import Table
 from rich.tree import Tree
 
 from weft.cli import output
+from weft.cli.fitted_table import FittedTable
 from weft.cli.mesh_rows import (
     LinkRow,
     NodeRow,
@@ -18,7 +18,7 @@ from weft.cli.quantities import duration, latency, short
 from weft.cli.shown import printable
 
 
-def nodes(rows: Iterable[NodeRow]) -> Table:
+def nodes(rows: Iterable[NodeRow]) -> FittedTable:
     """The gateways of a mesh."""
     columns = ("gateway", "state", "address", "region", "load ", "patterns ", "links ", "room ")
     return output.table(
@@ -31,6 +31,7 @@ def nodes(rows: Iterable[NodeRow]) -> Table:
             )
             for row in rows
         ),
+        spare=("room ", "load ", "region", "patterns ", "links "),
     )
 
 
@@ -45,7 +46,7 @@ def state(row: NodeRow) -> str:
     return printable(row.state)
 
 
-def links(title: str, rows: Iterable[LinkRow]) -> Table:
+def links(title: str, rows: Iterable[LinkRow]) -> FittedTable:
     """The links of one gateway."""
     columns = ("gateway", "address", "made", "state", "for ", "round trip ", "waiting ")
     return output.table(
@@ -60,10 +61,11 @@ def links(title: str, rows: Iterable[LinkRow]) -> Table:
             )
             for row in rows
         ),
+        spare=("made", "address", "waiting "),
     )
 
 
-def targets(rows: Iterable[TargetRow]) -> Table:
+def targets(rows: Iterable[TargetRow]) -> FittedTable:
     """Addresses that could not be linked with."""
     return output.table(
         "not reached",
@@ -79,7 +81,7 @@ def targets(rows: Iterable[TargetRow]) -> Table:
     )
 
 
-def interest(rows: Iterable[WantedRow]) -> Table:
+def interest(rows: Iterable[WantedRow]) -> FittedTable:
     """What each gateway wants."""
     return output.table(
         "interest",
@@ -94,7 +96,7 @@ def interest(rows: Iterable[WantedRow]) -> Table:
     )
 
 
-def subscriptions(title: str, rows: Iterable[SubscriptionRow]) -> Table:
+def subscriptions(title: str, rows: Iterable[SubscriptionRow]) -> FittedTable:
     """Connections and what they are subscribed to."""
     return output.table(
         title,
@@ -107,10 +109,11 @@ def subscriptions(title: str, rows: Iterable[SubscriptionRow]) -> Table:
             )
             for row in rows
         ),
+        spare=("policy",),
     )
 
 
-def wanting(title: str, rows: Iterable[WantingRow]) -> Table:
+def wanting(title: str, rows: Iterable[WantingRow]) -> FittedTable:
     """Gateways that want a subject."""
     return output.table(
         title,

@@ -12,7 +12,8 @@ from typing import TextIO
 
 import click
 from rich.console import Console, RenderableType
-from rich.table import Table
+
+from weft.cli.fitted_table import FittedTable
 
 # Wider than any table, so that nothing is cut or wrapped where no window sets a width.
 _UNBOUNDED_COLUMNS = 4096
@@ -108,18 +109,15 @@ def show(*parts: RenderableType) -> None:
         result(line.rstrip())
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table of texts; columns whose name ends in a space are numbers and stand to the right."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        is_number = column.endswith(" ")
-        made.add_column(
-            column.strip(),
-            justify="right" if is_number else "left",
-            style="" if is_number else "cyan",
-            header_style="dim",
-            no_wrap=True,
-        )
-    for row in rows:
-        made.add_row(*row)
-    return made
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    spare: Sequence[str] = (),
+) -> FittedTable:
+    """A table of texts; columns whose name ends in a space are numbers and stand to the right.
+
+    Those that are `spare` are left out where the window is too narrow, the first one first.
+    """
+    return FittedTable(title, columns, rows, spare)

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 import click
 import msgspec
-from rich.table import Table
 
 from weft import Connection
 from weft.cli import output
 from weft.cli.asked import ALL, Answer, ask, check_service, read
+from weft.cli.fitted_table import FittedTable
 from weft.cli.help_text import examples
 from weft.cli.quantities import duration, rate, short
 from weft.cli.shown import printable, to_json
@@ -77,12 +77,12 @@ def _print(target: Target, connection: Connection, subject: str | None) -> None:
         output.news(f"{answer['more']:,} more are not shown")
 
 
-def _drawn(answer: Answer) -> Table | str:
+def _drawn(answer: Answer) -> FittedTable | str:
     rows = read(answer["routes"], list[RouteRow])
     return _table(rows) if rows else "nothing is published at the moment"
 
 
-def _table(rows: Iterable[RouteRow]) -> Table:
+def _table(rows: Iterable[RouteRow]) -> FittedTable:
     columns = (
         *("subject", "number ", "name", "state", "since ", "rate ", "bytes ", "by lanes "),
         *("receivers", "reason"),
@@ -100,4 +100,5 @@ def _table(rows: Iterable[RouteRow]) -> Table:
             )
             for row in rows
         ),
+        spare=("number ", "bytes ", "since ", "by lanes ", "receivers"),
     )

@@ -2,24 +2,28 @@
 
 from collections.abc import Iterable, Mapping
 
-from rich.table import Table
-
 from weft.cli import output
 from weft.cli.asked import ConnectionRow, ServiceRow, SubjectRow
+from weft.cli.fitted_table import FittedTable
 from weft.cli.quantities import rate, short
 from weft.cli.shown import printable
 
 
-def services(rows: Mapping[str, ServiceRow]) -> Table:
+def services(rows: Mapping[str, ServiceRow]) -> FittedTable:
     """The services of a gateway by name."""
     columns = (
         *("service", "state", "pid ", "restarts ", "connections ", "subscriptions ", "messages "),
         *("rate ", "bytes ", "dropped ", "slow readers ", "owed "),
     )
-    return output.table("services", columns, (_service(*item) for item in sorted(rows.items())))
+    return output.table(
+        "services",
+        columns,
+        (_service(*item) for item in sorted(rows.items())),
+        spare=("pid ", "bytes ", "subscriptions ", "restarts ", "owed ", "messages ", "dropped "),
+    )
 
 
-def connections(title: str, rows: Iterable[ConnectionRow]) -> Table:
+def connections(title: str, rows: Iterable[ConnectionRow]) -> FittedTable:
     """Connections: who they are, what they publish, what they have yet to read."""
     columns = (
         *("number ", "name", "address", "client", "subscriptions ", "messages ", "rate "),
@@ -37,10 +41,11 @@ def connections(title: str, rows: Iterable[ConnectionRow]) -> Table:
             )
             for row in rows
         ),
+        spare=("client", "subscriptions ", "bytes ", "dropped ", "messages ", "address"),
     )
 
 
-def subjects(title: str, rows: Iterable[SubjectRow]) -> Table:
+def subjects(title: str, rows: Iterable[SubjectRow]) -> FittedTable:
     """Subjects: what is published to each."""
     return output.table(
         title,
@@ -52,6 +57,7 @@ def subjects(title: str, rows: Iterable[SubjectRow]) -> Table:
             )
             for row in rows
         ),
+        spare=("total ", "messages ", "bytes "),
     )
 
 

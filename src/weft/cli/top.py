@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -26,11 +26,16 @@ from weft.cli.asked import (
     read,
 )
 from weft.cli.finite_range import SECONDS_MAX, FiniteRange
+from weft.cli.fitted_table import Cropped
 from weft.cli.help_text import examples
 from weft.cli.quantities import rate, short
 from weft.cli.shown import clock, to_json
 from weft.cli.target import Target, target_options
 from weft.errors import ConnectionLost
+
+# At 80 columns; and of each table: an empty line, the title, the names of the columns, a note.
+_HEADLINE_LINES = 2
+_LINES_BESIDE_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +140,30 @@ def by_subject(flows: Iterable[FlowRow]) -> list[SubjectRow]:
 
 def _draw(target: Target, connection: Connection, manner: Manner) -> None:
     """Draw on the whole terminal; a lost connection is shown, and looked for again."""
-    with Live(console=output.console(), screen=True, auto_refresh=False) as live:
+    console = output.console()
+    with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
+            shown: RenderableType
             try:
-                shown = _drawn(target, look(connection, manner.limit))
+                picture = fitted(look(connection, manner.limit), console.size.height)
+                shown = Cropped(_drawn(target, picture))
             except ConnectionLost as error:
                 shown = f"{target.gateway}: {error}; trying again"
             live.update(shown, refresh=True)
             time.sleep(manner.interval)
+
+
+def fitted(picture: Picture, lines: int) -> Picture:
+    """Return a picture with as many rows as a window has room for, the same for each table."""
+    tables_shown = 3 if picture.slow_readers else 2
+    room = (lines - _HEADLINE_LINES) // tables_shown - _LINES_BESIDE_ROWS
+    rows = max(1, room)
+    return replace(
+        picture,
+        subjects=picture.subjects[:rows],
+        connections=picture.connections[:rows],
+        slow_readers=picture.slow_readers[:rows],
+    )
 
 
 def _print(target: Target, picture: Picture) -> None:

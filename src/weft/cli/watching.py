@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.live import Live
 
 from weft.cli import output
+from weft.cli.fitted_table import Cropped
 from weft.cli.target import Target
 from weft.errors import ConnectionLost
 
@@ -29,5 +30,5 @@ def watch(target: Target, tell: Callable[[], None], picture: Callable[[], Render
                 shown = picture()
             except ConnectionLost as error:
                 shown = f"{target.gateway}: {error}; trying again"
-            live.update(shown, refresh=True)
+            live.update(Cropped(shown), refresh=True)
             time.sleep(WATCH_S)

@@ -193,6 +193,9 @@ def test_the_command_is_named_as_another_terminal_can_call_it(
     assert serve.command_name() == str(script)
     monkeypatch.chdir(tmp_path)
     assert serve.command_name() == "venv/bin/weft"
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "my venv"))
+    executable(tmp_path / "my venv" / "bin" / "weft")
+    assert serve.command_name() == "'my venv/bin/weft'"
 
 
 def test_the_command_is_just_weft_where_that_is_this_program(
@@ -200,8 +203,9 @@ def test_the_command_is_just_weft_where_that_is_this_program(
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
     script = executable(tmp_path / "venv" / "bin" / "weft")
+    # As in an active environment, or below `make`: other terminals do not have it.
     monkeypatch.setenv("PATH", str(script.parent))
-    assert serve.command_name() == "weft"
+    assert serve.command_name() == str(script)
     linked = tmp_path / "bin" / "weft"
     linked.parent.mkdir()
     linked.symlink_to(script)
@@ -210,6 +214,22 @@ def test_the_command_is_just_weft_where_that_is_this_program(
     other = executable(tmp_path / "other" / "weft")
     monkeypatch.setenv("PATH", str(other.parent))
     assert serve.command_name() == str(script)
+
+
+async def test_the_command_can_be_called_in_a_terminal_with_another_path(
+    started: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    async with started(*ANYWHERE) as process:
+        await address_of(process)
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode()
+    command = f"{line.partition(' sub ')[0]} --version"
+    shell = await asyncio.create_subprocess_shell(
+        command, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    )
+    assert await shell.wait() == 0
 
 
 def executable(path: Path) -> Path:

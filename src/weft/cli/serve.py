@@ -2,6 +2,8 @@
 
 import functools
 import logging
+import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -140,14 +142,26 @@ def welcome(settings: "Settings", address: object) -> None:
 
 
 def command_name() -> str:
-    """How this command line is called from another terminal that is in the same folder."""
+    """Return how to call this program in a terminal that is in the same folder.
+
+    A program of a virtual environment is named by its path: that `weft` is found here, because the
+    environment is active or `make` has put it on the PATH, says nothing of other terminals.
+    """
     if sys.prefix == sys.base_prefix:
         return "weft"
     script = Path(sys.prefix, "bin", "weft")
     if not script.exists():
-        return f"{sys.executable} -m weft.cli"
-    on_path = shutil.which("weft")
+        return f"{shlex.quote(sys.executable)} -m weft.cli"
+    on_path = _on_path_outside(script.parent)
     if on_path is not None and script.samefile(on_path):
         return "weft"
     here = Path.cwd()
-    return str(script.relative_to(here) if script.is_relative_to(here) else script)
+    return shlex.quote(str(script.relative_to(here) if script.is_relative_to(here) else script))
+
+
+def _on_path_outside(folder: Path) -> str | None:
+    """Return the `weft` that a shell finds without this folder on its PATH."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return shutil.which(
+        "weft", path=os.pathsep.join(each for each in folders if each != str(folder))
+    )

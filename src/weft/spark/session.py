@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from weft.errors import BadOption
+from weft.spark.launch import ended_if_interrupted
 from weft.spark.masters import check_reached, chosen, is_connect, needs_of, prepare
 from weft.spark.version import check_pyspark
 
@@ -43,7 +44,8 @@ def session(
     for name, value in {**_EVERYWHERE, **needs.settings, **(settings or {})}.items():
         builder = builder.config(name, value)
     try:
-        made = builder.getOrCreate()
+        with ended_if_interrupted():
+            made = builder.getOrCreate()
     except (Py4JJavaError, PySparkRuntimeError) as error:
         told = error.java_exception if isinstance(error, Py4JJavaError) else error
         reason = str(told).partition("\n")[0]

@@ -176,6 +176,25 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.parametrize("missing", ["crc32c", "pyarrow"])
+def test_without_its_packages_a_journal_is_refused_at_the_start(
+    missing: str, tmp_path: Path
+) -> None:
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None\nfrom weft.cli.main import main\nmain()\n"
+    )
+    arguments = (*ANYWHERE, "--journal", "--data", str(tmp_path))
+    done = subprocess.run(  # noqa: S603  # our own program
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (f'weft: the journal needs {missing}: pip install "weft-mesh[journal]"\n')
+
+
 async def test_an_address_in_use_is_a_failure(gateway: str, started: Start) -> None:
     async with started("serve", "--listen", gateway) as process:
         _, err = await process.communicate()

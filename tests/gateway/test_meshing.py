@@ -33,6 +33,8 @@ from weft.gateway.settings import Settings, Tls
 SECRET = "what all gateways of this mesh know"  # noqa: S105  # of nobody
 STRANGER = Signer(b"s" * 32)
 
+NO_MESH = "this gateway is in no mesh"
+
 
 def secret_file(folder: Path, text: str = SECRET) -> str:
     path = folder / f"{len(text)}.secret"
@@ -202,7 +204,22 @@ async def test_a_gateway_that_gets_keys_parts_from_those_that_show_nothing(
         await until(lambda mesh: mesh["links"] == 0, ann, bob)
         assert "the mesh is left: there are keys now" in caplog.text
         told = await asked(ann, hello(SERVICE))
-        assert told.get_string("text") == "this gateway is in no mesh"
+        assert told.get_string("text") == NO_MESH
+
+
+async def test_the_first_key_of_a_gateway_without_a_mesh_is_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with gateway("ann", data=str(tmp_path)) as ann:
+        change_keys(tmp_path, lambda _: (record("boss", "admin"),))
+
+        async def is_in_no_mesh() -> bool:
+            return (await asked(ann, hello(SERVICE))).get_string("text") == NO_MESH
+
+        async with asyncio.timeout(30):
+            while not await is_in_no_mesh():
+                await asyncio.sleep(0.05)
+        assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 async def test_links_stay_when_keys_change(tmp_path: Path) -> None:
@@ -256,7 +273,7 @@ async def test_a_gateway_with_keys_and_no_secret_is_in_no_mesh(tmp_path: Path) -
         assert (await status(ann))["mesh"] is None
         for service in (SERVICE, "unknown"):
             told = await asked(ann, hello(service))
-            assert told.get_string("text") == "this gateway is in no mesh"
+            assert told.get_string("text") == NO_MESH
 
 
 async def test_a_second_hello_is_one_too_many() -> None:

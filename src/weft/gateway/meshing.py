@@ -108,9 +108,10 @@ class Meshing:
         """There are keys now: without a secret or a roster nobody can show to belong here."""
         if self._membership.mesh.is_guarded or self._is_leaving:
             return
-        _log.error(
-            "the mesh is left: there are keys now, and neither mesh.secret_file nor mesh.roster"
-        )
+        if self._membership.mesh.is_asked_for or self.fabric.links:
+            _log.error(
+                "the mesh is left: there are keys now, and neither mesh.secret_file nor mesh.roster"
+            )
         self._is_leaving = True
         service = self._turn.service
         service.on_link = None

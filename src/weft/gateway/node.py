@@ -1,6 +1,7 @@
 """The parts of a running gateway, put together on the running loop."""
 
 import asyncio
+import importlib.util
 import ipaddress
 import logging
 import time
@@ -34,6 +35,7 @@ _log = logging.getLogger(__name__)
 
 # Everything that cannot change while connections are there.
 FIXED = ("name", "listen", "data", "journal")
+_JOURNAL_PACKAGES = ("crc32c", "pyarrow")
 # And what of the mesh can.
 MESH_CHANGEABLE = {"join", "registry", "plain", "tls_ca", "admins"}
 
@@ -46,9 +48,10 @@ class Node:
 
         Raises:
             BadOption: the certificate or its key, the file of keys, or one for the mesh cannot
-                be used.
+                be used; or a package is missing.
             UsageError: the address cannot be listened on.
         """
+        _check_packages(settings)
         self._settings = settings
         self._keys = KeyWatch(settings.data, settings.name)
         self._is_inline = is_inline
@@ -289,6 +292,19 @@ def _changed(mesh: MeshSettings, before: MeshSettings) -> list[str]:
 def _journals(settings: Settings) -> tuple[str, ...]:
     """The services that have a journal on the disk."""
     return tuple(services_in(Path(settings.data) / FOLDER)) if settings.data else ()
+
+
+def _check_packages(settings: Settings) -> None:
+    """Refuse to start where the journal would fail for lack of a package.
+
+    Raises:
+        BadOption: a package is missing.
+    """
+    if not settings.journal.patterns:
+        return
+    for package in _JOURNAL_PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            raise BadOption(f'the journal needs {package}: pip install "weft-mesh[journal]"')
 
 
 def _lending(settings: Settings) -> Lending | None:

@@ -75,6 +75,17 @@ def test_a_connection_is_looked_up_by_name_or_number(gateway: str, run_here: Run
     assert by_number.stdout.splitlines()[2:] == by_name.stdout.splitlines()[2:]
 
 
+@pytest.mark.parametrize("scheme", ["", "ws://"])
+def test_a_connection_is_shown_with_its_address(gateway: str, run_here: Run, scheme: str) -> None:
+    with weft.Connection(f"{scheme}{gateway}", name="seen.5") as connection:
+        connection.flush()
+        values = json.loads(run_here("status", "--json").stdout)
+    (row,) = [row for row in values["connection_list"] if row["name"] == "seen.5"]
+    host, _, port = row["address"].partition(":")
+    assert host == "127.0.0.1"
+    assert port.isdecimal()
+
+
 @pytest.mark.req("HUB-5")
 def test_a_subject_is_looked_up(gateway: str, run_here: Run) -> None:
     with (

@@ -3,12 +3,11 @@
 It is there only where `web.debug_echo` is on, and leads to nobody: no key is asked for it.
 """
 
-from http import HTTPStatus
-
 from weft.doors.exchange import Exchange
 from weft.doors.house import House
 from weft.doors.http import HttpDoor
 from weft.doors.websocket import BINARY, TEXT, WebSocket, framed, handshake, open_socket
+from weft.errors import NotKnown
 
 DOOR = "_echo"
 
@@ -22,8 +21,7 @@ class Echoes:
     def answer(self, exchange: Exchange, door: HttpDoor) -> None:
         """Open a WebSocket."""
         if not self._house.rules.debug_echo:
-            exchange.answer(HTTPStatus.NOT_FOUND, b"web.debug_echo is off\n")
-            return
+            raise NotKnown("web.debug_echo is off")
         checked = handshake(self._house, exchange)
         if checked is not None:
             echo = Echo()

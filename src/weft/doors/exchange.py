@@ -125,13 +125,17 @@ class Exchange:
         self.is_begun = self.is_over = True
         self._connection.respond(status, self._headers(kind, headers), body)
 
-    def refuse(self, error: WeftError) -> None:
-        """Answer with an error: its status, and what it is as JSON."""
-        status = status_of(error)
-        facts = {"number": error.number, "name": type(error).__name__, "text": str(error)}
-        body = json.dumps({"error": facts}, separators=(",", ":")).encode() + b"\n"
-        headers = (("WWW-Authenticate", "Bearer"),) if status == HTTPStatus.UNAUTHORIZED else ()
-        self.answer(status, body, JSON, headers)
+    def refuse(
+        self,
+        error: WeftError,
+        status: int = 0,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Answer with an error: its status, or another, and what it is as JSON."""
+        status = status or status_of(error)
+        if status == HTTPStatus.UNAUTHORIZED:
+            headers = (*headers, ("WWW-Authenticate", "Bearer"))
+        self.answer(status, error_body(error), JSON, headers)
 
     def begin(self, kind: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         """Begin an answer that lasts."""
@@ -163,6 +167,12 @@ class Exchange:
             ("X-Content-Type-Options", "nosniff"),
         ]
         return [*always, *self.extra, *headers]
+
+
+def error_body(error: WeftError) -> bytes:
+    """Return an error as JSON, on a line."""
+    facts = {"number": error.number, "name": type(error).__name__, "text": str(error)}
+    return json.dumps({"error": facts}, separators=(",", ":")).encode() + b"\n"
 
 
 def status_of(error: WeftError) -> int:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import h11
 
 from weft.doors.exchange import Request
+from weft.errors import BadOption, FrameTooBig, NotKnown, Overloaded, TooSlow, WeftError
 
 # CometD puts 2,000 bytes of messages there, and encodes them once more than it counts.
 TARGET_MAX_BYTES = 3072
@@ -21,12 +22,26 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 _FIRST_LINE = re.compile(rb"[A-Z]+ (/[!-~]*) HTTP/1\.[01]\r\n")
 
 
+_ERRORS: dict[int, type[WeftError]] = {
+    HTTPStatus.NOT_FOUND: NotKnown,
+    HTTPStatus.REQUEST_TIMEOUT: TooSlow,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: FrameTooBig,
+    HTTPStatus.REQUEST_URI_TOO_LONG: FrameTooBig,
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: FrameTooBig,
+    HTTPStatus.SERVICE_UNAVAILABLE: Overloaded,
+}
+
+
 class BadRequest(Exception):  # answered, never raised to a caller
     """A request that is answered with this status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
+
+    def as_error(self) -> WeftError:
+        """Return it as the error that a client is told of."""
+        return _ERRORS.get(self.status, BadOption)(str(self))
 
 
 def check_head(head: bytes) -> None:

@@ -26,7 +26,16 @@ from weft.doors.seat import Seat, Speaker
 from weft.doors.shared import Shared
 from weft.doors.stream import Stream
 from weft.doors.turn import Turn
-from weft.errors import BadKey, BadOption, ControlFlood, InternalError, Overloaded, WeftError
+from weft.errors import (
+    BadKey,
+    BadOption,
+    ControlFlood,
+    InternalError,
+    NoSuchService,
+    NotKnown,
+    Overloaded,
+    WeftError,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +81,8 @@ class House:
         self._streams: set[Stream] = set()
         self._is_empty = asyncio.Event()
         self._requesting: set[HttpDoor] = set()
+        # Where the request that is dealt with comes from.
+        self._address = ""
         self._refusal_log = RefusalLog(_log)
 
     @property
@@ -167,9 +178,9 @@ class House:
         named = self.service.name or door.led_to(request.service)
         problem = self._problem(request, named)
         if problem is not None:
-            status, text = problem
+            status, refusal = problem
             self.refused("BadRequest")
-            exchange.answer(status, f"{text}\n".encode())
+            exchange.refuse(refusal, status)
             return
         origin = request.headers.get("origin", "")
         if origin in self.rules.origins and origin:
@@ -177,6 +188,8 @@ class House:
         if request.method == "OPTIONS":
             exchange.answer(HTTPStatus.NO_CONTENT, headers=_PREFLIGHT)
             return
+        # Of those who take a seat while this request is dealt with.
+        self._address = door.stream.address
         try:
             self.doors[request.door](exchange, door)
         except WeftError as error:
@@ -185,7 +198,9 @@ class House:
 
     def seat(self, speaker: Speaker) -> Seat:
         """A place for a newcomer, not greeted yet."""
-        return Seat(self.turn, speaker, secrets.randbits(_TOKEN_BITS), self.nonces)
+        seat = Seat(self.turn, speaker, secrets.randbits(_TOKEN_BITS), self.nonces)
+        seat.peer.address = self._address
+        return seat
 
     def greet(self, seat: Seat, request: Request, client: str) -> None:
         """Let a newcomer in by the key or the ticket that its request shows.
@@ -247,15 +262,16 @@ class House:
             _log.exception("a connection is given up")
             door.stream.give_up(InternalError("the gateway failed"))
 
-    def _problem(self, request: Request, named: str) -> tuple[int, str] | None:
+    def _problem(self, request: Request, named: str) -> tuple[int, WeftError] | None:
         """What is wrong with a request, whatever it asks for."""
         if request.service != named:
-            return 421, f"this connection leads to service {named!r}"
+            return 421, NoSuchService(f"this connection leads to service {named!r}")
         if request.door not in self.doors:
             known = ", ".join(sorted(filter(str.isalpha, self.doors)))
-            return 404, f"a service has {known}"
+            return 404, NotKnown(f"there is no such door; a service has {known}")
         if _KEYS_IN_URLS & set(request.query):
-            return 400, "a key in a URL is kept in logs: send it as Authorization: Bearer"
+            text = "a key in a URL is kept in logs: send it as Authorization: Bearer"
+            return 400, BadOption(text)
         return None
 
 
@@ -282,5 +298,6 @@ def is_one_of(exchange: Exchange, *methods: str) -> bool:
     if exchange.request.method in methods:
         return True
     allowed = ", ".join(methods)
-    exchange.answer(405, f"only {allowed}\n".encode(), headers=(("Allow", allowed),))
+    error = BadOption(f"{exchange.request.method[:16]} is not possible here, only {allowed}")
+    exchange.refuse(error, HTTPStatus.METHOD_NOT_ALLOWED, (("Allow", allowed),))
     return False

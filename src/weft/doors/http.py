@@ -11,7 +11,7 @@ from itertools import count
 
 import h11
 
-from weft.doors.exchange import TEXT, Exchange, Request
+from weft.doors.exchange import JSON, Exchange, Request, error_body
 from weft.doors.heads import BadRequest, check_head, request_of
 from weft.doors.poll import Poll
 from weft.doors.reception import Companion, Reception
@@ -355,10 +355,10 @@ class HttpDoor:
 
     def _refuse(self, error: BadRequest) -> None:
         """Say what is wrong, and part."""
-        body = f"{error}\n".encode()
+        body = error_body(error.as_error())
         head = (
             f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\n"
-            f"Content-Type: {TEXT}\r\nX-Content-Type-Options: nosniff\r\n"
+            f"Content-Type: {JSON}\r\nX-Content-Type-Options: nosniff\r\n"
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         self.stream.write(head.encode() + body)

@@ -10,6 +10,7 @@ import socket
 from typing import Protocol
 
 from weft.doors.kernel import peek
+from weft.doors.peer_address import peer_address
 from weft.doors.poll import READING, WRITING, Poll
 from weft.errors import WeftError
 
@@ -74,6 +75,7 @@ class Stream:
     """One socket, and what it has yet to take."""
 
     __slots__ = (
+        "_address",
         "_fd",
         "_is_ending",
         "_is_looking",
@@ -93,6 +95,7 @@ class Stream:
         """
         self._poll = poll
         self._fd = fd
+        self._address: str | None = None
         self._watched = 0
         self._pending = b""
         self._is_ending = False
@@ -102,6 +105,13 @@ class Stream:
         self._reads = True
         self._is_looking = False
         self._watch()
+
+    @property
+    def address(self) -> str:
+        """The HOST:PORT of the other end; empty where that is not known."""
+        if self._address is None:
+            self._address = peer_address(self._fd) if self._fd >= 0 else ""
+        return self._address
 
     @property
     def is_open(self) -> bool:

@@ -22,6 +22,7 @@ from weft.core.service import Peer, Service
 from weft.core.watch import sweep
 from weft.doors.house import House
 from weft.doors.origins import WebRules
+from weft.doors.peer_address import peer_address
 from weft.doors.poll import Poll
 from weft.doors.seat import Seat
 from weft.doors.tcp import TcpDoor
@@ -194,7 +195,8 @@ class Host:
                 if way == AS_HTTP:
                     self._house.adopt(fd)
                 else:
-                    TcpDoor(self._turn, self._poll, fd).open(token)
+                    peer = TcpDoor(self._turn, self._poll, fd).open(token)
+                    peer.address = peer_address(fd)
             except OSError as error:
                 os.close(fd)
                 _log.error("a connection was lost: it cannot be watched: %s", error.strerror)

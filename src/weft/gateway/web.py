@@ -15,8 +15,19 @@ from typing import Protocol
 import h11
 
 from weft.core.keys import Key
+from weft.doors.exchange import JSON, error_body
 from weft.doors.origins import UnknownHost, WebRules, is_here
-from weft.errors import BadKey, NotAllowed, Overloaded, TooSlow, shortened
+from weft.errors import (
+    BadKey,
+    BadOption,
+    FrameTooBig,
+    NotAllowed,
+    NotKnown,
+    Overloaded,
+    TooSlow,
+    WeftError,
+    shortened,
+)
 from weft.gateway.finding import Headers, preflight, shared_with
 from weft.gateway.guarding import LENT, Keys, check_page
 from weft.gateway.lending import Request
@@ -47,6 +58,11 @@ class Page:
 
 # Gives the page of a path and a query, or None if there is none.
 Pages = Callable[[str, str], Awaitable[Page | None]]
+
+
+def refused(status: int, error: WeftError) -> Page:
+    """Return the page of an error: JSON, as from the doors of a service."""
+    return Page(status, error_body(error).decode(), JSON)
 
 
 class Lends(Protocol):
@@ -132,12 +148,12 @@ class Web:
     async def _lend(self, exchange: "Exchange", request: Request, peer: str) -> Page | None:
         """Pass a request for the journal on; the page that says why not, or None."""
         if self._lending is None:
-            return Page(404, "this gateway keeps no journal\n")
+            return refused(404, NotKnown("this gateway keeps no journal"))
         try:
             await self._lending.lend(exchange.sock, request)
         except Overloaded as error:
             self._refusals.count(error, peer)
-            return Page(503, f"{error}\n")
+            return refused(503, error)
         self.answered += 1
         return None
 
@@ -147,10 +163,11 @@ class Web:
             async with asyncio.timeout(self._limit_s):
                 request = await exchange.request()
         except TimeoutError:
-            self._refusals.count(TooSlow(f"no whole request after {self._limit_s} s"), peer)
-            return Page(408, "the request took too long\n")
+            slow = TooSlow(f"no whole request after {self._limit_s} s")
+            self._refusals.count(slow, peer)
+            return refused(408, slow)
         except h11.RemoteProtocolError as error:
-            return Page(exchange.status_of(error), f"{error}\n")
+            return refused(exchange.status_of(error), BadOption(str(error)))
         finally:
             self._end_reading()
         if request is None:
@@ -173,7 +190,9 @@ class Web:
             return Page(status, f"{error}\n", headers=shared)
         if path.startswith(LENT):
             return _lent(request, target, key, peer)
-        page = await self._pages(path, query) or Page(404, "there is no such page; see /\n")
+        page = await self._pages(path, query) or refused(
+            404, NotKnown("there is no such page; see /")
+        )
         if shared:
             return replace(page, headers=shared)
         if page.tag and _header(request, b"if-none-match") == page.tag:
@@ -185,17 +204,17 @@ class Web:
         path = request.target.partition(b"?")[0].decode("latin-1")
         is_asking_first = request.method == b"OPTIONS" and preflight(path)
         if request.method not in _METHODS and not is_asking_first:
-            return Page(405, "only GET and HEAD\n")
+            return refused(405, BadOption("only GET and HEAD"))
         if len(request.target) > TARGET_MAX_BYTES:
-            return Page(414, f"a target has at most {TARGET_MAX_BYTES} bytes\n")
+            return refused(414, FrameTooBig(f"a target has at most {TARGET_MAX_BYTES} bytes"))
         hosts = [value.decode("latin-1") for name, value in request.headers if name == b"host"]
         # Browsers always name the host; what does not is no browser that was lured here.
         if hosts and not is_here(hosts[0], self._rules.hosts):
             error = UnknownHost(f"this gateway does not go by the name {shortened(hosts[0])}")
             self._refusals.count(error, peer)
-            return Page(421, f"{error}: see web.hosts\n")
+            return refused(421, UnknownHost(f"{error}: see web.hosts"))
         if not request.target.startswith(b"/"):
-            return Page(400, "a target starts with '/'\n")
+            return refused(400, BadOption("a target starts with '/'"))
         return None
 
     def _end_reading(self) -> None:

@@ -159,5 +159,7 @@ def test_every_command_takes_a_key(
         file.chmod(0o644)
         warned = run_here("pub", "a", "x", *shown)
         assert (warned.returncode, "has mode 0644" in warned.stderr) == (0, True)
+        for command in (("status",), ("top", "--once"), ("mesh",)):
+            assert run_here(*command, *shown).stderr.count("has mode 0644") == 1
         run_here("keys", "revoke", "one", "--data", str(data))
         eventually(lambda: "not accepted" in run_here("pub", "a", "x", *shown).stderr, gateway.log)

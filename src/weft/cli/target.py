@@ -106,7 +106,18 @@ def key_from(key_file: str | None) -> str:
     """
     if key_file is None:
         return os.environ.get(KEY_VARIABLE, "").strip()
-    return key_in(key_file, output.news)
+    return key_in(key_file, _warn_once)
+
+
+def _warn_once(text: str) -> None:
+    """Print a warning, unless this command has: it may read its key more than once."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        warned = context.meta.setdefault("weft.warned", set())
+        if text in warned:
+            return
+        warned.add(text)
+    output.news(text)
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from weft.core.messages import Message
 from weft.core.rights import Rights
 from weft.core.service import INBOX_BYTES, Peer, Service
 from weft.core.subjects import is_reserved, is_subject
+from weft.core.tickets import TICKET_LIFE_NS
 from weft.errors import BadGreeting, BadKey, NoSuchService, UsageError
 
 VERSION = 1
@@ -69,7 +70,9 @@ def greet(peer: Peer, frame: Frame) -> None:
     if key is not None:
         admit(peer, key)
         join_holder(peer, key.id)
-    peer.address = said.address[:ABOUT_MAX]
+    if said.address:
+        # Where it can be reached, instead of where it comes from.
+        peer.address = said.address[:ABOUT_MAX]
     peer.client = said.client[:ABOUT_MAX]
     # A later version of lanes has this one in it.
     peer.lanes = min(max(said.lanes, 0), LANES_VERSION)
@@ -111,8 +114,14 @@ def identify(service: Service, said: Introduction) -> Key | None:
     else:
         raise no_key()
     if key is None:
-        raise not_accepted()
+        raise ticket_not_accepted() if said.ticket else not_accepted()
     return key
+
+
+def ticket_not_accepted() -> BadKey:
+    """Return what is said of every ticket that does not let in, whatever the reason is."""
+    life_s = TICKET_LIFE_NS // 1_000_000_000
+    return BadKey(f"the ticket is not accepted: it is good for one connection within {life_s} s")
 
 
 def not_accepted() -> BadKey:

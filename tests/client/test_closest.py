@@ -226,7 +226,7 @@ async def test_by_tls_all_of_it_goes_by_tls(certificates: Path, tls: Tls) -> Non
 @pytest.mark.req("RLY-16")
 async def test_a_client_may_look_with_its_key_and_without_is_told_why_not(tmp_path: Path) -> None:
     change_keys(tmp_path, lambda _: (record("guest", "client", subscribe=[">"]),))
-    settings = Settings(name="vault", data=str(tmp_path), services=("default",))
+    settings = Settings(name="vault", data=str(tmp_path), services=("weather",))
     async with Gateway("127.0.0.1:0", settings=settings, workers="inline") as gateway:
         options: dict[str, Any] = {"closest": True, "service": "weather"}
         async with connect(gateway.address, key=key_of("guest"), **options) as connection:

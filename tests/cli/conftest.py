@@ -53,6 +53,9 @@ def run_here(
     def run_it(*arguments: str, given: bytes | None = None) -> subprocess.CompletedProcess[str]:
         if "gateway" in request.fixturenames:
             monkeypatch.setenv("WEFT_GATEWAY", request.getfixturevalue("gateway"))
+        # A command of Spark sets it for the processes that it starts: it must not outlive the test.
+        monkeypatch.setenv("PYTHONSAFEPATH", "")
+        monkeypatch.delenv("PYTHONSAFEPATH")
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given or b"")))
         capsys.readouterr()
         code = run(arguments)

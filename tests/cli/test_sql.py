@@ -53,10 +53,9 @@ def test_a_mistake_is_named(query: RunHere, text: str, code: int, said: str) -> 
     assert done.stderr.count("\n") == 1
 
 
-def test_fields_of_another_type_are_null_and_named_on_stderr(query: RunHere) -> None:
+def test_fields_of_another_type_are_null(query: RunHere) -> None:
     done = query("SELECT sent FROM weather", "--fields", "sent bigint")
     assert (done.returncode, done.stdout.split()) == (0, ["sql", "sent"])
-    assert "the message at position 0 of node london does not fit its columns" in done.stderr
 
 
 def test_a_query_goes_on_as_a_stream(query: RunHere, tmp_path: Path) -> None:

@@ -398,6 +398,16 @@ def test_silence_is_met_with_a_ping_and_then_given_up() -> None:
         session.keep_alive(9.0)
 
 
+def test_a_ping_that_waits_behind_what_is_being_sent_has_its_time_again() -> None:
+    session = opened()
+    session.sending(4.0)
+    assert session.keep_alive(4.5) == frames.encode(Kind.PING)
+    session.sending(8.5)
+    assert session.keep_alive(12.9) == b""
+    with pytest.raises(Silent, match=r"13\.0 s"):
+        session.keep_alive(13.0)
+
+
 def test_a_gateway_that_is_less_patient_is_pinged_as_often_as_it_says() -> None:
     session = opened(ping_s=2.0)
     assert session.keep_alive_at() == 2.0

@@ -211,6 +211,15 @@ def test_a_group_that_stands_still_holds_nobody() -> None:
     assert not publisher.peer.is_paused
 
 
+def test_a_full_group_holds_its_publisher_beside_one_with_room() -> None:
+    house = House()
+    reader(house, group=b"first").is_reading = True
+    reader(house, group=b"second")
+    publisher = house.guest()
+    publish(publisher, 2 * GROUP_HIGH_BYTES)
+    assert publisher.peer.is_paused
+
+
 def test_an_acknowledged_message_holds_its_publisher_too() -> None:
     house, _, _ = crowded()
     other = house.guest()

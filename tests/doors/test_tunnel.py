@@ -262,12 +262,24 @@ async def test_whoever_reads_nothing_is_parted_from_its_connection_and_may_come_
         assert [(await line.json())["path"] for _ in range(count)] == ["/a"] * count
 
 
+async def test_while_only_readers_are_behind_events_are_taken() -> None:
+    async with rooms() as house:
+        _, known_by = await house.tunnel("ndjson")
+        [peer] = house.service.peers.values()
+        seat = peer.door
+        assert isinstance(seat, Seat)
+        peer.is_paused = True
+        seat._speaker.rest()
+        assert await house.say(known_by, ping="") == 202
+
+
 async def test_while_the_journal_is_written_nothing_is_taken() -> None:
     async with rooms() as house:
         _, known_by = await house.tunnel("ndjson")
         [peer] = house.service.peers.values()
         seat = peer.door
         assert isinstance(seat, Seat)
+        peer.is_held = True
         seat._speaker.rest()
         assert await house.say(known_by, ping="") == 503
         seat.resume()

@@ -169,9 +169,15 @@ class Gateway:
 class Mesh:
     """Gateways and the links between them; its tests say who knows what of whom, and when."""
 
-    def __init__(self, edges: list[tuple[int, int]], *, is_relay: bool = True) -> None:
+    def __init__(
+        self,
+        edges: list[tuple[int, int]],
+        *,
+        is_relay: bool = True,
+        limits: Limits | None = None,
+    ) -> None:
         numbers = sorted({number for edge in edges for number in edge})
-        self.gateways = {number: Gateway(number, is_relay=is_relay) for number in numbers}
+        self.gateways = {number: Gateway(number, limits, is_relay=is_relay) for number in numbers}
         self.edges = {(min(edge), max(edge)) for edge in edges}
         self.known_edges = set(self.edges)
         self.wires: dict[tuple[int, int], Wire] = {}

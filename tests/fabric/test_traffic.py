@@ -4,6 +4,7 @@ import pytest
 from tests.fabric.gateways import Local, Mesh
 
 from weft.core.frames import Flag, Frame, Kind, encode
+from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.fabric.words import Pong, Probe, Wanted, Word, decode, frame_of
 
@@ -406,7 +407,7 @@ def test_whoever_was_forgotten_and_is_back_begins_another_epoch() -> None:
 
 
 def test_a_link_that_is_full_sheds_messages_and_they_are_announced_or_sent_again() -> None:
-    mesh = Mesh(TWO)
+    mesh = Mesh(TWO, limits=Limits(outbox_bytes=8 << 20))
     there = mesh[2].local(b"a")
     mesh.settle()
     here = mesh[1].local()

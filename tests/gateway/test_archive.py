@@ -107,7 +107,7 @@ async def test_what_was_published_before_a_question_is_in_its_answer(tmp_path: P
         ({**ALL, "position": -1}, BadOption),
         ({**ALL, "position": 0, "offset": -1}, BadOption),
         ({**ALL, "position": "0"}, WrongType),
-        ({**ALL, "ago": 5}, WrongType),
+        ({**ALL, "ago": "5"}, WrongType),
         ({**ALL, "ago": float("nan")}, BadOption),
         ({**ALL, "ago": float("inf")}, BadOption),
         ({**ALL, "ago": -1e300}, BadOption),

@@ -203,9 +203,7 @@ async def test_who_has_no_key_is_refused_and_stays_away(
     tmp_path: Path, library: str, transport: str
 ) -> None:
     key = make_key(tmp_path, new_record("guest", "service", "default")).text
-    settings = Settings(
-        data=str(tmp_path), services=("default",), web=WebSettings(jsonp=True)
-    )
+    settings = Settings(data=str(tmp_path), services=("default",), web=WebSettings(jsonp=True))
     async with weft.Gateway("127.0.0.1:0", settings=settings, workers="inline") as gateway:
         where = f"http://{gateway.address}/default/bayeux"
         async with stock(library, transport, where, is_refused=True) as client:

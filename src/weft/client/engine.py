@@ -95,6 +95,8 @@ class Engine:
         # Why the last line that was open was lost.
         self._lost: WeftError | None = None
         self._unsent = 0
+        # Bytes that had left for the gateway when that was last looked at.
+        self._left = 0
         self._hearing = Hearing(self.subscriptions, self.memberships, reporter)
         self._on: dict[type[Any], Callable[[Any], None]] = self._hearing.on | {
             talk.Welcomed: self._welcomed,
@@ -171,6 +173,7 @@ class Engine:
         self.address = str(line.address)
         self._cause = None
         self._unsent = 0
+        self._left = 0
         line.write(self.session.begin(self.loop.time()))
 
     def cause(self, line: Line) -> WeftError:
@@ -182,6 +185,8 @@ class Engine:
         now = self.loop.time()
         if self.line is not None and self.line.is_resting:
             self.session.not_listening(now)
+        if self.line is not None and self._is_moving(self.line):
+            self.session.sending(now)
         try:
             ping = self.session.keep_alive(now)
             if ping:
@@ -189,6 +194,14 @@ class Engine:
         except (Silent, Overloaded) as error:
             self.fail(error)
         return max(self.session.keep_alive_at() - now, 0.0)
+
+    def _is_moving(self, line: Line) -> bool:
+        """Return whether bytes still wait to be sent, and some have left since the last look."""
+        waiting = line.unacknowledged_bytes()
+        left = line.written_bytes - waiting
+        has_moved = left > self._left
+        self._left = left
+        return has_moved and waiting > 0
 
     def fail(self, error: WeftError) -> None:
         """End the line, for a reason that whoever waits will be told."""

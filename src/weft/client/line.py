@@ -1,8 +1,11 @@
 """One TCP or TLS connection to a gateway: bytes both ways, and how it ended."""
 
 import asyncio
+import fcntl
 import os
 import ssl
+import sys
+import termios
 from typing import Protocol, cast
 
 from weft.core.address import Address
@@ -44,6 +47,8 @@ class Line(asyncio.BufferedProtocol):
         # For writing without the transport, which would keep a copy; it closes it.
         self._fd = -1
         self._given_up = 0
+        # All that was ever given to write().
+        self.written_bytes = 0
         # Read into again and again: a new object for every read costs more than the read.
         self._room = memoryview(bytearray(READ_BYTES))
 
@@ -52,6 +57,17 @@ class Line(asyncio.BufferedProtocol):
         """What the socket has not taken; after abort(), what it never did."""
         waiting = 0 if self._transport is None else self._transport.get_write_buffer_size()
         return self._given_up + waiting
+
+    def unacknowledged_bytes(self) -> int:
+        """Return how many bytes have not reached the machine of the gateway, as far as is known."""
+        if self._fd < 0 or self._transport is None:
+            return self.unsent_bytes
+        try:
+            queued = fcntl.ioctl(self._fd, termios.TIOCOUTQ, bytes(4))
+        except OSError:
+            # The socket is broken, or has no such queue: its end is noticed elsewhere.
+            return self.unsent_bytes
+        return self.unsent_bytes + int.from_bytes(queued, sys.byteorder)
 
     def local_host(self) -> str:
         """The address of this machine that it goes out from; empty if there is none."""
@@ -95,6 +111,7 @@ class Line(asyncio.BufferedProtocol):
         """Send bytes, or copy them to be sent; after the end they go nowhere."""
         if self._transport is None or self._transport.is_closing():
             return
+        self.written_bytes += len(data)
         sent = self._send(data)
         if sent < len(data):
             self._transport.write(bytes(data[sent:]))

@@ -197,6 +197,11 @@ class Session:
         self._pinged_at = now
         return frames.encode(Kind.PING)
 
+    def sending(self, now: float) -> None:
+        """What waits to be sent moves: a ping may be behind it, and its time begins again."""
+        if self._pinged_at is not None:
+            self._pinged_at = now
+
     def keep_alive_at(self) -> float:
         """When keep_alive() is due again."""
         since = self._heard_at if self._pinged_at is None else self._pinged_at

@@ -128,7 +128,7 @@ class Session:
         if self.is_over or self._is_leaving:
             raise unknown_client()
         if self._parked_size > self._house.limits.body_bytes:
-            raise Overloaded("the journal must be written first")
+            raise Overloaded("messages before this one must be taken first: try again in a moment")
         frame = self._conversation.frame(asked.message, asked)
         # It may be large, and the answer may be long in coming.
         asked.message.pop("data", None)

@@ -287,7 +287,8 @@ class Tunnel:
 
     def rest(self) -> None:
         """Take nothing in for now."""
-        self._is_resting = True
+        # To slow readers an event would be refused, not held back: only the journal does that.
+        self._is_resting = self.peer.is_held
         if self._attachment is not None:
             self._attachment.rest()
 

@@ -14,7 +14,7 @@ EXIT_S = 5.0
 
 
 class Closable(Protocol):
-    """A connection that is closed at exit if nobody else did it."""
+    """A connection that is closed at exit if the program has not closed it."""
 
     def begin_close(self) -> concurrent.futures.Future[None] | None:
         """Begin to send what is buffered and to leave; None if there is nothing to do."""

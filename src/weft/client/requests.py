@@ -1,13 +1,12 @@
 """The requests that a connection was given and has not answered.
 
-When the connection is lost their requesters are told so, and an answer that comes later is for
-nobody.
+When the connection is lost their requesters get an error, and later answers have no receiver.
 """
 
 from weft.core.frames import HEADER_BYTES
 from weft.errors import ConnectionLost
 
-# The oldest are forgotten: of an answer to one of those nobody can tell whether it comes too late.
+# The oldest are forgotten: whether an answer to one of them comes too late is then unknown.
 REQUESTS_MAX = 16_384
 
 

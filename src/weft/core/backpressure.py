@@ -7,8 +7,8 @@ again.
 How long a connection can be held, and can hold others, is bounded by an allowance that time
 restores; beyond that, the bound of the backlog applies.
 
-Nobody is held for a reader that stands still, for one whose policy drops messages, or while it is
-behind itself: what it reads may depend on what it writes.
+No publisher is held for a reader that stands still or whose policy drops messages, or while the
+publisher is behind itself: what it reads may depend on what it writes.
 """
 
 from weft.core.bounds import Policy
@@ -17,7 +17,7 @@ from weft.core.service import Peer, Service
 
 # How long a publisher is held at once, at most.
 SLICE_NS = 250_000_000
-# A reader that takes nothing for so long holds nobody any more.
+# A reader that takes nothing for this long holds no publisher any more.
 STILL_NS = 1_000_000_000
 # How long a connection can be held, or hold others, in all; a sixth of the time restores it.
 ALLOWANCE_NS = 10_000_000_000

@@ -18,7 +18,7 @@ class Budget:
     """What the backlogs of one service take, in bytes.
 
     `crowded` counts the outboxes over their high-water mark; `is_eased` is set when one of those
-    for which somebody is held has come down to its low-water mark.
+    for which a publisher is held has come down to its low-water mark.
     """
 
     def __init__(self, limit_bytes: int = BACKLOGS_LIMIT_BYTES) -> None:

@@ -35,7 +35,7 @@ class Kept:
 
 
 def piece_end(data: bytearray, at: int, end: int, most: int) -> int:
-    """The end of as many whole frames as fit in so many bytes, and of one at least."""
+    """Return the end of the whole frames that fit in `most` bytes, one frame at least."""
     last = at + u32_at(data, at)
     while last < end and last - at + u32_at(data, last) <= most:
         last += u32_at(data, last)

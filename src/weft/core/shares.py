@@ -1,6 +1,6 @@
 """Fair shares: how much of what a service has one key may take.
 
-Each bound of the service is for everybody, so one key gets only a part of it: `limits.share`.
+One key gets only a part of each bound of the service: `limits.share`.
 Without keys everyone on this machine is trusted alike; then a connection stands for a key, which
 keeps one that runs wild from taking everything.
 """

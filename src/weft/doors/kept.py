@@ -1,8 +1,8 @@
 """Memory for what clients of tunnels and Bayeux may still be told, bounded for the whole service.
 
-Half of the total is free: whoever comes first may use it, up to the bound of each client and the
-share of its key. The other half is divided evenly: so much every client has, however full the rest
-is. So all of them together never take more than the total.
+Half of the total is first come, first served, up to the bound of each client and the share of its
+key. The other half is divided evenly, so every client has its part however full the rest is. All of
+them together never take more than the total.
 """
 
 from weft.core.limits import Limits

@@ -19,7 +19,7 @@ class ChannelShares:
         self._admissions = admissions
         self._held = Shares("channels with members here")
         self._opening = Shares("channels that are being opened")
-        # Who a channel counts for, by its id: whoever was its first member here.
+        # The holder that a channel counts for, by the id of the channel: its first member here.
         self._holders: dict[bytes, str] = {}
 
     def begin(self, peer: Peer) -> None:

@@ -1,4 +1,4 @@
-"""A queue that is fair to those who wait in it.
+"""A queue in which holders take turns, whatever each of them has put in.
 
 Holders take turns, and so do the peers of one holder; each peer is served in its own order.
 """
@@ -11,10 +11,10 @@ Item = TypeVar("Item")
 
 
 class FairQueue(Generic[Item]):
-    """Items by holder and peer; bounding their number is for whoever adds them."""
+    """Items by holder and peer; the caller bounds their number."""
 
     def __init__(self) -> None:
-        # Whoever is first in either dict is next; none of the queues is empty.
+        # The first key of either dict is next; none of the queues is empty.
         self._holders: dict[str, dict[int, deque[Item]]] = {}
         self._count = 0
 
@@ -22,7 +22,7 @@ class FairQueue(Generic[Item]):
         return self._count
 
     def holders(self) -> Iterable[str]:
-        """Return those who wait, whoever is next first."""
+        """Return the holders with waiting items, the next one first."""
         return self._holders
 
     def add(self, holder: str, peer: int, item: Item) -> None:

@@ -1,7 +1,7 @@
 """Readers of lent journals: a few are answered at once, the others take turns.
 
 One key has half of the places at most, and half of the queue, so that no key keeps out others.
-Without keys each connection is for itself. While somebody waits, who takes nothing is given up.
+Without keys each connection has its own share. Stalled readers are given up while others wait.
 """
 
 import socket
@@ -41,7 +41,7 @@ class Reader(NamedTuple):
 
 
 class Readers:
-    """Threads that answer, and those who wait for one."""
+    """Threads that answer requests, and the requests that wait for one."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -58,7 +58,7 @@ class Readers:
         """Own a connection of which the request was read.
 
         Raises:
-            TooMany: its key has its share of those who wait; the connection is the caller's.
+            TooMany: its key has its share of the queue; the connection is the caller's.
             Overloaded: there are too many; likewise.
         """
         with self._lock:
@@ -73,7 +73,7 @@ class Readers:
             self._start()
 
     def close(self) -> None:
-        """Turn away those who wait, let the others have their answer, and end."""
+        """Refuse the requests that wait, finish the others, and end."""
         with self._lock:
             while (reader := self._queue.take()) is not None:
                 reader.sock.close()
@@ -116,7 +116,7 @@ class Readers:
                 self._start()
 
     def _is_crowded(self, holder: str) -> bool:
-        """Return whether somebody waits for the place that a reader of a holder has."""
+        """Return whether a request waits for the place that a reader of this holder has."""
         with self._lock:
             # Those whose own share is full wait for places of their own.
             return any(each == holder or self._may_begin(each) for each in self._queue.holders())

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import BinaryIO
 
-# How long a reader may take for nothing; and while others wait for its place, in which time it
-# must also take so many bytes.
+# How long a reader may take nothing; and, while others wait for its place, the time in which it
+# must take at least this many bytes.
 IDLE_S = 30.0
 CROWDED_S = 2.0
 CROWDED_BYTES = 64 << 10

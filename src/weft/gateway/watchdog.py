@@ -1,7 +1,7 @@
 """Notices a worker process that hangs: one that makes no turn of its loop any more.
 
-Silence is counted in ticks of the front, not by a clock. While the front itself was stopped, or had
-no processor, nobody listened, and that time does not count. A process that is silent only because
+Silence is counted in ticks of the front, not by a clock: time in which the front itself was
+stopped, or had no processor, does not count. A process that is silent only because
 it gets no processor or disk is left alone: killing it would make a busy machine busier.
 """
 

@@ -2,7 +2,7 @@
 
 A day that is over is merged as soon as two of its segments can be; of today only many at once, so
 that few bytes are written again. Each folder is looked through again only when it has changed: the
-lock of whoever merges is marked with the time.
+lock file of the merge is marked with the time.
 """
 
 import os

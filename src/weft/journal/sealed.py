@@ -1,4 +1,4 @@
-"""Sealed segments are read only if their bytes are those that were sealed: their names say which.
+"""Sealed segments are read only if their bytes match the checksum in their names.
 
 To read a whole file for its checksum costs little beside taking it apart, but not nothing: a
 process checks each file once, and the checksums of Parquet's pages whenever it reads.

@@ -92,7 +92,7 @@ def _latest_full(segment: Segment) -> int:
     with mapped(segment.path) as data:
         found = latest_in(data)
         if found is None:
-            # One that a crash left: nobody has noted it.
+            # A crash left this segment without a note of its latest time.
             _, found = _look(data, segment, None)
         return found
 

@@ -1,7 +1,7 @@
 """Spark's JVM, started so that an interrupt does not leave it behind.
 
 PySpark forgets the process it starts if it is interrupted before that has answered, and removes the
-folder for the answer: the JVM then fails to write there and lives on without anybody to use it.
+folder for the answer: the JVM then fails to write there and lives on unused.
 """
 
 import contextlib

@@ -79,7 +79,7 @@ def _same(value: Any) -> Any:
 
 
 def _checked(value: Any, kinds: tuple[type, ...]) -> Any:
-    # A bool is an int to Python, and to nobody else.
+    # A bool is an int to Python only.
     if type(value) not in kinds:
         raise WrongType(f"a value of type {type(value).__name__} does not fit")
     return value

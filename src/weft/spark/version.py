@@ -23,7 +23,7 @@ def check_pyspark() -> None:
     if not found:
         raise BadOption(f"this needs PySpark {needed} or later: {install}")
     numbers = _NUMBERS.match(found[0])
-    # A version that cannot be read is a build of somebody's own, who knows what it is.
+    # A version that cannot be parsed is a custom build: its owner knows what it is.
     if numbers and (int(numbers[1]), int(numbers[2])) < LEAST:
         raise BadOption(f"PySpark {found[0]} is too old: {needed} or later is needed: {install}")
 

@@ -98,9 +98,9 @@ class Terminals:
         """End what still runs, as ^C would, once it has shown what it should."""
         for words in self._running:
             self._wait_for_shown(words)
-        for process, _ in self._running.values():
+        # The last first: clients before the gateways that they are connected to.
+        for words, (process, _) in reversed(self._running.items()):
             process.send_signal(signal.SIGINT)
-        for words, (process, _) in self._running.items():
             assert process.wait(BOUND_S) in (0, 130, -signal.SIGINT), words
         self._running.clear()
 

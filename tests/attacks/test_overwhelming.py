@@ -5,9 +5,9 @@ from tests.attacks.stranger import CONNECT, error_name, fields, message, request
 
 from weft.core.frames import Kind
 
-# Together several times what may wait for one connection.
-LARGE = bytes(50_000)
-COUNT = 600
+# Together more than what may wait for one connection.
+LARGE = bytes(100_000)
+COUNT = 900
 
 
 def test_requests_cannot_get_whoever_serves_them_cut(siege: Siege) -> None:

@@ -35,8 +35,9 @@ class WebStranger(Stranger):
         self.send(*(text(json.dumps(each)) for each in datagrams))
 
     def told(self) -> dict[str, Any]:
-        """The next datagram."""
-        frame = self.frame()
+        """The next datagram; pings between them are left unanswered."""
+        while (frame := self.frame()) is not None and frame.opcode is Opcode.PING:
+            pass
         assert frame is not None, "the connection ended"
         assert frame.opcode is Opcode.TEXT, frame
         datagram: dict[str, Any] = json.loads(bytes(frame.data))

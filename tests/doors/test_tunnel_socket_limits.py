@@ -252,6 +252,7 @@ async def test_who_comes_back_while_the_journal_is_written_is_paused_too() -> No
         (peer,) = house.service.peers.values()
         seat = peer.door
         assert isinstance(seat, Seat)
+        peer.is_held = True
         seat._speaker.rest()
         again = Tab(house)
         await again.come_back(known_by)

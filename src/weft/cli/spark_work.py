@@ -37,14 +37,26 @@ def session(title: str, master: str | None) -> "SparkSession":
     import weft.spark  # noqa: PLC0415  # slow to import
 
     _hush_loggers()
-    # For the Python processes that Spark starts: none imports from the working folder.
-    os.environ.setdefault("PYTHONSAFEPATH", "1")
     settings = {"spark.log.level": "ERROR"}
     chosen = {} if master is None else {"master": master}
     with Bar(title, None) as bar:
         bar.reached(0, "Spark starts")
-        with _quiet(), _same_signals():
+        with _quiet(), _same_signals(), _safe_path():
             return weft.spark.session(f"weft {title}", settings=settings, **chosen)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Have no Python process that the JVM starts import from the working folder."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = before or "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The end of a connection: whatever led to it or waited for it is withdrawn."""
 
+from weft.core.answers import TEXT_MAX
 from weft.core.enabling import disable_all
 from weft.core.events import announce_peer
 from weft.core.holders import leave_holder
@@ -9,7 +10,7 @@ from weft.core.requests import forget_requests
 from weft.core.service import INBOX_BYTES, NOWHERE, Peer, Service
 from weft.errors import WeftError
 
-# Of so many connections that were ended it is known why.
+# How many ended connections the reason is kept of.
 ENDED_MAX = 1024
 
 
@@ -45,7 +46,8 @@ def withdraw(peer: Peer) -> None:
 def _remember_why(peer: Peer, error: WeftError) -> None:
     """Keep why it ended for when its client comes back: it may never have read that."""
     ended = peer.service.ended_why
-    ended[peer.inbox[:INBOX_BYTES]] = error
+    # Not the error itself: its traceback keeps what it was raised in.
+    ended[peer.inbox[:INBOX_BYTES]] = error.number, str(error)[:TEXT_MAX]
     if len(ended) > ENDED_MAX:
         ended.popitem(last=False)
 

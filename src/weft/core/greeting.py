@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from weft.core.answers import TEXT_MAX, told
+from weft.core.answers import told
 from weft.core.events import announce_peer
 from weft.core.frames import Frame, Kind
 from weft.core.holders import join_holder
@@ -152,7 +152,7 @@ def _welcome(peer: Peer, subject: bytes, was: bytes) -> bytes:
     ended = service.ended_why.pop(was, None)
     facts: dict[str, object] = {}
     if ended is not None:
-        facts = {"ended": ended.number, "ended_text": str(ended)[:TEXT_MAX]}
+        facts = {"ended": ended[0], "ended_text": ended[1]}
     welcome = Message(
         version=VERSION,
         gateway=service.gateway,

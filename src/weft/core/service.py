@@ -252,8 +252,8 @@ class Service:
         self.is_review_due = self.is_right_lost = False
         # Publishers that are held back for the sake of their readers.
         self.holds: list[Hold] = []
-        # Why connections were ended, by their inboxes, for those who come back.
-        self.ended_why: OrderedDict[bytes, WeftError] = OrderedDict()
+        # Number and text of the error that ended a connection, by its inbox, for its client.
+        self.ended_why: OrderedDict[bytes, tuple[int, str]] = OrderedDict()
         # Readers that were cut since somebody last looked: an example, and below how many.
         self.slow_example = ""
         # Those whose doors have yet to be told that they are over.

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from weft.cli.interrupts import quiet_interrupt
+
 
 class LazyGroup(click.Group):
     """Lists its commands from a table, and imports each when it is first used.
@@ -30,7 +32,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, imported; None if there is none of this name."""
         if cmd_name in self._deferred:
-            module = importlib.import_module(f"{self._package}.{cmd_name}")
+            with quiet_interrupt():
+                module = importlib.import_module(f"{self._package}.{cmd_name}")
             self.commands[cmd_name] = getattr(module, cmd_name)
             self._deferred.remove(cmd_name)
         return super().get_command(ctx, cmd_name)

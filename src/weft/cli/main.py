@@ -1,20 +1,17 @@
 """Where the command `weft` begins: it works only with the extra `cli`, and says so."""
 
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
+
+from weft.cli.interrupts import quiet_interrupt
 
 
 def main() -> None:
     """Carry out the command line of this process, and end it."""
-    on_interrupt = signal.getsignal(signal.SIGINT)
-    if on_interrupt is signal.default_int_handler:
-        # While modules are imported, ^C would raise somewhere in the import system, as a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_what_is_closed()
-    run = _import_run()
-    signal.signal(signal.SIGINT, on_interrupt)
+    with quiet_interrupt():
+        run = _import_run()
     sys.exit(run(sys.argv[1:]))
 
 

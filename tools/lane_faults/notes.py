@@ -75,7 +75,7 @@ class Noting:
 
     def miss(self, gap: Gap) -> None:
         """A loss was announced."""
-        self._write(f"m {gap.count} {gap.reason}\n")
+        self._write(f"m {gap.count or 0} {gap.reason}\n")
 
     def leave(self) -> None:
         """It hears nothing more, until it is confirmed again."""

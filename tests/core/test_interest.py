@@ -46,6 +46,13 @@ def test_a_literal_subject_is_found() -> None:
     assert interest.match(b"a.c") == []
 
 
+def test_a_longer_pattern_does_not_match_where_its_path_goes_on() -> None:
+    interest = Interest()
+    interest.add(b"*.b.c", b"", ONE)
+    assert interest.matching(b"a.b") == []
+    assert interest.matching(b"a.b.c") == [(b"*.b.c", ONE)]
+
+
 @pytest.mark.parametrize("asked", [b"a.*.c", b"a.>", b"*.b.c", b">", b"*.*.*", b"*.>", b"a.b.*"])
 def test_a_pattern_is_found_by_a_subject_it_matches(asked: bytes) -> None:
     interest = Interest()

@@ -136,6 +136,16 @@ async def test_a_gateway_that_is_joined_by_itself_notices() -> None:
         assert (await status(ann))["mesh"]["links"] == 0
 
 
+async def test_a_link_that_ends_is_logged_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with gateway("ann") as ann:
+        async with gateway("bob", joining(ann)) as bob:
+            await linked(ann, bob)
+        while "no longer linked" not in caplog.text:
+            await asyncio.sleep(0.01)
+    assert "no longer linked with gateway bob: it is closing down" in caplog.text
+
+
 @pytest.mark.req("MM-20")
 async def test_gateways_find_each_other_through_a_registry() -> None:
     async with gateway("ann") as registry:

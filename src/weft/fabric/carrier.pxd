@@ -51,6 +51,9 @@ cdef class LinkCarrier(Carrier):
 
     cpdef object part(self)
 
+    @cython.locals(data=bytearray)
+    cdef object _end(self, Run run)
+
     @cython.locals(
         data=bytearray, count=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t, left=Py_ssize_t
     )

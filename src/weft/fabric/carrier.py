@@ -7,7 +7,7 @@ both; they may come in several reads, and go on as they come. No subject is look
 from typing import Protocol
 
 from weft.core.beyond import Carrier
-from weft.core.frames import HEADER_BYTES, Kind, Run, encode
+from weft.core.frames import HEADER_BYTES, Kind, Run, encode, parse
 from weft.core.service import Peer
 from weft.core.words import cut, put_bytes, put_u32, u32_at, u64_at
 from weft.errors import BadFrame, UnexpectedFrame
@@ -28,6 +28,7 @@ from weft.fabric.envelope import (
     read,
 )
 from weft.fabric.incoming import Incoming
+from weft.fabric.link_events import error_in
 from weft.fabric.load import Load
 from weft.fabric.outgoing import Outgoing
 from weft.fabric.passage import NO_RELAY, NO_WAY, TOO_FAR, Passage
@@ -119,14 +120,23 @@ class LinkCarrier(Carrier):
             self._hear(run, True)
         elif kind == _PING:
             self._peer.owe(encode(_PONG))
-        elif kind == _GOODBYE:
-            self._peer.end(None)
-        elif kind not in (_PONG, _ERROR):
+        elif kind in (_GOODBYE, _ERROR):
+            self._end(run)
+        elif kind != _PONG:
             raise UnexpectedFrame(f"a gateway does not send frames of kind {kind}")
 
     def part(self) -> None:
         """The link is over."""
         self._listener.part_near(self._peer)
+
+    def _end(self, run: Run) -> None:
+        """The gateway at the other end ends the link; an error says why."""
+        error = None
+        if run.kind == _ERROR:
+            data = self._outgoing.arena.data
+            frame = cut(data, run.start, run.start + u32_at(data, run.start))
+            error = error_in(parse(frame).body)
+        self._peer.end(error)
 
     def _split(self, run: Run) -> None:
         """Deal with a run of which only the first frames are of the envelope that was read last.

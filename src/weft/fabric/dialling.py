@@ -19,6 +19,8 @@ LOST_MAX = 4
 LET_GO_NS = 10_000_000_000
 # Whoever was sent on tries the others first, for so long.
 SENT_ON_NS = 1_000_000_000
+# Whoever was linked with is dialled again after a pause by chance, up to this.
+REDIAL_NS = 200_000_000
 
 
 class Dialling:
@@ -60,6 +62,12 @@ class Dialling:
         elif link.address:
             target = self.targets.at(link.address)
             target.next_ns = max(target.next_ns, now_ns + SENT_ON_NS)
+
+    def parted(self, link: Link, now_ns: int) -> None:
+        """A link that was dialled from here is over."""
+        target = self.targets.at(link.address)
+        pause_ns = int(self._chance.random() * REDIAL_NS)
+        target.next_ns = max(target.next_ns, now_ns + pause_ns)
 
     def look_for(self, member: Member, now_ns: int) -> None:
         """Others ask to have a gateway dialled that they cannot reach: do so if it is lost here."""

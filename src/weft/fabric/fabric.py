@@ -20,6 +20,7 @@ from weft.fabric.gossip import Gossip
 from weft.fabric.handshake import NONCE_BYTES, Admission, Handshake, Introduced, node_id
 from weft.fabric.heartbeat import Heartbeat
 from weft.fabric.link import OUTBOX_AGE_NS, Link, mesh_links
+from weft.fabric.link_events import CLOSING, LinkEvents
 from weft.fabric.members import Member, Members
 from weft.fabric.mesh import Mesh
 from weft.fabric.newcomer import Newcomer
@@ -57,8 +58,6 @@ SWEEP_NS = 1_000_000_000
 LEAVE_NS = 2_000_000_000
 # Of those that are near, so many are asked to look for one that was lost.
 PROBES = 3
-# Whoever was linked with is dialled again after a pause by chance, up to this.
-REDIAL_NS = 200_000_000
 # Whoever has the key of this gateway, too, is not answered more often than this.
 REFUTE_NS = 1_000_000_000
 
@@ -86,6 +85,7 @@ class Fabric:
         self.members = Members(self._own.member)
         # By the numbers of their peers.
         self.links: dict[int, Link] = {}
+        self.events = LinkEvents()
         self._gossip = Gossip(service, admission, self.traffic, self.members, self.links)
         self.dialling = Dialling(self.members, address, rules.max_links, chance)
         for join in rules.join:
@@ -240,10 +240,9 @@ class Fabric:
         link = self.links.pop(peer.number, None)
         if link is None:
             return
+        self.events.ended(link)
         if link.address:
-            target = self.dialling.targets.at(link.address)
-            pause_ns = int(self._chance.random() * REDIAL_NS)
-            target.next_ns = max(target.next_ns, self._service.now_ns + pause_ns)
+            self.dialling.parted(link, self._service.now_ns)
         if link.is_registration:
             self.registry.end(link)
             return
@@ -280,6 +279,7 @@ class Fabric:
                     else:
                         self.traffic.counts.refuse("BadAddress", 1)
             case Goodbye(is_leaving):
+                link.ending = CLOSING if is_leaving else "it has as many links as it may"
                 if not is_leaving:
                     self.dialling.let_go(link, now_ns)
                 link.peer.end(None)
@@ -387,6 +387,7 @@ class Fabric:
             return
         self._advertise(is_leaving=True)
         for link in list(self.links.values()):
+            link.ending = "this gateway is closing down"
             link.say(Goodbye(is_leaving=True))
             link.peer.end(None)
         self.is_gone = True

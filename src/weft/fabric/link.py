@@ -64,6 +64,8 @@ class Link:
         self.is_dialled = is_dialled
         # The address that was dialled, if it was from here.
         self.address = ""
+        # Why it ends, where no error says so.
+        self.ending = ""
         # Another gateway that registered here, or one that this has registered with.
         self.is_registration = False
         # Its gateway has advertised itself with the number that it gave when it was greeted.

@@ -5,11 +5,11 @@ from typing import Protocol
 from weft.core.answers import end_with
 from weft.core.beyond import Carrier
 from weft.core.frames import Frame, Kind, Run, parse
-from weft.core.messages import Message
 from weft.core.service import Peer
 from weft.core.words import cut
-from weft.errors import Refused, UnexpectedFrame, error_from_wire
+from weft.errors import Refused, UnexpectedFrame
 from weft.fabric.handshake import Handshake, Introduced
+from weft.fabric.link_events import CLOSING, error_in
 
 
 class Host(Protocol):
@@ -60,14 +60,13 @@ class Newcomer(Carrier):
     def _hear_no(self, frame: Frame) -> None:
         """The other side does not want to be linked with, and may say why."""
         if frame.kind == Kind.GOODBYE:
-            self._problem = "it is closing down"
+            self._problem = CLOSING
             self.peer.end(None)
             return
-        said = Message.from_body(frame.body)
-        number, text = said.get("number"), str(said.get("text", ""))
+        error = error_in(frame.body)
         # In its words: what is another gateway there is this one.
-        self._problem = f"it says: {text}" if text else "it does not say why"
-        self.peer.end(error_from_wire(number if isinstance(number, int) else 0, text))
+        self._problem = str(error)
+        self.peer.end(error)
 
     def part(self) -> None:
         """It was not greeted, and will not be."""

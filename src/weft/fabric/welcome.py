@@ -79,5 +79,6 @@ class Welcome:
 
 def let_go(link: Link) -> None:
     """End a link on purpose."""
+    link.ending = "this gateway has as many links as it may"
     link.say(Goodbye())
     link.peer.end(None)

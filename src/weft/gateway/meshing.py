@@ -18,6 +18,7 @@ from weft.fabric.link import mesh_links
 from weft.fabric.rules import Rules
 from weft.gateway.admission import admission_of
 from weft.gateway.membership import Membership
+from weft.gateway.mesh_log import MeshLog
 from weft.gateway.mesh_settings import MeshSettings, address_of, target_of
 from weft.gateway.mesh_status import MeshStatus
 
@@ -49,9 +50,7 @@ class Meshing:
         )
         self._dialler = Dialler(turn, poll, self._dialled, self._failed)
         self._dialler.change(caution_of(membership.mesh))
-        # Why addresses could not be linked with, as far as that was logged.
-        self._problems: dict[str, str] = {}
-        self._linked: dict[int, str] = {}
+        self._mesh_log = MeshLog()
         self._is_leaving = False
         self._gone = asyncio.Event()
         # Called once the first link is there, or there will be none so soon.
@@ -154,7 +153,7 @@ class Meshing:
             self.is_settled = True
             if self.on_settled is not None:
                 self.on_settled()
-        self._say_what_changed()
+        self._mesh_log.look(self.fabric)
         self._turn.wake()
 
     def _has_tried(self) -> bool:
@@ -186,22 +185,6 @@ class Meshing:
     def _failed(self, address: str, why: str) -> None:
         self._tell_time()
         self.fabric.unreachable(address, why)
-
-    def _say_what_changed(self) -> None:
-        """Log links that came and went, and what keeps others from being made; once each."""
-        links = mesh_links(self.fabric.links)
-        linked = {link.number: link.peer.name for link in links if link.is_ready}
-        if linked != self._linked:
-            for number in linked.keys() - self._linked.keys():
-                _log.info("linked with gateway %s", linked[number])
-            for number in self._linked.keys() - linked.keys():
-                _log.info("no longer linked with gateway %s", self._linked[number])
-            self._linked = linked
-        for target in self.fabric.dialling.targets:
-            if target.is_fixed and target.problem != self._problems.get(target.address, ""):
-                self._problems[target.address] = target.problem
-                if target.problem:
-                    _log.warning("cannot be linked with %s: %s", target.address, target.problem)
 
     def _tell_time(self) -> None:
         service = self._turn.service

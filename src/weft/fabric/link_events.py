@@ -1,0 +1,70 @@
+"""Events of links that an operator should see, kept until they are logged.
+
+The fabric does not log. It keeps a bounded number of events for its caller, and counts the rest.
+"""
+
+from typing import NamedTuple
+
+from weft.core.messages import Message
+from weft.errors import WeftError, error_from_wire
+from weft.fabric.link import Link
+
+EVENTS_MAX = 256
+CLOSING = "it is closing down"
+
+
+class Ended(NamedTuple):
+    """A link ended; `is_orderly` if one of both gateways meant it to."""
+
+    number: int
+    text: str
+    is_orderly: bool
+
+
+class Warned(NamedTuple):
+    """Something an operator should act on; events with one `kind` and `about` are the same."""
+
+    kind: str
+    about: str
+    text: str
+
+
+Event = Ended | Warned
+
+
+class LinkEvents:
+    """What happened to the links of one gateway since it was last asked for."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self.dropped = 0
+
+    def ended(self, link: Link) -> None:
+        """Add the end of a link, with its reason."""
+        error = link.peer.error
+        text = link.ending or (str(error) if error is not None else "its connection was closed")
+        is_orderly = bool(link.ending) and error is None
+        self._add(Ended(link.number, text, is_orderly))
+
+    def warn(self, kind: str, about: str, text: str) -> None:
+        """Add something that an operator should act on."""
+        self._add(Warned(kind, about, text))
+
+    def take(self) -> list[Event]:
+        """Return the events since the last call, oldest first."""
+        events, self._events = self._events, []
+        return events
+
+    def _add(self, event: Event) -> None:
+        if len(self._events) < EVENTS_MAX:
+            self._events.append(event)
+        else:
+            self.dropped += 1
+
+
+def error_in(body: bytes) -> WeftError:
+    """Return the error by which the gateway at the other end ends a connection."""
+    said = Message.from_body(body)
+    number, text = said.get("number"), str(said.get("text", ""))
+    reason = f"it says: {text}" if text else "it does not say why"
+    return error_from_wire(number if isinstance(number, int) else 0, reason)

@@ -3,6 +3,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from select import select
 
 import pytest
 
@@ -76,6 +77,7 @@ class Taken:
 class Web:
     def __init__(self) -> None:
         self.sockets: asyncio.Queue[socket.socket] = asyncio.Queue()
+        self.on_request: Callable[[socket.socket, str], None] | None = None
 
     def take(self, sock: socket.socket, _peer: str) -> None:
         self.sockets.put_nowait(sock)
@@ -234,6 +236,21 @@ async def test_http_goes_to_the_web_unread() -> None:
         peer = await place.dial(b"GET / HTTP/1.1\r\n")
         with await place.web.sockets.get() as sock:
             assert sock.recv(100) == b"GET / HTTP/1.1\r\n"
+        await peer.close()
+
+
+async def test_what_follows_an_answer_is_looked_at_before_it_is_passed_on() -> None:
+    async with opened() as place:
+        peer = await place.dial(b"GET / HTTP/1.1\r\n")
+        sock = await place.web.sockets.get()
+        sock.recv(100)
+        request = b"GET /weather/ws HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        peer.writer.write(request)
+        while not select([sock], [], [], 0)[0]:
+            await asyncio.sleep(0)
+        assert place.web.on_request is not None
+        place.web.on_request(sock, "peer")
+        assert await place.taken() == ("weather", request)
         await peer.close()
 
 

@@ -119,8 +119,31 @@ async def test_pages_are_read_through_tls_too(tls: Tls) -> None:
         reader, writer = await asyncio.open_connection(
             host, int(port), ssl=context, server_hostname="localhost"
         )
-        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert (await reader.read()).endswith(b"\r\n\r\nok\n")
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_one_connection_asks_for_pages_and_services_in_turn() -> None:
+    async with Gateway(settings=Settings(listen=HERE)) as gateway:
+        host, _, port = gateway.address.rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        publish = b"POST /default/publish/a/b HTTP/1.1\r\nHost: localhost\r\n"
+        requests = (
+            b"GET /weft.js HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            publish + b"Content-Length: 2\r\n\r\n{}",
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"GET /weft.d.ts HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        )
+        for request in requests:
+            writer.write(request)
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            assert head.startswith(b"http/1.1 20"), (request, head)
+            length = head.partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            await reader.readexactly(int(length))
+        status = await gateway.status()
+        assert (status["front"]["accepted"], status["front"]["http"]) == (1, 3)
         writer.close()
         await writer.wait_closed()
 

@@ -31,7 +31,7 @@ async def running(settings: Settings = SETTINGS) -> AsyncIterator[Node]:
 
 async def fetched(node: Node, path: str) -> tuple[int, str]:
     reader, writer = await asyncio.open_connection(*node.address)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
     await writer.wait_closed()

@@ -44,7 +44,9 @@ class Served:
 
     async def page(self, path: str) -> str:
         reader, writer = await asyncio.open_connection(*self.address)
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        writer.write(
+            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
         answer = await reader.read()
         writer.close()
         await writer.wait_closed()

@@ -1,4 +1,5 @@
 import asyncio
+import gzip
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,8 +8,11 @@ import pytest
 
 from weft.core.keys import Keyring
 from weft.doors.origins import WebRules
+from weft.gateway.page import Page
 from weft.gateway.refusals import Refusals
-from weft.gateway.web import REQUESTS_MAX, Page, Web
+from weft.gateway.web import REQUESTS_MAX, Web
+
+PACKED = "export {};\n" * 100
 
 
 async def pages(path: str, query: str) -> Page | None:
@@ -16,6 +20,10 @@ async def pages(path: str, query: str) -> Page | None:
         return Page(200, f"{query}\n")
     if path == "/file.js":
         return Page(200, "export {};\n", "text/javascript", '"1a"')
+    if path in ("/packed.js", "/packed.1a.js"):
+        packed, is_immutable = gzip.compress(PACKED.encode()), path == "/packed.1a.js"
+        kind = "text/javascript"
+        return Page(200, PACKED, kind, '"1a"', gzipped=packed, is_immutable=is_immutable)
     if path == "/long":
         return Page(200, "long " * 100_000)
     return Page(200, f"you asked for {path}\n") if path.startswith("/page") else None
@@ -108,6 +116,30 @@ async def test_a_file_that_is_kept_is_not_sent_again() -> None:
         assert b"content-length" not in head.lower()
         assert body == b""
         assert status_in(await place.ask(asked + b'If-None-Match: "2b"\r\n\r\n')) == 200
+
+
+@pytest.mark.parametrize("accepted", ["gzip, br", "identity", ""])
+async def test_a_file_is_sent_compressed_to_those_who_take_it(accepted: str) -> None:
+    async with opened() as place:
+        asked = get("/packed.js")[:-2] + f"Accept-Encoding: {accepted}\r\n".encode()
+        head, _, body = (await place.ask(asked + b"\r\n")).partition(b"\r\n\r\n")
+        is_packed = accepted.startswith("gzip")
+        tag = b'"1a-gzip"' if is_packed else b'"1a"'
+        assert (gzip.decompress(body) if is_packed else body) == PACKED.encode()
+        assert (b"content-encoding: gzip" in head.lower()) == is_packed
+        assert b"vary: accept-encoding" in head.lower()
+        assert b"content-length: %d\r\n" % len(body) in head.lower() + b"\r\n"
+        assert b"etag: " + tag in head.lower()
+        again = await place.ask(asked + b"If-None-Match: " + tag + b"\r\n\r\n")
+        assert status_in(again) == 304
+        assert b"vary: accept-encoding" in again.lower()
+        assert b"content-encoding" not in again.lower()
+
+
+async def test_a_versioned_file_is_kept_for_ever() -> None:
+    async with opened() as place:
+        answer = (await place.ask(get("/packed.1a.js"))).lower()
+        assert b"cache-control: public, max-age=31536000, immutable" in answer
 
 
 async def test_a_page_is_not_kept() -> None:
@@ -296,6 +328,133 @@ async def test_no_more_are_answered_at_once_than_the_limit() -> None:
     for each in (ours, *(peer for peer, _ in waiting)):
         each.close()
     await place.web.close()
+
+
+class Keeping(Place):
+    """A place that keeps connections, with a front that finds out what comes next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.returned: list[bytes] = []
+        self.web.on_request = self.take_back
+
+    def take_back(self, sock: socket.socket, peer: str) -> None:
+        sock.setblocking(False)
+        self.returned.append(sock.recv(1000, socket.MSG_PEEK))
+        self.web.take(sock, peer)
+
+
+async def answers(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    """The head of an answer and its body, by the length that it gives."""
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    length = head.partition(b"content-length: ")[2].partition(b"\r\n")[0]
+    return head, await reader.readexactly(int(length or b"0"))
+
+
+@asynccontextmanager
+async def keeping() -> AsyncIterator[
+    tuple[Keeping, asyncio.StreamReader, asyncio.StreamWriter, socket.socket]
+]:
+    place = Keeping()
+    ours, theirs = place.dial()
+    reader, writer = await asyncio.open_unix_connection(sock=ours)
+    yield place, reader, writer, theirs
+    writer.close()
+    await place.web.close()
+
+
+async def test_a_connection_is_kept_and_its_next_request_is_looked_at_first() -> None:
+    async with keeping() as (place, reader, writer, theirs):
+        writer.write(get("/none"))
+        place.web.take(theirs, "peer")
+        assert status_in((await answers(reader))[0]) == 404
+        for number in range(3):
+            writer.write(get(f"/page{number}"))
+            head, body = await answers(reader)
+            assert b"connection:" not in head
+            assert body == f"you asked for /page{number}\n".encode()
+        assert place.returned == [get("/page0"), get("/page1"), get("/page2")]
+        assert place.web.answered == 4
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        get("/page")[:-2] + b"Connection: close\r\n\r\n",
+        b"GET /page HTTP/1.0\r\n\r\n",
+        get("/page")[:-2] + b"Content-Length: 2\r\n\r\nhi",
+        get("/page")[:-2] + b"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+        get("/page") + get("/page"),
+        get("/page", host="evil.example"),
+        get("/page", "POST"),
+    ],
+    ids=["close", "HTTP/1.0", "length", "chunked", "two", "421", "405"],
+)
+async def test_a_connection_ends_where_the_next_request_is_not_certain(request_: bytes) -> None:
+    async with keeping() as (place, reader, writer, theirs):
+        writer.write(request_)
+        place.web.take(theirs, "peer")
+        head, _ = await answers(reader)
+        assert b"connection: close" in head
+        assert await reader.read() == b""
+        assert not place.returned
+
+
+async def test_a_file_that_the_client_has_does_not_end_the_connection() -> None:
+    async with keeping() as (place, reader, writer, theirs):
+        writer.write(get("/file.js")[:-2] + b'If-None-Match: "1a"\r\n\r\n')
+        place.web.take(theirs, "peer")
+        assert status_in((await answers(reader))[0]) == 304
+        writer.write(get("/page", "HEAD"))
+        assert status_in(await reader.readuntil(b"\r\n\r\n")) == 200
+        writer.write(get("/page"))
+        assert (await answers(reader))[1] == b"you asked for /page\n"
+
+
+async def test_a_connection_without_a_next_request_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.gateway.web.IDLE_S", 0.1)
+    async with keeping() as (place, reader, writer, theirs):
+        writer.write(get("/page"))
+        place.web.take(theirs, "peer")
+        await answers(reader)
+        assert await reader.read() == b""
+        assert not place.returned
+
+
+async def test_a_client_that_hangs_up_between_requests_is_no_visitor() -> None:
+    async with keeping() as (place, reader, writer, theirs):
+        writer.write(get("/page"))
+        place.web.take(theirs, "peer")
+        await answers(reader)
+        writer.write_eof()
+        assert await reader.read() == b""
+        assert not place.returned
+        assert place.refusals.counts == {}
+
+
+async def test_beyond_the_limit_idle_connections_give_way_and_are_not_counted() -> None:
+    async with keeping() as (place, reader, writer, theirs):
+        writer.write(get("/page"))
+        place.web.take(theirs, "peer")
+        await answers(reader)
+        waiting = [place.dial() for _ in range(REQUESTS_MAX - 1)]
+        for _, peer in waiting:
+            place.web.take(peer, "peer")
+        asked = get("/page")[:-2] + b"Connection: close\r\n\r\n"
+        assert status_in(await place.ask(asked)) == 200
+        assert await reader.read() == b""
+        assert place.refusals.counts == {}
+        for ours, _ in waiting:
+            ours.close()
+
+
+async def test_closing_does_not_wait_for_idle_connections() -> None:
+    async with keeping() as (place, reader, writer, theirs):
+        writer.write(get("/page"))
+        place.web.take(theirs, "peer")
+        await answers(reader)
+        await place.web.close()
+        assert await reader.read() == b""
 
 
 async def test_closing_ends_requests_that_are_not_complete() -> None:

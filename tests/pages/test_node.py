@@ -1,4 +1,7 @@
-"""weft.js in Node against real gateways: what its tests in JavaScript say, file by file."""
+"""weft.js in Node against real gateways: what its tests in JavaScript say, file by file.
+
+They import it as gateways serve it: bundled into one module, beside the modules that it is made of.
+"""
 
 import asyncio
 import os
@@ -18,6 +21,7 @@ from weft.doors.origins import WebSettings
 from weft.gateway.key_making import make_key, new_record
 from weft.gateway.mesh_settings import MeshSettings
 from weft.gateway.settings import Settings
+from weft.gateway.static_files import static_files
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -111,11 +115,29 @@ async def run_node(*arguments: str, **environment: str) -> str:
     return said.decode()
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tests and, where they look for them, the files that gateways serve."""
+    folder = tmp_path_factory.mktemp("served")
+    pages = folder / "src" / "weft" / "pages"
+    pages.mkdir(parents=True)
+    for path, page in static_files().items():
+        (pages / path.removeprefix("/")).write_text(page.body)
+    (folder / "package.json").write_text('{"type": "module"}')
+    tests = folder / "tests" / "pages"
+    tests.mkdir(parents=True)
+    for program in HERE.glob("*.mjs"):
+        shutil.copy(program, tests)
+    shutil.copytree(ROOT / "docs" / "vectors", folder / "docs" / "vectors")
+    return folder
+
+
 @needs_node
 @pytest.mark.parametrize(("name", "transport"), RUNS)
-async def test_in_node(name: str, transport: str) -> None:
+async def test_in_node(name: str, transport: str, served: Path) -> None:
     async with gateways() as addresses:
-        arguments = ("--test", "--test-reporter=tap", str(HERE / name))
+        program = served / "tests" / "pages" / name
+        arguments = ("--test", "--test-reporter=tap", str(program))
         await run_node(*arguments, **addresses, WEFT_TRANSPORT=transport)
 
 
@@ -123,10 +145,11 @@ async def test_in_node(name: str, transport: str) -> None:
 @pytest.mark.parametrize("code", EXAMPLES)
 async def test_an_example_runs_as_it_is_printed(code: str, tmp_path: Path) -> None:
     async with weft.Gateway(listen="127.0.0.1:0", workers="inline") as gateway:
-        served = code.replace("http://127.0.0.1:7411/weft.js", PAGES.as_uri() + "/weft.js")
-        served = served.replace("http://127.0.0.1:7411", f"http://{gateway.address}")
+        (tmp_path / "weft.mjs").write_text(static_files()["/weft.js"].body)
+        example = code.replace("http://127.0.0.1:7411/weft.js", "./weft.mjs")
+        example = example.replace("http://127.0.0.1:7411", f"http://{gateway.address}")
         program = tmp_path / "example.mjs"
-        program.write_text(f"{served}\nawait weft.close();\n")
+        program.write_text(f"{example}\nawait weft.close();\n")
         service = re.findall(r'service: "(\w+)"', code)[0]
         async with weft.connect(gateway.address, service=service) as connection:
             quotes = connection.subscribe("quotes.get", lambda m: m.respond({"price": 3}))

@@ -43,6 +43,9 @@ _HEAD_END = b"\r\n\r\n"
 class Web(Protocol):
     """Whoever answers HTTP."""
 
+    # Called with a connection that has sent the beginning of its next request.
+    on_request: Callable[[socket.socket, str], None] | None
+
     def take(self, sock: socket.socket, peer: str) -> None:
         """Own a connection that has sent the beginning of a request."""
 
@@ -69,6 +72,7 @@ class Front:
         self._loop = asyncio.get_running_loop()
         self._lobby = Lobby(self._look, self._give_up)
         services.on_return = self._take_back
+        web.on_request = self.enter
 
     def open(self, settings: Settings, room: Room) -> None:
         """Begin to listen.

@@ -1,9 +1,6 @@
 """The pages that a gateway shows to people, probes and Prometheus."""
 
 from collections.abc import Awaitable, Callable
-from hashlib import sha256
-from importlib import resources
-from pathlib import PurePath
 from typing import Protocol
 
 import msgspec
@@ -13,8 +10,9 @@ from weft.errors import BadOption, NoSuchService, Overloaded
 from weft.fabric.candidates import Candidate
 from weft.gateway import finding
 from weft.gateway.metrics import metrics
+from weft.gateway.page import Page
 from weft.gateway.report import GatewayReport
-from weft.gateway.web import Page
+from weft.gateway.static_files import static_files, static_page, versioned_path
 
 _INDEX = """\
 A Weft gateway.
@@ -27,13 +25,9 @@ A Weft gateway.
 /closest           those to connect to, the best guess first: ?service=S&region=R&limit=N
 /journal/SERVICE   what is kept of a service, JSON
 /weft.js           the client for browsers and Node; /weft.d.ts has its types
+{versioned}
+                   the same, which browsers keep for ever
 """
-
-# What is served as it is, by the end of its name.
-_KINDS = {
-    ".js": "text/javascript; charset=utf-8",
-    ".ts": "application/typescript; charset=utf-8",
-}
 
 
 class Shown(Protocol):
@@ -63,6 +57,8 @@ class Pages:
 
     def __init__(self, gateway: Shown) -> None:
         self._gateway = gateway
+        # Now, so that no request has to wait until they are prepared.
+        static_files()
         self._pages: dict[str, Callable[[], Awaitable[Page]]] = {
             "/": self._index,
             "/healthz": self._health,
@@ -71,17 +67,16 @@ class Pages:
             "/metrics": self._metrics,
             finding.NODES: self._nodes,
         }
-        self._files = files()
 
     async def page(self, path: str, query: str = "") -> Page | None:
         """The page at a path; None if there is none."""
         if path == finding.CLOSEST:
             return await _found(finding.closest(self._gateway, query))
         make = self._pages.get(path)
-        return self._files.get(path) if make is None else await make()
+        return static_page(path) if make is None else await make()
 
     async def _index(self) -> Page:
-        return Page(200, _INDEX)
+        return Page(200, _INDEX.format(versioned=versioned_path()))
 
     async def _health(self) -> Page:
         return Page(200, "ok\n")
@@ -113,15 +108,3 @@ async def _found(finding_it: Awaitable[bytes]) -> Page:
     except Overloaded as error:
         return Page(503, f"{error}\n")
     return Page(200, body.decode() + "\n", "application/json")
-
-
-def files() -> dict[str, Page]:
-    """The files for browsers that come with Weft, by the paths that they are served at."""
-    found = {}
-    for file in resources.files("weft.pages").iterdir():
-        kind = _KINDS.get(PurePath(file.name).suffix)
-        if kind is not None:
-            text = file.read_text(encoding="utf-8")
-            tag = f'"{sha256(text.encode()).hexdigest()[:16]}"'
-            found[f"/{file.name}"] = Page(200, text, kind, tag)
-    return found

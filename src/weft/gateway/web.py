@@ -1,21 +1,21 @@
-"""Answers HTTP requests on the gateway's own port: one request, one page, and the end.
+"""Answers HTTP requests on the gateway's own port, a request at a time.
 
-Everything is bounded: the request's head, the time for it and for its answer, and how many are
-answered at once. What a page says comes from elsewhere.
+A connection is kept for the next request, which the front looks at first: it may be for a service.
+Everything is bounded: the request's head, the time for it and for its answer, how long a connection
+is idle, and how many connections there are. What a page says comes from elsewhere.
 """
 
 import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Protocol
 
 import h11
 
 from weft.core.keys import Key
-from weft.doors.exchange import JSON, error_body
 from weft.doors.origins import UnknownHost, WebRules, is_here
 from weft.errors import (
     BadKey,
@@ -25,12 +25,12 @@ from weft.errors import (
     NotKnown,
     Overloaded,
     TooSlow,
-    WeftError,
     shortened,
 )
 from weft.gateway.finding import Headers, preflight, shared_with
 from weft.gateway.guarding import LENT, Keys, check_page
 from weft.gateway.lending import Request
+from weft.gateway.page import NO_BODY, Page, headers_of, refused
 from weft.gateway.refusals import Refusals
 
 _log = logging.getLogger(__name__)
@@ -41,28 +41,13 @@ _READ_BYTES = 4096
 # A body that nobody asked for is read up to here: to hang up earlier would cut off the answer.
 _LINGER_BYTES = 64 << 10
 _LINGER_S = 1.0
+# How long a connection without a request is kept.
+IDLE_S = 60.0
 _METHODS = {b"GET", b"HEAD"}
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What is answered."""
-
-    status: int
-    body: str
-    kind: str = "text/plain; charset=utf-8"
-    # Of a file that is the same for everyone: browsers keep it by its tag, any page may import it.
-    tag: str = ""
-    headers: Headers = ()
 
 
 # Gives the page of a path and a query, or None if there is none.
 Pages = Callable[[str, str], Awaitable[Page | None]]
-
-
-def refused(status: int, error: WeftError) -> Page:
-    """Return the page of an error: JSON, as from the doors of a service."""
-    return Page(status, error_body(error).decode(), JSON)
 
 
 class Lends(Protocol):
@@ -98,6 +83,10 @@ class Web:
         # Those that wait for their peer, oldest first: for its request, or for it to hang up.
         self._reading: dict[asyncio.Task[None], str] = {}
         self._lingering: dict[asyncio.Task[None], None] = {}
+        # Those that have their answer and may ask for more, and where they go when they do.
+        self._idle: dict[asyncio.Task[None], None] = {}
+        self.on_request: Callable[[socket.socket, str], None] | None = None
+        self._is_closing = False
         self.answered = 0
         self.change(4096, 5.0)
 
@@ -119,6 +108,9 @@ class Web:
 
     async def close(self) -> None:
         """Let the requests that are being answered end, for a moment; then end them."""
+        self._is_closing = True
+        for task in list(self._idle):
+            task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_LINGER_S)
         for task in self._tasks:
@@ -136,14 +128,35 @@ class Web:
                     if page is None:
                         # Somebody else answers, and ends the connection.
                         return
+                is_kept = False
                 if page is not None:
-                    await exchange.send(page)
+                    is_kept = await exchange.send(page, is_last=self._is_last(page))
                     self.answered += 1
+            if is_kept:
+                await self._keep(sock, peer)
+                return
             self._begin_lingering()
             async with asyncio.timeout(_LINGER_S):
                 await exchange.linger()
         except (OSError, TimeoutError) as error:
             _log.debug("HTTP request ended: %s", error, extra={"peer": peer})
+
+    def _is_last(self, page: Page) -> bool:
+        """Return whether a connection ends with this answer, whatever its client prefers."""
+        is_refused = page.status >= HTTPStatus.BAD_REQUEST and page.status != HTTPStatus.NOT_FOUND
+        return is_refused or self._is_closing or self.on_request is None
+
+    async def _keep(self, sock: socket.socket, peer: str) -> None:
+        """Wait for the next request, and have the front see who answers it."""
+        task = asyncio.current_task()
+        if task is None or self.on_request is None:
+            return
+        self._idle[task] = None
+        async with asyncio.timeout(IDLE_S):
+            await _readable(self._loop, sock)
+        self._idle.pop(task, None)
+        if sock.recv(1, socket.MSG_PEEK):
+            self.on_request(socket.socket(fileno=sock.detach()), peer)
 
     async def _lend(self, exchange: "Exchange", request: Request, peer: str) -> Page | None:
         """Pass a request for the journal on; the page that says why not, or None."""
@@ -195,9 +208,7 @@ class Web:
         )
         if shared:
             return replace(page, headers=shared)
-        if page.tag and _header(request, b"if-none-match") == page.tag:
-            return Page(304, "", page.kind, page.tag)
-        return page
+        return page.for_client(_headers(request)) if page.tag else page
 
     def _refusal(self, request: h11.Request, peer: str) -> Page | None:
         """The page that says what is wrong with a request; None if nothing is."""
@@ -232,9 +243,10 @@ class Web:
 
         Those who have their answer come first, then those who dawdle: neither may keep out others.
         """
-        if self._lingering:
-            oldest = next(iter(self._lingering))
-            del self._lingering[oldest]
+        answered = self._lingering or self._idle
+        if answered:
+            oldest = next(iter(answered))
+            del answered[oldest]
         elif self._reading:
             oldest = next(iter(self._reading))
             self._refuse(self._reading.pop(oldest))
@@ -250,6 +262,7 @@ class Web:
         self._tasks.pop(task).close()
         self._reading.pop(task, None)
         self._lingering.pop(task, None)
+        self._idle.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("an HTTP request failed", exc_info=error)
 
@@ -284,30 +297,29 @@ class Exchange:
         is_target = b"\n" not in self._http.trailing_data[0]
         return 414 if error.error_status_hint == 431 and is_target else error.error_status_hint
 
-    async def send(self, page: Page) -> None:
-        """Answer."""
-        body = page.body.encode()
-        headers = [
-            ("Content-Type", page.kind),
-            ("Content-Length", str(len(body))),
-            ("Cache-Control", "no-cache" if page.tag else "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
-            ("Connection", "close"),
-        ]
-        if page.status == 405:
-            headers.append(("Allow", "GET, HEAD"))
-        if page.status == 401:
-            headers.append(("WWW-Authenticate", 'Bearer realm="weft"'))
-        if page.tag:
-            headers += [("ETag", page.tag), ("Access-Control-Allow-Origin", "*")]
-        headers += page.headers
-        if page.status in (HTTPStatus.NOT_MODIFIED, HTTPStatus.NO_CONTENT):
-            # It would be read as the length of what the browser has.
-            headers = [(name, value) for name, value in headers if name != "Content-Length"]
+    async def send(self, page: Page, *, is_last: bool) -> bool:
+        """Answer; return whether the connection can be kept for another request."""
+        body = page.gzipped or page.body.encode()
+        is_clean = self._is_whole()
+        headers = headers_of(page, len(body))
+        if is_last or not is_clean:
+            headers.append(("Connection", "close"))
         reason = HTTPStatus(page.status).phrase
         response = h11.Response(status_code=page.status, headers=headers, reason=reason)
-        head = self._http.send(response) or b""
-        await self._loop.sock_sendall(self.sock, head if self._is_head else head + body)
+        sent = self._http.send(response) or b""
+        if not self._is_head and page.status not in NO_BODY:
+            sent += self._http.send(h11.Data(data=body)) or b""
+        sent += self._http.send(h11.EndOfMessage()) or b""
+        await self._loop.sock_sendall(self.sock, sent)
+        return is_clean and self._http.our_state is h11.DONE
+
+    def _is_whole(self) -> bool:
+        """Return whether nothing but the request has come: neither a body nor another request."""
+        try:
+            is_end = isinstance(self._http.next_event(), h11.EndOfMessage)
+        except h11.RemoteProtocolError:
+            return False
+        return is_end and not self._http.trailing_data[0]
 
     async def linger(self) -> None:
         """Wait for the peer to hang up first; whoever calls bounds the time."""
@@ -315,6 +327,17 @@ class Exchange:
         left = _LINGER_BYTES
         while left > 0 and (data := await self._loop.sock_recv(self.sock, _READ_BYTES)):
             left -= len(data)
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
+    """Wait until something has come, and take none of it."""
+    came = asyncio.Event()
+    descriptor = sock.fileno()
+    loop.add_reader(descriptor, came.set)
+    try:
+        await came.wait()
+    finally:
+        loop.remove_reader(descriptor)
 
 
 def _lent(request: h11.Request, target: str, key: Key | None, peer: str) -> Request:

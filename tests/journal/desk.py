@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from weft.core.arena import Arena
+from weft.core.arena import ARENA_BYTES, Arena
 from weft.core.frames import Flag, Kind, Stamp, encode, stamp_frame
 from weft.core.journal import Batch, Journal
 from weft.journal.blocks import Block, blocks_in, header_of
@@ -24,10 +24,11 @@ def message(number: int, subject: bytes = b"sensors.a", body: bytes = b"") -> by
 
 def batch_of(frames: list[bytes], first: int, per_block: int = 0) -> Batch:
     """A batch of frames, so many in a block."""
-    arena = Arena()
+    size = per_block or len(frames)
+    # What is in a block came in one turn.
+    arena = Arena(max(ARENA_BYTES, size * max(map(len, frames))))
     batches: list[Batch] = []
     journal = Journal([b">"], first, arena, batches.append)
-    size = per_block or len(frames)
     made = Batch()
     for at in range(0, len(frames), size):
         for frame in frames[at : at + size]:

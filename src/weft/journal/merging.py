@@ -17,18 +17,16 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from crc32c import crc32c
 
-from weft.journal import modes
+from weft.journal import modes, row_groups
 from weft.journal.parquet import journal_writer
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.segment import sync_folder
 from weft.journal.verify import check_segment
 
-# One row group: enough for a reader to work on at once.
-_GROUP_ROWS = 131_072
-_GROUP_BYTES = 32 << 20
+_GROUP_ROWS = row_groups.GROUP_ROWS
+_GROUP_BYTES = row_groups.GROUP_BYTES
 _BATCH_ROWS = 16_384
 _PIECE_BYTES = 4 << 20
 _ASIDE = "_merging.parquet"
@@ -120,7 +118,7 @@ def _merge(folder: Path, stretch: list[Segment]) -> Iterator[Merged | NotMerged]
     aside = folder / _ASIDE
     with journal_writer(aside) as writer:
         messages = 0
-        for table in _grouped(_rows_of(stretch)):
+        for table in row_groups.grouped(_rows_of(stretch), _GROUP_ROWS, _GROUP_BYTES):
             writer.write_table(table, row_group_size=_GROUP_ROWS)
             messages += table.num_rows
     crc = _synced_crc(aside)
@@ -168,29 +166,15 @@ def _rows_of(segments: Iterable[Segment]) -> Iterator[pa.RecordBatch]:
 
 def _rows(path: Path, within: Segment | None = None) -> Iterator[pa.RecordBatch]:
     """The messages of a file, every page of it checked, or those with the positions of another."""
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        for batch in file.iter_batches(_BATCH_ROWS):
+    with row_groups.open_file(path) as file:
+        groups = range(file.num_row_groups)
+        for batch in row_groups.batches_of(file, groups, None, rows=_BATCH_ROWS):
             chosen = batch
             if within is not None:
                 position = pc.field("position")
                 chosen = batch.filter((position >= within.first) & (position <= within.last))
             if chosen.num_rows:
                 yield chosen
-
-
-def _grouped(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches put together until they are worth a row group."""
-    group: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        group.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
-            yield pa.Table.from_batches(group)
-            group, rows, size = [], 0, 0
-    if group:
-        yield pa.Table.from_batches(group)
 
 
 def _same(left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]) -> bool:

@@ -18,6 +18,7 @@ from weft.core.frames import Kind, Stamp, encode, stamp_frame
 from weft.journal.columns import Columns, Numbers, Texts
 from weft.journal.kept import Kept
 from weft.journal.modes import journal_opener
+from weft.journal.row_groups import batches_of, open_file
 from weft.journal.sealed import Damaged, reading
 
 SCHEMA = pa.schema(
@@ -35,7 +36,9 @@ SCHEMA = pa.schema(
     ]
 )
 _NUMBERS = ("origin", "publisher", "sequence", "position", "flags", "time_ns")
+# Of what is read message by message: a gateway has many such readers at once.
 _ROWS = 16_384
+_BYTES = 4 << 20
 
 
 def batch_of(columns: Columns) -> pa.RecordBatch:
@@ -83,10 +86,7 @@ def opened(source: Any, *, is_ahead: bool = False) -> Iterator[pq.ParquetFile]:
         OSError: it cannot be read for another reason.
     """
     try:
-        with (
-            reading(source),
-            pq.ParquetFile(source, pre_buffer=is_ahead, page_checksum_verification=True) as file,
-        ):
+        with reading(source), open_file(source, is_ahead=is_ahead) as file:
             yield file
     except pa.ArrowMemoryError:
         raise
@@ -102,7 +102,8 @@ def messages_in(path: Path, first: int, last: int) -> Iterator[Kept]:
         OSError: it cannot be read.
     """
     with opened(path) as file:
-        for batch in file.iter_batches(_ROWS, groups_in(file, first, last)):
+        groups = groups_in(file, first, last)
+        for batch in batches_of(file, groups, None, rows=_ROWS, size_bytes=_BYTES):
             for row in batch.to_pylist():
                 if first <= row["position"] <= last:
                     yield Kept(row["position"], _frame(row))

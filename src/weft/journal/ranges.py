@@ -13,11 +13,12 @@ from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in, message_e
 from weft.journal.columns import Columns
 from weft.journal.parquet import SCHEMA, batch_of, groups_in, opened
 from weft.journal.places import Segment
+from weft.journal.row_groups import GROUP_BYTES, BlockPart, batches_of, block_parts
 from weft.journal.sealed import Damaged
 from weft.journal.shelves import Shelf
 
 ROWS = 65_536
-BYTES = 32 << 20
+BYTES = GROUP_BYTES
 ALL_COLUMNS = tuple(SCHEMA.names)
 # How often a segment may get another name before it is opened.
 _MISSES_MAX = 10
@@ -165,13 +166,26 @@ def _segment_batches(
     query: Query, segment: Segment, first: int
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Batches, and the position after each."""
-    wanted = query.wanted
-    end = wanted.end
     if segment.state == "sealed":
         yield from _sealed_batches(query, segment, first)
         return
     found = Columns(query.patterns)
     position = first
+    for each in _parts_of(query, segment, first):
+        is_over = found.size + len(each.frames) > BYTES
+        if found.rows and (found.rows >= ROWS or is_over):
+            yield batch_of(found), position
+            found = Columns(query.patterns)
+        if each.frames:
+            found.add(*each)
+        position = each.first + each.rows
+    yield batch_of(found), position
+
+
+def _parts_of(query: Query, segment: Segment, first: int) -> Iterator[BlockPart]:
+    """Yield the frames of a segment of blocks; none for positions that a crash had torn off."""
+    wanted = query.wanted
+    position, end = first, wanted.end
     for data, start, salt in wanted.shelf.blocks(segment, first, end):
         why = _REMOVED
         for block in blocks_in(data, start, salt):
@@ -185,37 +199,35 @@ def _segment_batches(
                 after = min(block.first, end)
                 query.lack(position, after - 1, why)
                 position = after
-            if min(block.first + block.frames, end) <= position:
+            after = min(block.first + block.frames, end)
+            if after <= position:
                 continue
             if block.kind == Kind.TORN:
-                position = min(block.first + block.frames, end)
-                continue
-            frames, count = _clipped(data, block, position, end)
-            found.add(frames, position, count)
-            position += count
-            if found.rows >= ROWS or found.size >= BYTES:
-                yield batch_of(found), position
-                found = Columns(query.patterns)
-    yield batch_of(found), position
+                yield BlockPart(b"", position, after - position)
+            else:
+                yield from _clipped(data, block, position, end)
+            position = after
 
 
-def _clipped(data: Bytes, block: Block, first: int, end: int) -> tuple[bytes, int]:
-    """The frames of a block between two positions, and how many they are."""
-    body = bytes(data[block.body : block.end])
-    if block.first == first and block.first + block.frames <= end:
-        return body, block.frames
-    at = 0
-    start = 0
-    position = block.first
+def _clipped(data: Bytes, block: Block, first: int, end: int) -> Iterator[BlockPart]:
+    """Yield the frames of a block between two positions, in parts that are bounded in bytes.
+
+    Raises:
+        ValueError: the block does not hold so many whole frames.
+    """
+    start, after = block.body, block.end
+    at = block.body
     last = min(block.first + block.frames, end)
-    while position < last:
-        if position == first:
-            start = at
-        at = message_end(body, at, len(body))
-        if at < 0:
-            raise ValueError(f"position {position} has no whole message")
-        position += 1
-    return body[start:at], last - first
+    if first > block.first or last < block.first + block.frames:
+        for position in range(block.first, last):
+            if position == first:
+                start = at
+            at = message_end(data, at, block.end)
+            if at < 0:
+                raise ValueError(f"position {position} has no whole message")
+        after = at
+    part = block._replace(body=start, end=after, first=first, frames=last - first)
+    yield from block_parts(data, part, BYTES)
 
 
 def _sealed_batches(
@@ -230,7 +242,7 @@ def _sealed_batches(
     # From elsewhere, few large reads; here, what is needed next.
     with opened(source, is_ahead=not isinstance(source, Path)) as file:
         groups = groups_in(file, first, end - 1)
-        for batch in file.iter_batches(ROWS, groups, sorted(read)):
+        for batch in batches_of(file, groups, sorted(read), rows=ROWS, size_bytes=BYTES):
             positions = batch.column("position")
             low, high = positions[0].as_py(), positions[-1].as_py()
             if low >= end:

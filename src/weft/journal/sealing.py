@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from crc32c import crc32c
 
 from weft.core.words import i64_at
+from weft.journal import row_groups
 from weft.journal.blocks import Block, Bytes, Damage, Kind, blocks_in, salt_of
 from weft.journal.columns import Columns
 from weft.journal.history import mapped
@@ -21,9 +21,8 @@ from weft.journal.parquet import batch_of, journal_writer
 from weft.journal.places import Place, Segment, segments_of
 from weft.journal.segment import sync_folder
 
-# What is one row group: enough for a reader to work on at once.
-_GROUP_ROWS = 131_072
-_GROUP_BYTES = 32 << 20
+_GROUP_ROWS = row_groups.GROUP_ROWS
+_GROUP_BYTES = row_groups.GROUP_BYTES
 _PIECE = 4 << 20
 _TIME = 24
 
@@ -99,11 +98,12 @@ def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
 def _batches(data: Bytes, blocks: list[Block]) -> Iterator[pa.RecordBatch]:
     columns = Columns()
     for block in blocks:
-        body = bytes(data[block.body : block.end])
-        columns.add(body, block.first, block.frames)
-        if columns.rows >= _GROUP_ROWS or columns.size >= _GROUP_BYTES:
-            yield batch_of(columns)
-            columns = Columns()
+        for each in row_groups.block_parts(data, block, _GROUP_BYTES):
+            is_over = columns.size + len(each.frames) > _GROUP_BYTES
+            if columns.rows and (columns.rows >= _GROUP_ROWS or is_over):
+                yield batch_of(columns)
+                columns = Columns()
+            columns.add(*each)
     if columns.rows:
         yield batch_of(columns)
 
@@ -133,8 +133,8 @@ def _put_in_place(
 
 
 def _read_all(path: Path) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        yield from file.iter_batches(_GROUP_ROWS)
+    with row_groups.open_file(path) as file:
+        yield from row_groups.batches_of(file, range(file.num_row_groups), None)
 
 
 def _remove_unfinished(place: Place) -> None:

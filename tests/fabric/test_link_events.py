@@ -1,10 +1,13 @@
 """Events of links that an operator should see."""
 
+import msgspec
+import pytest
 from tests.fabric.impostor import Impostor
-from tests.fabric.mesh import meshed
+from tests.fabric.mesh import SECRET, Net, address_of, admission_of, identity_of, meshed
 
-from weft.core.frames import Kind, encode
+from weft.core.frames import Kind, encode, parse
 from weft.core.messages import Message
+from weft.fabric.handshake import Handshake, Introduction
 from weft.fabric.link_events import EVENTS_MAX, Ended, LinkEvents, Warned
 from weft.fabric.rules import Rules
 
@@ -66,3 +69,78 @@ def test_events_that_nobody_takes_are_bounded() -> None:
     assert len(taken) == EVENTS_MAX
     assert taken[0] == Warned("Test", "0", "text")
     assert events.take() == []
+
+
+def warned(events: LinkEvents) -> list[Warned]:
+    return [event for event in events.take() if isinstance(event, Warned)]
+
+
+@pytest.mark.parametrize(
+    ("secret", "own", "check"),
+    [
+        (b"", SECRET, "it has no secret: set its mesh.secret_file to that of this mesh"),
+        (b"another", SECRET, "it has another secret: compare mesh.secret_file of both gateways"),
+        (SECRET, b"", "it has a secret, and this gateway has none: set mesh.secret_file here, too"),
+    ],
+)
+def test_the_dialled_gateway_says_what_is_wrong_with_a_secret(
+    secret: bytes, own: bytes, check: str
+) -> None:
+    net = Net()
+    net.begin(1, admission=admission_of(1, own))
+    line = Impostor(net, secret=secret).dial(net[1])
+    net.wait(0.1)
+    assert line.errors == ["NotAdmitted"]
+    [event] = warned(net[1].fabric.events)
+    assert event.kind == "NotAdmitted"
+    assert "says that it is 'impostor' at '10.0.0.99:7411'" in event.text
+    assert event.text.endswith(check)
+    assert net[1].fabric.events.not_linked == {"NotAdmitted": 1}
+
+
+def test_the_dialled_gateway_names_a_key_that_is_not_on_its_roster() -> None:
+    net = Net()
+    roster = frozenset((identity_of(1).key,))
+    net.begin(1, admission=admission_of(1)._replace(roster=roster))
+    rogue = Impostor(net)
+    rogue.dial(net[1])
+    net.wait(0.1)
+    [event] = warned(net[1].fabric.events)
+    assert event.text.endswith(f"its key {identity_of(99).key.hex()} is not in mesh.roster here")
+
+
+def test_the_dialled_gateway_says_that_the_version_is_another() -> None:
+    net = meshed(1)
+    rogue = Impostor(net)
+    introduction = Introduction(99, 5, "impostor", rogue.address, "", 0)
+    shake = Handshake(rogue.admission, "weather", introduction, bytes(32), is_dialler=True)
+    hello = msgspec.msgpack.decode(parse(shake.begin()).body)
+    hello[1] = 2
+    pipes = net.connect(rogue.address, net[1].address)
+    assert pipes is not None
+    pipes[0].took(encode(Kind.LINK, b"weather", msgspec.msgpack.encode(hello)))
+    pipes[1].hear = lambda _: None
+    pipes[1].hang_up = lambda: None
+    net.carry()
+    [event] = warned(net[1].fabric.events)
+    assert (event.kind, event.text.rpartition(": ")[2]) == (
+        "BadGreeting",
+        "version 2 of links is not spoken here, 1 is",
+    )
+
+
+def test_both_sides_say_it_if_the_dialler_does_not_accept_the_dialled() -> None:
+    net = Net()
+    net.begin(1)
+    roster = frozenset((identity_of(2).key,))
+    node = net.begin(2, admission=admission_of(2)._replace(roster=roster))
+    net.wait(0.3)
+    key = identity_of(1).key.hex()
+    problem = node.fabric.dialling.targets.at(address_of(1)).problem
+    assert problem.endswith(f"its key {key} is not in mesh.roster here")
+    event = warned(net[1].fabric.events)[0]
+    assert event.text.endswith(
+        f"compare mesh.secret_file of both, and mesh.roster there with {key}"
+    )
+    # It was configured, and is logged by its address.
+    assert warned(node.fabric.events) == []

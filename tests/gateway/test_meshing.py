@@ -182,6 +182,13 @@ async def test_those_who_do_not_know_it_are_not(
         assert (await status(ann))["mesh"]["nodes"] == 0
         assert (await status(eve))["mesh"]["nodes"] == 0
         assert (await status(ann))["refused"]["NotAdmitted"] >= 1
+        # Who was dialled says it, too: whom it turned away, and what to check.
+        while "not linked with a gateway at 127.0.0.1:" not in caplog.text:
+            await asyncio.sleep(0.01)
+        [line] = [each for each in caplog.messages if "not linked with a gateway at" in each]
+        assert f"says that it is 'eve' at '{eve.address}'" in line
+        assert "mesh.secret_file" in line
+        assert (await status(ann))["mesh"]["not_linked"]["NotAdmitted"] >= 1
 
 
 async def test_a_roster_lets_in_those_whom_it_names(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ STATUS = ServiceStatus(
         lost=37,
         gaps=38,
         refused={"Loop": 39},
+        not_linked={"NotAdmitted": 46},
     ),
 )
 REPORT = GatewayReport(
@@ -112,6 +113,7 @@ def test_every_number_is_told_with_its_labels() -> None:
         ("weft_mesh_lost_total", "weather"): 37,
         ("weft_mesh_gaps_total", "weather"): 38,
         ("weft_mesh_refused_total", "Loop", "weather"): 39,
+        ("weft_mesh_not_linked_total", "NotAdmitted", "weather"): 46,
         ("weft_worker_up", "weather"): 1,
         ("weft_worker_up", "orders"): 0,
         ("weft_worker_restarts_total", "weather"): 2,

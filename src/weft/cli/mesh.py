@@ -100,6 +100,8 @@ def _mesh(page: MeshPage) -> list[RenderableType]:
         parts += ["", mesh_tables.targets(page.targets)]
     if not is_alone:
         parts += ["", mesh_tables.counts(page.counts)]
+    if page.not_linked:
+        parts.append(mesh_tables.not_linked(page.not_linked))
     return parts
 
 

@@ -68,6 +68,7 @@ class MeshPage(msgspec.Struct, frozen=True):
     targets: list[TargetRow] = []
     interest: list[WantedRow] = []
     counts: dict[str, int | dict[str, int]] = {}
+    not_linked: dict[str, int] = {}
     more_nodes: int = 0
     more_links: int = 0
     more_targets: int = 0

@@ -155,6 +155,12 @@ def counts(values: Mapping[str, int | Mapping[str, int]]) -> str:
     return f"messages of others: {', '.join(shown) or 'none yet'}"
 
 
+def not_linked(values: Mapping[str, int]) -> str:
+    """Gateways that were not linked with, on one line."""
+    shown = [f"{count:,} by {printable(name)}" for name, count in values.items()]
+    return f"gateways not linked with: {', '.join(shown)}; the log says which and why"
+
+
 def _patterns(row: NodeRow) -> str:
     if not row.is_current:
         return f"{row.patterns:,}, not all known"

@@ -215,12 +215,17 @@ class Fabric:
 
     def missed(self, newcomer: Newcomer, problem: str) -> None:
         """Somebody did not prove who it is, or does not want to be linked with."""
+        is_self = isinstance(newcomer.peer.error, LinkedToSelf)
+        is_fixed = False
         if newcomer.address:
-            targets = self.dialling.targets
-            target = targets.at(newcomer.address)
-            target.is_self = isinstance(newcomer.peer.error, LinkedToSelf)
-            least_ns = REMEMBERED_PAUSE_NS if target.is_self else 0
-            targets.failed(target, problem, self._service.now_ns, least_ns)
+            target = self.dialling.targets.at(newcomer.address)
+            target.is_self, is_fixed = is_self, target.is_fixed
+            least_ns = REMEMBERED_PAUSE_NS if is_self else 0
+            self.dialling.targets.failed(target, problem, self._service.now_ns, least_ns)
+        if not is_self and problem != CLOSING:
+            text = f"not linked with a gateway at {newcomer.place}: {problem}"
+            # Problems of addresses that were configured are logged already.
+            self.events.turned_away(newcomer.peer, text, is_logged=not is_fixed)
 
     def _greet(self, peer: Peer, frame: Frame) -> None:
         """Somebody asks to be linked with."""

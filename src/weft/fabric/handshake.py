@@ -118,6 +118,10 @@ class Handshake:
         if len(nonce) != NONCE_BYTES:
             raise ValueError(f"a nonce of {len(nonce)} bytes is not one of {NONCE_BYTES}")
         self.other: Introduced | None = None
+        # What the other side said of itself, proven or not; and what was wrong, for the log of
+        # this side only.
+        self.said: Introduction | None = None
+        self.detail = ""
         self._admission = admission
         self._service = service.encode()
         self._introduction = introduction
@@ -127,6 +131,11 @@ class Handshake:
         # What was said so far, by both.
         self._transcript: list[bytes] = [self._service]
         self._awaited: type[_Said] | None = None if is_dialler else _Hello
+
+    @property
+    def key(self) -> bytes:
+        """The public key of this side."""
+        return self._admission.identity.key
 
     def begin(self) -> bytes:
         """The dialler's first frame."""
@@ -157,6 +166,7 @@ class Handshake:
         return b""
 
     def _hear_hello(self, hello: _Hello) -> bytes:
+        self.said = hello.introduction
         if hello.version != VERSION:
             raise BadGreeting(f"version {hello.version} of links is not spoken here, {VERSION} is")
         bare = msgspec.structs.replace(hello, mac=b"")
@@ -171,6 +181,7 @@ class Handshake:
         return self._say(msgspec.structs.replace(signed, mac=mac))
 
     def _hear_answer(self, answer: _Answer) -> bytes:
+        self.said = answer.introduction
         signed = msgspec.structs.replace(answer, mac=b"")
         self._check_mac(answer.mac, self._mac(_ANSWER_LABEL, _encode(signed)))
         claimed = self._claim(answer.key, answer.introduction)
@@ -191,13 +202,13 @@ class Handshake:
         if key == admission.identity.key:
             raise LinkedToSelf("the gateway at the other end is this one")
         if admission.roster is not None and key not in admission.roster:
-            raise _not_admitted()
+            raise self._not_admitted(f"its key {key.hex()} is not in mesh.roster here")
         return Introduced(key, introduction)
 
     def _prove(self, claimed: Introduced, signature: bytes, signed: bytes) -> None:
         """Take the other side for what it says it is, if its signature is right."""
         if not self._admission.verify(claimed.key, signature, signed):
-            raise _not_admitted()
+            raise self._not_admitted("its signature is wrong")
         number = claimed.introduction.number
         if number == self._introduction.number:
             raise SameNumber(f"number {number} is that of both gateways of a link")
@@ -205,7 +216,12 @@ class Handshake:
 
     def _check_mac(self, said: bytes, right: bytes) -> None:
         if not hmac.compare_digest(said, right):
-            raise _not_admitted()
+            raise self._not_admitted(_about_secret(said, right))
+
+    def _not_admitted(self, detail: str) -> NotAdmitted:
+        """The same is said whatever was wrong: why would help whoever guesses."""
+        self.detail = detail
+        return NotAdmitted("the other gateway did not prove that it belongs to this mesh")
 
     def _mac(self, label: bytes, last: bytes) -> bytes:
         """The code of the secret for what was said so far, and last; empty without a secret."""
@@ -254,6 +270,10 @@ def admission_mac(secret: bytes, key: bytes) -> bytes:
     return hmac.digest(secret, _MEMBER_LABEL + b"\n" + key, sha256)[:_MEMBER_BYTES]
 
 
-def _not_admitted() -> NotAdmitted:
-    """What is said whatever was wrong: why would help whoever guesses."""
-    return NotAdmitted("the other gateway did not prove that it belongs to this mesh")
+def _about_secret(said: bytes, right: bytes) -> str:
+    """What is wrong with the code of a secret, and what to check."""
+    if not said:
+        return "it has no secret: set its mesh.secret_file to that of this mesh"
+    if not right:
+        return "it has a secret, and this gateway has none: set mesh.secret_file here, too"
+    return "it has another secret: compare mesh.secret_file of both gateways"

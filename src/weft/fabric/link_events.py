@@ -3,9 +3,11 @@
 The fabric does not log. It keeps a bounded number of events for its caller, and counts the rest.
 """
 
+from collections import Counter
 from typing import NamedTuple
 
 from weft.core.messages import Message
+from weft.core.service import Peer
 from weft.errors import WeftError, error_from_wire
 from weft.fabric.link import Link
 
@@ -38,6 +40,8 @@ class LinkEvents:
     def __init__(self) -> None:
         self._events: list[Event] = []
         self.dropped = 0
+        # Gateways that were not linked with, by the name of the error.
+        self.not_linked: Counter[str] = Counter()
 
     def ended(self, link: Link) -> None:
         """Add the end of a link, with its reason."""
@@ -45,6 +49,14 @@ class LinkEvents:
         text = link.ending or (str(error) if error is not None else "its connection was closed")
         is_orderly = bool(link.ending) and error is None
         self._add(Ended(link.number, text, is_orderly))
+
+    def turned_away(self, peer: Peer, text: str, *, is_logged: bool = True) -> None:
+        """Count a gateway that was not linked with; add it unless it is logged otherwise."""
+        error = peer.error
+        kind = "left" if error is None else type(error).__name__
+        self.not_linked[kind] += 1
+        if is_logged:
+            self.warn(kind, peer.address.rpartition(":")[0], text)
 
     def warn(self, kind: str, about: str, text: str) -> None:
         """Add something that an operator should act on."""

@@ -7,7 +7,7 @@ from weft.core.beyond import Carrier
 from weft.core.frames import Frame, Kind, Run, parse
 from weft.core.service import Peer
 from weft.core.words import cut
-from weft.errors import Refused, UnexpectedFrame
+from weft.errors import NotAdmitted, Refused, UnexpectedFrame, shortened
 from weft.fabric.handshake import Handshake, Introduced
 from weft.fabric.link_events import CLOSING, error_in
 
@@ -49,7 +49,7 @@ class Newcomer(Carrier):
         try:
             answer = self._handshake.hear(frame)
         except Refused as error:
-            self._problem = str(error)
+            self._problem = ": ".join(filter(None, (str(error), self._handshake.detail)))
             end_with(self.peer, error)
             return
         if answer:
@@ -66,7 +66,18 @@ class Newcomer(Carrier):
         error = error_in(frame.body)
         # In its words: what is another gateway there is this one.
         self._problem = str(error)
+        if isinstance(error, NotAdmitted):
+            key = self._handshake.key.hex()
+            self._problem += f": compare mesh.secret_file of both, and mesh.roster there with {key}"
         self.peer.end(error)
+
+    @property
+    def place(self) -> str:
+        """What it says that it is, if it did, and where its connection comes from."""
+        said, came = self._handshake.said, self.peer.address or "an unknown address"
+        if said is None:
+            return came
+        return f"{came}, which says that it is {shortened(said.name)} at {shortened(said.address)}"
 
     def part(self) -> None:
         """It was not greeted, and will not be."""

@@ -45,6 +45,7 @@ def mesh_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
             **_bounded("links", [], limit),
             **_bounded("targets", [], limit),
             "counts": _counts(TrafficCounts()),
+            "not_linked": {},
         }
     name = namer(service, fabric)
     nodes = [_node(fabric, member, name, service.now_ns) for member in fabric.members]
@@ -58,6 +59,7 @@ def mesh_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
         **_bounded("links", sorted(links, key=_name), limit),
         **_bounded("targets", _unreached(fabric, service.now_ns), limit),
         "counts": _counts(fabric.traffic.counts),
+        "not_linked": dict(fabric.events.not_linked),
     }
 
 

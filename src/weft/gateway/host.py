@@ -32,6 +32,7 @@ from weft.fabric.candidates import Candidate, candidates, elsewhere
 from weft.fabric.lane_policy import LaneSettings
 from weft.gateway.channel_desk import ChannelDesk
 from weft.gateway.entrances import furnish
+from weft.gateway.far_ends import host_of
 from weft.gateway.handover import AS_HTTP, AS_LINK, Passed
 from weft.gateway.lane_desk import LaneDesk
 from weft.gateway.membership import Membership
@@ -196,7 +197,8 @@ class Host:
                     self._house.adopt(fd)
                 else:
                     peer = TcpDoor(self._turn, self._poll, fd).open(token)
-                    peer.address = peer_address(fd)
+                    # Behind TLS the host is all that is known.
+                    peer.address = peer_address(fd) or host_of(fd)
             except OSError as error:
                 os.close(fd)
                 _log.error("a connection was lost: it cannot be watched: %s", error.strerror)

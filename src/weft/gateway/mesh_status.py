@@ -23,3 +23,5 @@ class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):
     gaps: int
     # By the name of what was wrong.
     refused: dict[str, int]
+    # Gateways that were not linked with, by the name of the error.
+    not_linked: dict[str, int] = {}

@@ -85,6 +85,7 @@ class Meshing:
             lost=counts.lost,
             gaps=counts.gaps,
             refused=dict(counts.refused),
+            not_linked=dict(self.fabric.events.not_linked),
         )
 
     def change(self, mesh: MeshSettings) -> None:

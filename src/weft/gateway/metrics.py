@@ -51,6 +51,10 @@ _OF_MESH = (
     ("weft_mesh_lost", True, "Frames announced as lost", "lost"),
     ("weft_mesh_gaps", True, "Losses announced", "gaps"),
 )
+_OF_MESH_BY_REASON = (
+    ("weft_mesh_refused", "Frames of links refused", "refused"),
+    ("weft_mesh_not_linked", "Gateways that were not linked with", "not_linked"),
+)
 _OF_FRONT = (
     ("weft_front_accepted", True, "Connections accepted", "accepted"),
     ("weft_front_pauses", True, "Pauses for want of descriptors", "pauses"),
@@ -134,11 +138,12 @@ def _of_mesh(services: dict[str, ServiceReport]) -> Iterator[Metric]:
         for service, mesh in told.items():
             family.add_metric([service], getattr(mesh, field))
         yield family
-    refused = _family("weft_mesh_refused", True, "Frames of links refused", ["service", "reason"])
-    for service, mesh in told.items():
-        for reason, count in mesh.refused.items():
-            refused.add_metric([service, reason], count)
-    yield refused
+    for name, text, field in _OF_MESH_BY_REASON:
+        family = _family(name, True, text, ["service", "reason"])
+        for service, mesh in told.items():
+            for reason, count in getattr(mesh, field).items():
+                family.add_metric([service, reason], count)
+        yield family
 
 
 def _of_workers(services: dict[str, ServiceReport]) -> Iterator[Metric]:

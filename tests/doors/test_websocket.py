@@ -107,6 +107,28 @@ async def test_what_comes_with_the_handshake_is_heard() -> None:
         page.close()
 
 
+@pytest.mark.parametrize("code", [1000, 1001, 3999])
+@pytest.mark.parametrize("is_one_read", [True, False])
+async def test_a_close_within_a_fragmented_message_is_answered_like_any_other(
+    code: int, is_one_read: bool
+) -> None:
+    async with housing() as house:
+        page = await listening(house)
+        start, end = framed(Opcode.TEXT, b'{"path":', fin=False), framed(Opcode.CONT, b'"/a"}')
+        close = framed(Opcode.CLOSE, code.to_bytes(2, "big") + b"bye")
+        if is_one_read:
+            await page.say(start + close + end)
+        else:
+            await page.say(start)
+            await until(lambda: house.service.unfinished_bytes > 0)
+            await page.say(close)
+        assert await page.hear_close() == (code, "bye")
+        await until(lambda: not house.service.peers)
+        assert refused(house) == {}
+        assert house.service.unfinished_bytes == 0
+        page.close()
+
+
 @on_both_loops
 async def test_messages_before_a_close_in_the_same_read_count() -> None:
     async with housing() as house:

@@ -15,7 +15,7 @@ from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFact
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request as Handshake
 from websockets.protocol import SERVER, State
-from websockets.protocol import Protocol as Conversation
+from websockets.protocol import Protocol as Frames
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
@@ -71,6 +71,20 @@ class Listener(Protocol):
 
     def gone(self) -> None:
         """The other side closed it, or broke it; said once."""
+
+
+class Conversation(Frames):
+    """The frames of a WebSocket, which may be closed within a fragmented message.
+
+    Control frames may come between fragments (RFC 6455, 5.4); the package takes a close there for
+    an error.
+    """
+
+    def recv_frame(self, frame: Frame) -> None:
+        """Process a frame; a close ends the message that is not complete."""
+        if frame.opcode is Opcode.CLOSE:
+            self.current_size = None
+        super().recv_frame(frame)
 
 
 class WebSocket:

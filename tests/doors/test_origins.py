@@ -1,6 +1,12 @@
 import pytest
 
-from weft.doors.origins import is_here, is_welcome
+from weft.doors.origins import (
+    UntrustedOrigin,
+    WebSettings,
+    check_page,
+    is_here,
+    is_welcome,
+)
 
 OURS = ("mesh.example", "Other.Example", "10.1.2.3")
 
@@ -74,3 +80,41 @@ def test_no_page_an_own_page_and_a_trusted_one_are_welcome(headers: dict[str, st
 )
 def test_a_page_from_elsewhere_is_not(headers: dict[str, str]) -> None:
     assert not is_welcome(headers, TRUSTED)
+
+
+SCRIPT = {
+    "host": "localhost",
+    "sec-fetch-site": "cross-site",
+    "sec-fetch-mode": "no-cors",
+    "sec-fetch-dest": "script",
+}
+
+
+@pytest.mark.parametrize("referrer", ["https://pages.example/", "https://pages.example"])
+def test_a_trusted_page_may_load_scripts_where_there_are_any(referrer: str) -> None:
+    headers = {**SCRIPT, "referer": referrer}
+    check_page(headers, WebSettings(origins=TRUSTED, jsonp=True))
+    with pytest.raises(UntrustedOrigin):
+        check_page(headers, WebSettings(origins=TRUSTED, jsonp=False))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"referer": ""},
+        {"referer": "https://pages.example.evil/"},
+        {"referer": "https://pages.example@evil.example/"},
+        {"referer": "https://evil.example/https://pages.example/"},
+        {"referer": "http://pages.example/"},
+        {"referer": "https://pages.example:444/"},
+        {"referer": "pages.example"},
+        {"referer": "https://pages.example/", "origin": "null"},
+        {"referer": "https://pages.example/", "origin": "https://evil.example"},
+        {"referer": "https://pages.example/", "sec-fetch-dest": "document"},
+        {"referer": "https://pages.example/", "sec-fetch-dest": "image"},
+    ],
+)
+def test_a_script_of_any_other_page_is_refused(headers: dict[str, str]) -> None:
+    with pytest.raises(UntrustedOrigin):
+        check_page({**SCRIPT, **headers}, WebSettings(origins=TRUSTED, jsonp=True))

@@ -41,6 +41,8 @@ from weft.errors import (
 VERSION = "1.0"
 LONG_POLLING = "long-polling"
 CALLBACK_POLLING = "callback-polling"
+# As Faye calls long-polling by a page of another origin.
+CROSS_ORIGIN_LONG_POLLING = "cross-origin-long-polling"
 WEBSOCKET = "websocket"
 
 # How many messages one text may hold, and how many channels one subscription.

@@ -10,6 +10,7 @@ from typing import Protocol
 from weft.dialects import bayeux_channels as channels
 from weft.dialects.bayeux import (
     CALLBACK_POLLING,
+    CROSS_ORIGIN_LONG_POLLING,
     LONG_POLLING,
     VERSION,
     WEBSOCKET,
@@ -64,8 +65,10 @@ class Desk:
     @property
     def types(self) -> tuple[str, ...]:
         """The ways to connect that are open."""
-        more = (CALLBACK_POLLING,) if self._house.rules.jsonp else ()
-        return (WEBSOCKET, LONG_POLLING, *more)
+        rules = self._house.rules
+        elsewhere = (CROSS_ORIGIN_LONG_POLLING,) if rules.origins else ()
+        scripts = (CALLBACK_POLLING,) if rules.jsonp else ()
+        return (WEBSOCKET, LONG_POLLING, *elsewhere, *scripts)
 
     def sweep(self, now_ns: int) -> None:
         """Let everyone do what is due."""

@@ -19,6 +19,8 @@ _ELSEWHERE = {"cross-site", "same-site"}
 # A name or an address, an IPv6 one in brackets, and maybe a port: nothing before, between, behind.
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::[0-9]{0,5})?")
 
+_ORIGIN_OF_PAGE = re.compile(r"(https?://[^/?#@\s]+)(?:[/?#]|\Z)")
+
 
 class UntrustedOrigin(NotAllowed):
     """A page of an origin that is not among `web.origins`."""
@@ -90,8 +92,20 @@ def check_page(headers: Mapping[str, str], rules: WebSettings) -> None:
     host = headers.get("host")
     if host is not None and not is_here(host, rules.hosts):
         raise UnknownHost(f"this gateway does not go by the name {shortened(host)}: see web.hosts")
-    if not is_welcome(headers, rules.origins):
+    if not is_welcome(headers, rules.origins) and not is_trusted_script(headers, rules):
         raise untrusted(headers)
+
+
+def is_trusted_script(headers: Mapping[str, str], rules: WebSettings) -> bool:
+    """Return whether a trusted page loads an answer as a script, where that is allowed.
+
+    Of a script browsers do not send the page's origin, only a referrer: a page can leave that out,
+    but not make it up.
+    """
+    if not rules.jsonp or "origin" in headers or headers.get("sec-fetch-dest") != "script":
+        return False
+    found = _ORIGIN_OF_PAGE.match(headers.get("referer", ""))
+    return found is not None and found[1] in rules.origins
 
 
 def untrusted(headers: Mapping[str, str]) -> UntrustedOrigin:

@@ -17,8 +17,17 @@ CONNECT = encode(Kind.CONNECT, b"default")
 class Stranger:
     """One TCP connection; it has sent its greeting, a proper one unless told otherwise."""
 
-    def __init__(self, port: int, greeting: bytes = CONNECT) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
+    def __init__(self, port: int, greeting: bytes = CONNECT, receive_buffer: int = 0) -> None:
+        self.socket = socket.socket()
+        if receive_buffer:
+            # Before it connects: what the other side may send at once depends on it.
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(WAIT_S)
+        try:
+            self.socket.connect(("127.0.0.1", port))
+        except OSError:
+            self.socket.close()
+            raise
         self._decoder = Decoder(64 << 20)
         self.send(greeting)
 

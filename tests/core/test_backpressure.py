@@ -233,3 +233,14 @@ def test_those_who_have_left_hold_nobody() -> None:
     slow.peer.outbox.owner = None
     other.say(PART)
     assert not other.peer.is_paused
+
+
+def test_nobody_is_held_while_the_service_drains() -> None:
+    house, slow, publisher = crowded()
+    assert publisher.peer.is_paused
+    house.service.is_draining = True
+    assert end_holds(house.service) == [publisher.peer]
+    publisher.peer.is_paused = False
+    take(slow, 1)
+    publish(publisher, len(PART))
+    assert not publisher.peer.is_paused

@@ -459,3 +459,29 @@ def test_a_reader_that_was_cut_and_closed_gives_back_its_memory() -> None:
     outbox.close()
     assert outbox.dropped() == dropped == 100
     assert outbox.bounds.budget.used_bytes == 0
+
+
+def test_an_outbox_knows_when_its_reader_last_took_as_much_as_it_must() -> None:
+    _, outbox = made()
+    assert outbox.paced_ns() == 0
+    outbox.hold(FRAME * 40, 7)
+    assert outbox.paced_ns() == 7
+    outbox.taken(len(outbox.take(1, 8)) * 3 // 4)
+    assert (outbox.moved_ns(), outbox.paced_ns()) == (8, 8)
+    outbox.take(1, 9)
+    outbox.taken(1)
+    assert (outbox.moved_ns(), outbox.paced_ns()) == (9, 8)
+
+
+def test_a_reader_can_be_given_up_and_told_why() -> None:
+    arena, outbox = made()
+    outbox.give_up("nothing is owed")
+    assert not outbox.is_cut
+    outbox.push(arena.put(FRAME * 3), len(FRAME) * 3, Policy.CUT)
+    outbox.sent(20)
+    outbox.settle(0)
+    outbox.give_up("the gateway closes")
+    outbox.give_up("again")
+    assert (outbox.is_cut, outbox.problem(), outbox.dropped()) == (True, "the gateway closes", 2)
+    assert outbox.part(b"why")
+    assert bytes(outbox.take(1 << 16, 1)) == FRAME[20:] + b"why"

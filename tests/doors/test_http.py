@@ -453,7 +453,7 @@ async def test_draining_closes_who_waits_and_answers_who_asked() -> None:
         assert await idle.ask(get(ECHO)) == 200
         await asking.say(get(b"/weather/later") + get(ECHO))
         await until(lambda: len(desk.exchanges) == 1)
-        house.drain()
+        house.drain(2.0)
         assert await idle.hear_end() == b""
         desk.exchanges[0].answer(200, b"in time")
         status, headers, body = await asking.answer()
@@ -462,6 +462,22 @@ async def test_draining_closes_who_waits_and_answers_who_asked() -> None:
         idle.close()
         asking.close()
         await house.emptied()
+
+
+@on_both_loops
+async def test_draining_waits_for_a_begun_request_for_as_long_as_is_said() -> None:
+    async with housing() as house:
+        guest = Guest(house)
+        begun = b"POST /weather/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\nabc"
+        await guest.say(begun)
+        await until(lambda: any(each.deadline_ns for each in house._streams))
+        house.drain(2.0)
+        (stream,) = house._streams
+        assert stream.deadline_ns == house.now_ns + 2_000_000_000
+        house.service.now_ns = stream.deadline_ns + 1
+        house.sweep()
+        assert await guest.hear_end() == b""
+        guest.close()
 
 
 async def test_an_upgrade_hands_the_connection_over() -> None:

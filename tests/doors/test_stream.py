@@ -195,3 +195,18 @@ async def test_what_is_for_another_can_be_given_away_unread_once_all_is_sent() -
         assert os.read(released[0], 100) == b"theirs entirely"
         os.close(released[0])
         assert (talk.heard, talk.told) == (b"", ["drained"]) or talk.told == []
+
+
+async def test_a_stream_is_stalled_when_its_socket_takes_nothing_and_not_before() -> None:
+    async with streaming(is_small=True) as (stream, _, client):
+        assert not stream.is_stalled(100, 1)
+        stream.write(bytes(4 * ROOM_BYTES))
+        assert not stream.is_stalled(5, 5)
+        assert not stream.is_stalled(5, 9)
+        assert stream.is_stalled(6, 9)
+        unsent = stream.unsent
+        client.sock.recv(1 << 16)
+        await until(lambda: stream.unsent < unsent)
+        assert not stream.is_stalled(6, 9)
+        stream.close()
+        assert not stream.is_stalled(100, 100)

@@ -75,7 +75,7 @@ def test_whoever_comes_to_a_gateway_that_drains_is_turned_away(serve: Serve) -> 
 
 
 def test_a_second_signal_ends_a_drain_at_once(serve: Serve) -> None:
-    gateway = serve({"drain_s": 1000.0})
+    gateway = serve({"drain_s": 1000.0, "drain_stall_s": 1000.0})
     with Stranger(gateway.port) as client:
         client.hear(Kind.WELCOME)
         gateway.process.send_signal(signal.SIGTERM)

@@ -61,7 +61,7 @@ async def test_what_a_peer_says_comes_out_decrypted_and_the_answer_goes_back(tls
     await plain_writer.wait_closed()
     assert await reader.read() == b"answer"
     writer.close()
-    await encryption.drain(60.0)
+    await encryption.drain(60.0, 60.0)
     assert len(encryption) == 0
     await writer.wait_closed()
 
@@ -70,7 +70,7 @@ async def test_a_handshake_that_takes_too_long_is_counted(tls: Tls) -> None:
     encryption, refusals = made(tls, limit_s=0.01)
     ours, theirs = pair()
     encryption.take(theirs, "peer", Entered().enter)
-    await encryption.drain(60.0)
+    await encryption.drain(60.0, 60.0)
     assert refusals.counts == {"TooSlow": 1}
     ours.close()
 
@@ -80,7 +80,7 @@ async def test_a_handshake_that_fails_is_counted(tls: Tls) -> None:
     ours, theirs = pair()
     ours.send(b"\x16\x03\x01\x00\x05hello")
     encryption.take(theirs, "peer", Entered().enter)
-    await encryption.drain(60.0)
+    await encryption.drain(60.0, 60.0)
     assert refusals.counts == {"BadGreeting": 1}
     ours.close()
 
@@ -118,11 +118,31 @@ async def test_a_connection_that_breaks_is_no_alarm(
     # So that the connection is reset, not closed.
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
-    await encryption.drain(60.0)
+    await encryption.drain(60.0, 60.0)
     assert "TLS connection ended" in caplog.text
     assert max(record.levelno for record in caplog.records) == logging.DEBUG
     plain_writer.close()
     await plain_writer.wait_closed()
+
+
+async def test_a_drain_closes_a_connection_that_carries_nothing_and_waits_for_others(
+    tls: Tls,
+) -> None:
+    encryption, _ = made(tls)
+    entered = Entered()
+    ours, theirs = pair()
+    encryption.take(theirs, "peer", entered.enter)
+    reader, writer = await asyncio.open_unix_connection(
+        sock=ours, ssl=client_context(tls), server_hostname="localhost", limit=1
+    )
+    _, plain_writer = await entered.stream()
+    plain_writer.write(bytes(4 << 20))
+    await reader.readexactly(1 << 20)
+    # Nothing is read from now on.
+    await encryption.drain(1000.0, 0.2)
+    assert len(encryption) == 0
+    plain_writer.transport.abort()
+    writer.transport.abort()
 
 
 async def test_a_new_certificate_holds_for_who_comes_next(tls: Tls, other_tls: Tls) -> None:

@@ -34,6 +34,7 @@ cdef class Backlog:
     cdef readonly bint is_torn
     cdef readonly str problem
     cdef readonly int64_t moved_ns
+    cdef readonly int64_t paced_ns
     cdef Losses _losses
     cdef Bounds _bounds
     cdef Budget _budget
@@ -43,7 +44,6 @@ cdef class Backlog:
     cdef bint _is_begun
     cdef int64_t _offered_ns
     cdef Py_ssize_t _taken
-    cdef int64_t _paced_ns
     cdef object _kept
     cdef object _yielding
     cdef object _staying

@@ -42,8 +42,9 @@ class Backlog:
 
     `size` is how many bytes have yet to be sent, without news of losses; `firm` what the frames
     cost that must not be dropped. `moved_ns` is when the reader last took something, or had taken
-    everything. Of a reader that was cut, `problem` says why; where half a frame was sent whose rest
-    is not kept, the stream `is_torn` and nothing can be sent any more.
+    everything; `paced_ns` when it had last taken `pace_bytes` since then. Of a reader that was cut,
+    `problem` says why; where half a frame was sent whose rest is not kept, the stream `is_torn` and
+    nothing can be sent any more.
     """
 
     def __init__(self, bounds: Bounds) -> None:
@@ -54,6 +55,7 @@ class Backlog:
         self.is_cut = self.is_torn = False
         self.problem = ""
         self.moved_ns = 0
+        self.paced_ns = 0
         self._losses = Losses(bounds.dropped)
         self._bounds = bounds
         self._budget = bounds.budget
@@ -63,10 +65,9 @@ class Backlog:
         # The piece that it is, if it is one; whether it begins in the middle of a frame.
         self._front_piece: Piece | None = None
         self._is_begun = False
-        # When the reader was last offered something; how much it took, since when.
+        # When the reader was last offered something; how much it took since `paced_ns`.
         self._offered_ns = 0
         self._taken = 0
-        self._paced_ns = 0
         self._kept: OrderedDict[int, Kept] = OrderedDict()
         # The same by what may be done with them: those that give way to others, those that
         # only grow old, and those that must not be dropped.
@@ -148,7 +149,7 @@ class Backlog:
             self._taken += count
             if self._taken >= self._bounds.pace_bytes:
                 self._taken = 0
-                self._paced_ns = self._offered_ns
+                self.paced_ns = self._offered_ns
         self._front_at += count
         self.size -= count
         if self._front_at == len(self._front):
@@ -177,7 +178,7 @@ class Backlog:
         oldest_ns = now_ns - age_ns
         if self.size > 0 and self.moved_ns < oldest_ns:
             self.cut(f"it took nothing for {age_ns / _S:g} s (outbox_age_s)")
-        elif self._firm and self._paced_ns < oldest_ns:
+        elif self._firm and self.paced_ns < oldest_ns:
             first: Kept = next(iter(self._firm.values()))
             if first.time_ns < oldest_ns:
                 pace = f"it took less than {self._bounds.pace_bytes} bytes"
@@ -423,5 +424,5 @@ class Backlog:
         return front[self._front_at : at], front[at:]
 
     def _moved(self, now_ns: int) -> None:
-        self.moved_ns = self._paced_ns = now_ns
+        self.moved_ns = self.paced_ns = now_ns
         self._taken = 0

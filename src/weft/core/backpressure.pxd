@@ -41,7 +41,7 @@ cdef class Hold:
 @cython.locals(service=Service, reader=Outbox, low_bytes=Py_ssize_t)
 cpdef object hold_publisher(Peer peer)
 
-@cython.locals(now_ns=int64_t, hold=Hold)
+@cython.locals(now_ns=int64_t, hold=Hold, is_over=bint)
 cpdef list end_holds(Service service)
 
 @cython.locals(own=Allowances)

@@ -8,7 +8,8 @@ How long a connection can be held, and can hold others, is bounded by an allowan
 restores; beyond that, the bound of the backlog applies.
 
 No publisher is held for a reader that stands still or whose policy drops messages, or while the
-publisher is behind itself: what it reads may depend on what it writes.
+publisher is behind itself: what it reads may depend on what it writes. Nor is any while the service
+drains: what it has yet to say goes before its goodbye.
 """
 
 from weft.core.bounds import Policy
@@ -76,7 +77,7 @@ class Hold:
 def hold_publisher(peer: Peer) -> None:
     """Hold a peer that has just published, if a reader of it is crowded and reads."""
     service = peer.service
-    if peer.is_paused or peer.outbox.is_behind():
+    if peer.is_paused or peer.outbox.is_behind() or service.is_draining:
         return
     if allowances(peer).held.left_ns(service.now_ns) <= 0:
         return
@@ -98,7 +99,8 @@ def end_holds(service: Service) -> list[Peer]:
     kept: list[Hold] = []
     for position in range(len(service.holds)):
         hold: Hold = service.holds[position]
-        if not hold.reader.is_eased() and now_ns - hold.since_ns < _SLICE:
+        is_over = service.is_draining or now_ns - hold.since_ns >= _SLICE
+        if not hold.reader.is_eased() and not is_over:
             kept.append(hold)
             continue
         _spend(hold, now_ns)

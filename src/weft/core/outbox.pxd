@@ -71,6 +71,10 @@ cdef class Outbox:
 
     cpdef int64_t moved_ns(self) except -1
 
+    cpdef int64_t paced_ns(self) except -1
+
+    cpdef object give_up(self, str problem)
+
     cpdef object dropped(self)
 
     cpdef str problem(self)

@@ -228,6 +228,19 @@ class Outbox:
         """When the peer last took some of the backlog, or it began; 0: there is none."""
         return 0 if self._backlog is None else self._backlog.moved_ns
 
+    def paced_ns(self) -> int:
+        """Return when the peer last took as much as a reader must in time, or its backlog began.
+
+        0 if there is no backlog.
+        """
+        return 0 if self._backlog is None else self._backlog.paced_ns
+
+    def give_up(self, problem: str) -> None:
+        """Cut a reader that is behind; `problem` says why."""
+        if self._backlog is not None and not self.is_cut:
+            self._backlog.cut(problem)
+            self._look_at_backlog()
+
     def dropped(self) -> int:
         """How many messages were dropped since this outbox was made."""
         if self._backlog is None or self.is_cut:

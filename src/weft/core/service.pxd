@@ -137,6 +137,7 @@ cdef class Service:
     cdef public bint is_review_due
     cdef public bint is_right_lost
     cdef public list holds
+    cdef public bint is_draining
     cdef readonly object ended_why
     cdef public Py_ssize_t slow_count
     cdef public str slow_example

@@ -248,9 +248,9 @@ class Service:
         self.keyring: Keyring | None = None
         self.tickets = Tickets()
         self.enabled = Enabled()
-        # Rights have changed since they were last reviewed; and some of them were lost.
-        self.is_review_due = self.is_right_lost = False
-        # Publishers that are held back for the sake of their readers.
+        # Rights have changed since they were last reviewed; some of them were lost; it closes down.
+        self.is_review_due = self.is_right_lost = self.is_draining = False
+        # Publishers that are held back for the sake of their readers; none are while it drains.
         self.holds: list[Hold] = []
         # Number and text of the error that ended a connection, by its inbox, for its client.
         self.ended_why: OrderedDict[bytes, tuple[int, str]] = OrderedDict()

@@ -238,10 +238,16 @@ class House:
         for sweeper in self.sweepers:
             sweeper(now_ns)
 
-    def drain(self) -> None:
-        """Take no further requests, and close what waits for one."""
+    def drain(self, within_s: float) -> None:
+        """Take no further requests, and close what waits for one; what has begun must be quick."""
         for door in list(self._requesting):
-            door.drain()
+            door.drain(within_s)
+
+    def end_stalled(self, oldest_ns: int) -> None:
+        """Close connections that have taken nothing of what waits for them since a time."""
+        for stream in list(self._streams):
+            if stream.is_stalled(oldest_ns, self.now_ns):
+                stream.close()
 
     async def emptied(self) -> None:
         """Wait until every connection is closed."""

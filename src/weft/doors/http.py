@@ -212,11 +212,13 @@ class HttpDoor:
         """Close at once."""
         self.stream.close()
 
-    def drain(self) -> None:
-        """Answer what was asked, and nothing after it."""
+    def drain(self, within_s: float) -> None:
+        """Answer what was asked, and nothing after it; a request must be complete in time."""
         self._is_last = True
         if self._exchange is None and not self._http:
             self._part()
+        elif self._exchange is None:
+            self._set_deadline(within_s)
 
     def hand_over(self) -> bytes:
         """Give the stream to another who speaks on it from now on; what came but was not read."""

@@ -31,6 +31,8 @@ class Pump:
             self._incoming, self._outgoing, server_side=not host, server_hostname=host or None
         )
         self._sending = asyncio.Lock()
+        # How many bytes the TLS connection has taken.
+        self.carried = 0
 
     async def shake_hands(self) -> None:
         """Agree with the peer on how to encrypt; whoever calls bounds the time.
@@ -118,4 +120,6 @@ class Pump:
     async def _send(self) -> None:
         async with self._sending:
             while self._outgoing.pending:
-                await self._loop.sock_sendall(self._outer, self._outgoing.read())
+                records = self._outgoing.read()
+                await self._loop.sock_sendall(self._outer, records)
+                self.carried += len(records)

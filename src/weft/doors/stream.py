@@ -82,6 +82,7 @@ class Stream:
         "_pending",
         "_poll",
         "_reads",
+        "_stalled_ns",
         "_watched",
         "deadline_ns",
         "talk",
@@ -98,6 +99,8 @@ class Stream:
         self._address: str | None = None
         self._watched = 0
         self._pending = b""
+        # Since when the socket has taken nothing of it, as far as somebody looked; 0: it has.
+        self._stalled_ns = 0
         self._is_ending = False
         self.talk: Talk = talk
         # Of the clock that only goes forward; 0 if there is none.
@@ -127,6 +130,13 @@ class Stream:
     def unsent(self) -> int:
         """How many bytes the socket has yet to take."""
         return len(self._pending)
+
+    def is_stalled(self, oldest_ns: int, now_ns: int) -> bool:
+        """Return whether the socket has taken nothing since a time; the first call begins it."""
+        if not self._pending or not self.is_open:
+            return False
+        self._stalled_ns = self._stalled_ns or now_ns
+        return self._stalled_ns < oldest_ns
 
     def write(self, data: bytes) -> None:
         """Send bytes, after those that wait; to a closed stream they are lost."""
@@ -230,6 +240,8 @@ class Stream:
         except OSError:
             self.close()
             return
+        if count > 0:
+            self._stalled_ns = 0
         self._pending = self._pending[count:]
         self._watch()
 

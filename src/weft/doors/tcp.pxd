@@ -52,4 +52,6 @@ cdef class TcpDoor:
     @cython.locals(outbox=Outbox, count=Py_ssize_t)
     cdef object _write(self)
 
+    cdef object _say_last(self)
+
     cdef object _watch(self, int events)

@@ -17,6 +17,9 @@ from weft.errors import WeftError
 
 # What the kernel may hold for a reader beside its outbox; more would only hide that it is slow.
 SEND_BUFFER_BYTES = 1 << 19
+# What of it is kept for the last words to a slow consumer. The kernel overfills a buffer by up to
+# 64 KiB.
+LAST_WORDS_BYTES = 80 << 10
 # How long the kernel waits for a peer that acknowledges nothing, or has no room.
 UNANSWERED_MS = 12_000
 
@@ -67,6 +70,9 @@ class TcpDoor:
             if peer.carrier is not None or not is_told:
                 self.abort()
                 return
+            self._watch(self._watched | _WRITING)
+            self._say_last()
+            return
         self._watch(self._watched | _WRITING)
 
     def press(self) -> None:
@@ -165,6 +171,19 @@ class TcpDoor:
         if self._peer.is_over and not self._peer.outbox.owed():
             self.finish()
 
+    def _say_last(self) -> None:
+        """Write the last words with the room that was kept for them."""
+        try:
+            borrowed = socket.socket(fileno=self._fd)
+            try:
+                borrowed.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+            finally:
+                borrowed.detach()
+        except OSError:
+            self.abort()
+            return
+        self._write()
+
     def _watch(self, events: int) -> None:
         if events != self._watched:
             self._poll.watch(self._fd, self, events)
@@ -178,5 +197,8 @@ def prepare(sock: socket.socket) -> None:
     do not wait for an acknowledgement.
     """
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    # Linux reports twice what is asked for, and may allow less of it.
+    allowed = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, (allowed - LAST_WORDS_BYTES) // 2)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNANSWERED_MS)

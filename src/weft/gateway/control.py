@@ -15,7 +15,7 @@ from weft.fabric.candidates import Candidate
 from weft.fabric.lane_policy import LaneSettings
 from weft.gateway.membership import Membership
 from weft.gateway.mesh_settings import MeshSettings
-from weft.gateway.settings import JournalSettings, Log, Settings, web_of
+from weft.gateway.settings import DRAIN_STALL_S, JournalSettings, Log, Settings, web_of
 from weft.gateway.status import ServiceStatus
 
 _SIZE = struct.Struct("<I")
@@ -32,6 +32,7 @@ class Rules(msgspec.Struct, frozen=True):
     limits: Limits = msgspec.field(default_factory=Limits)
     log: Log = msgspec.field(default_factory=Log)
     drain_s: float = 10.0
+    drain_stall_s: float = DRAIN_STALL_S
     looks: bool = True
     web: WebRules = msgspec.field(default_factory=WebRules)
     mesh: MeshSettings = msgspec.field(default_factory=MeshSettings)
@@ -45,6 +46,7 @@ class Rules(msgspec.Struct, frozen=True):
             limits=settings.limits,
             log=settings.log,
             drain_s=settings.drain_s,
+            drain_stall_s=settings.drain_stall_s,
             looks=settings.look == "auto",
             web=web_of(settings),
             mesh=settings.mesh,

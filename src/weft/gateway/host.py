@@ -11,10 +11,8 @@ from pathlib import Path
 from time import monotonic_ns, time_ns
 from typing import TYPE_CHECKING
 
-from weft.core.answers import end_with, told
 from weft.core.ask import status_facts
 from weft.core.events import announce
-from weft.core.frames import Kind
 from weft.core.keys import KeyRecord, Keyring
 from weft.core.limits import Limits
 from weft.core.messages import Message
@@ -24,13 +22,13 @@ from weft.doors.house import House
 from weft.doors.origins import WebRules
 from weft.doors.peer_address import peer_address
 from weft.doors.poll import Poll
-from weft.doors.seat import Seat
 from weft.doors.tcp import TcpDoor
 from weft.doors.turn import Turn
-from weft.errors import BadOption, Draining
+from weft.errors import BadOption
 from weft.fabric.candidates import Candidate, candidates, elsewhere
 from weft.fabric.lane_policy import LaneSettings
 from weft.gateway.channel_desk import ChannelDesk
+from weft.gateway.draining import StalledClients, clients_of, end_client, say_goodbye
 from weft.gateway.entrances import furnish
 from weft.gateway.far_ends import host_of
 from weft.gateway.handover import AS_HTTP, AS_LINK, Passed
@@ -38,7 +36,7 @@ from weft.gateway.lane_desk import LaneDesk
 from weft.gateway.membership import Membership
 from weft.gateway.mesh_desk import MeshDesk
 from weft.gateway.mesh_settings import MeshSettings
-from weft.gateway.settings import JournalSettings
+from weft.gateway.settings import DRAIN_STALL_S, JournalSettings
 from weft.gateway.status import ServiceStatus
 
 if TYPE_CHECKING:
@@ -282,27 +280,27 @@ class Host:
             self._meshing.heed_keys()
         self._turn.wake()
 
-    async def drain(self, within_s: float) -> None:
-        """Ask everyone to go elsewhere, and wait for it; bounded in time."""
+    async def drain(self, within_s: float, stall_s: float = DRAIN_STALL_S) -> None:
+        """Ask everyone to go elsewhere, and wait for it; bounded in time.
+
+        A client that makes no progress for `stall_s` is not waited for.
+        """
         self._adopt_early()
         self._tick()
-        goodbye = self._goodbye()
-        for peer in self._clients():
-            if not peer.is_greeted:
-                end_with(peer, Draining("this gateway is closing down"))
-                continue
-            peer.owe(told(peer, Kind.GOODBYE, b"", b"", goodbye))
-            if isinstance(peer.door, Seat) and not peer.asking and not peer.serving:
-                # A page waits to be closed, and its code says that it should come back.
-                peer.end(Draining("this gateway is closing down"))
+        self._service.is_draining = True
+        say_goodbye(self._service, self._elsewhere())
         self._turn.wake()
-        self._house.drain()
+        self._house.drain(stall_s)
+        stalled = StalledClients(self._turn, self._house, stall_s)
         began = self._loop.time()
-        with contextlib.suppress(TimeoutError):
-            # The last words to other gateways come after those of the clients.
-            async with asyncio.timeout(within_s - self._last_words_s(within_s)):
-                await self._parted()
-                await self._house.emptied()
+        try:
+            with contextlib.suppress(TimeoutError):
+                # The last words to other gateways come after those of the clients.
+                async with asyncio.timeout(within_s - self._last_words_s(within_s)):
+                    await self._parted()
+                    await self._house.emptied()
+        finally:
+            stalled.stop()
         if self._meshing is not None:
             await self._meshing.leave(max(0.0, within_s - (self._loop.time() - began)))
 
@@ -316,9 +314,9 @@ class Host:
             await self._meshing.close()
         self._adopt_early()
         self._turn.flush()
-        for peer in self._peers():
-            peer.end(Draining("this gateway is closing down"))
-            self._abort(peer)
+        for peer in list(self._service.peers.values()):
+            owed = peer.outbox.owed()
+            end_client(peer, f"it was owed {owed} bytes when the gateway closed (drain_s)")
         self._house.close()
         if self._journal_timer is not None:
             self._journal_timer.cancel()
@@ -326,15 +324,12 @@ class Host:
             await self._journaling.close(JOURNAL_END_S)
         self._poll.close()
 
-    def _goodbye(self) -> Message:
-        """What those are told who have to leave: why, and where else they may go."""
-        told: dict[str, object] = {"reason": "draining", "text": "this gateway is closing down"}
-        if self._meshing is not None:
-            self._meshing.drain()
-            others = elsewhere(self._service, self._meshing.fabric, self._meshing.region)
-            if others:
-                told["elsewhere"] = others
-        return Message.from_dict(told)
+    def _elsewhere(self) -> list[str]:
+        """Return where else clients may go; other gateways learn that this one is closing down."""
+        if self._meshing is None:
+            return []
+        self._meshing.drain()
+        return elsewhere(self._service, self._meshing.fabric, self._meshing.region)
 
     def _adopt_early(self) -> None:
         early, self._early = self._early, []
@@ -351,7 +346,7 @@ class Host:
             left.clear()
 
     def _has_clients(self) -> bool:
-        return any(peer.carrier is None for peer in self._service.peers.values())
+        return bool(clients_of(self._service))
 
     def _last_words_s(self, within_s: float) -> float:
         """How much of a time is kept for other gateways to get what they have yet to get."""
@@ -390,9 +385,3 @@ class Host:
     def _abort(self, peer: Peer) -> None:
         if peer.door is not None:
             peer.door.abort()
-
-    def _clients(self) -> list[Peer]:
-        return [peer for peer in self._peers() if peer.carrier is None]
-
-    def _peers(self) -> list[Peer]:
-        return list(self._service.peers.values())

@@ -123,7 +123,8 @@ class Inline:
     async def drain(self, within_s: float) -> None:
         """Ask everyone to go elsewhere and send what they are owed; bounded in time."""
         self._is_ending = True
-        await asyncio.gather(*(host.drain(within_s) for host in self._all()))
+        stall_s = self._settings.drain_stall_s
+        await asyncio.gather(*(host.drain(within_s, stall_s) for host in self._all()))
 
     async def close(self) -> None:
         """End what is left, at once."""

@@ -214,7 +214,8 @@ class Node:
         self._front.close()
         await self._services.drain(within_s)
         if self._encryption is not None:
-            await self._encryption.drain(max(0.0, within_s - (time.monotonic() - began)))
+            left_s = max(0.0, within_s - (time.monotonic() - began))
+            await self._encryption.drain(left_s, self._settings.drain_stall_s)
 
     async def close(self) -> None:
         """End what is left, at once."""

@@ -37,6 +37,8 @@ GREETING_MAX_BYTES = 32 << 10
 
 # A worker is heard of once a second, and not while it reads a large file of keys, say.
 WATCHDOG_MIN_S = 3.0
+# How long a drain waits for a client that makes no progress.
+DRAIN_STALL_S = 2.0
 
 # Where more than 0 is not enough, or the most that a number can be is too much.
 _RANGES: dict[str, tuple[float, float]] = {
@@ -129,6 +131,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     connections: int = 20_000
     pending: int = 4096
     drain_s: float = 10.0
+    # A client that makes no progress for so long is not waited for.
+    drain_stall_s: float = DRAIN_STALL_S
     # A worker that makes no turn for so long is replaced; 0: never.
     watchdog_s: float = 30.0
     look: Literal["auto", "never"] = "auto"

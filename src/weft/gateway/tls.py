@@ -29,6 +29,7 @@ class Encryption:
         self._refusals = refusals
         # With the socket of each: a task that is cancelled before its first step closes nothing.
         self._tasks: dict[asyncio.Task[None], socket.socket] = {}
+        self._pumps: dict[asyncio.Task[None], Pump] = {}
         # Oldest first, so that those who dawdle give way.
         self._handshakes: dict[asyncio.Task[None], str] = {}
         self.change(5.0, 4096)
@@ -54,15 +55,27 @@ class Encryption:
         """Shake hands with a peer, then `enter` a socket that says what it says, decrypted."""
         if len(self._handshakes) >= self._pending_max:
             self._crowd_out()
-        task = asyncio.get_running_loop().create_task(self._serve(sock, peer, enter))
+        pump = Pump(sock, self._context)
+        task = asyncio.get_running_loop().create_task(self._serve(pump, peer, enter))
+        self._pumps[task] = pump
         self._handshakes[task] = peer
         self._tasks[task] = sock
         task.add_done_callback(self._done)
 
-    async def drain(self, within_s: float) -> None:
-        """Wait for the connections to end, now that their services have; bounded in time."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=within_s)
+    async def drain(self, within_s: float, stall_s: float) -> None:
+        """Wait for the connections to end, now that their services have; bounded in time.
+
+        Those that carry nothing for `stall_s` are closed.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + within_s
+        while self._tasks and (left_s := until - loop.time()) > 0:
+            before = {task: pump.carried for task, pump in self._pumps.items()}
+            _, waiting = await asyncio.wait(self._tasks, timeout=min(stall_s, left_s))
+            if left_s > stall_s:
+                for task in waiting:
+                    if task in before and self._pumps[task].carried == before[task]:
+                        task.cancel()
 
     async def close(self) -> None:
         """End what is left, at once."""
@@ -71,8 +84,7 @@ class Encryption:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _serve(self, sock: socket.socket, peer: str, enter: Enter) -> None:
-        pump = Pump(sock, self._context)
+    async def _serve(self, pump: Pump, peer: str, enter: Enter) -> None:
         if await self._is_greeted(pump, peer):
             ours, theirs = socket.socketpair()
             ours.setblocking(False)
@@ -109,6 +121,7 @@ class Encryption:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task).close()
+        del self._pumps[task]
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a TLS connection failed", exc_info=error)
 

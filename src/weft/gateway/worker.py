@@ -85,6 +85,7 @@ class Worker:
         if start.membership is not None:
             self._host.link(start.membership)
         self._drain_s = start.rules.drain_s
+        self._drain_stall_s = start.rules.drain_stall_s
         self._is_ending = asyncio.Event()
 
     async def run(self) -> None:
@@ -101,7 +102,7 @@ class Worker:
                 await self._is_ending.wait()
                 # Whoever is on the way waits for the next worker, if there is to be one.
                 self._stop_adopting()
-                await self._host.drain(self._drain_s)
+                await self._host.drain(self._drain_s, self._drain_stall_s)
                 obeying.cancel()
                 counting.cancel()
         finally:
@@ -141,6 +142,7 @@ class Worker:
                     self._host.set_lanes(rules.lanes)
                     self._host.look(looks=rules.looks)
                     self._drain_s = rules.drain_s
+                    self._drain_stall_s = rules.drain_stall_s
                     self._log_by(rules.log)
                 case Keys(keys):
                     self._host.set_keys(keys)

@@ -47,6 +47,7 @@
         ├── NotAdmitted           a gateway that did not prove that it belongs to the mesh
         ├── LinkedToSelf          a gateway that met itself
         ├── SameNumber            two gateways of a mesh that chose the same number
+        ├── CopiedKey             two gateways of a mesh that have the same `node.key`
         ├── ChannelExists         a channel of this name is there already
         ├── WrongPassword         no channel of this name has this password
         ├── ChannelLost           another channel has the name now: this one is no more
@@ -390,6 +391,12 @@ class NotAMember(Refused):
     """A channel that this connection has not joined, or not any more."""
 
     number = 4017
+
+
+class CopiedKey(Refused):
+    """Another running gateway has the same `node.key`: a data folder was copied."""
+
+    number = 4019
 
 
 class RequestFailed(Refused):

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from weft.core.frames import HEADER_BYTES, NAME_MAX_BYTES, Frame, Kind, encode, parse
 from weft.core.limits import Limits
-from weft.errors import BadGreeting, LinkedToSelf, NotAdmitted, Refused, SameNumber, WeftError
+from weft.errors import (
+    BadGreeting,
+    CopiedKey,
+    LinkedToSelf,
+    NotAdmitted,
+    Refused,
+    SameNumber,
+    WeftError,
+)
 from weft.fabric.handshake import (
     HANDSHAKE_MAX_BYTES,
     NONCE_BYTES,
@@ -222,6 +230,12 @@ def test_every_refusal_of_a_stranger_reads_the_same() -> None:
 def test_a_gateway_that_meets_itself_says_so() -> None:
     admission = Admission(ANN, verify, SECRET)
     with pytest.raises(LinkedToSelf):
+        shake(pair(admission, admission, about=ABOUT_BOB))
+
+
+def test_a_gateway_that_meets_another_with_its_key_says_so() -> None:
+    admission = Admission(ANN, verify, SECRET)
+    with pytest.raises(CopiedKey, match="delete node"):
         shake(pair(admission, admission))
 
 

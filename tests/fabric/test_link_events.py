@@ -144,3 +144,18 @@ def test_both_sides_say_it_if_the_dialler_does_not_accept_the_dialled() -> None:
     )
     # It was configured, and is logged by its address.
     assert warned(node.fabric.events) == []
+
+
+def test_a_handshake_that_is_not_finished_is_counted_and_no_warning() -> None:
+    net = meshed(1)
+    rogue = Impostor(net)
+    pipes = net.connect(rogue.address, net[1].address)
+    assert pipes is not None
+    introduction = Introduction(99, 5, "impostor", rogue.address, "", 0)
+    shake = Handshake(rogue.admission, "weather", introduction, bytes(32), is_dialler=True)
+    pipes[0].took(shake.begin())
+    pipes[1].hear = lambda _: None
+    pipes[1].hang_up = lambda: None
+    net.wait(10)
+    assert warned(net[1].fabric.events) == []
+    assert net[1].fabric.events.not_linked == {"TooSlow": 1}

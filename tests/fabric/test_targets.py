@@ -61,7 +61,9 @@ def test_pauses_grow_and_differ_by_chance() -> None:
     assert FIRST_PAUSE_NS // 2 <= pauses[0] <= FIRST_PAUSE_NS
     assert LONGEST_PAUSE_NS // 2 <= pauses[-1] <= LONGEST_PAUSE_NS
     assert len(set(pauses)) == len(pauses)
+    # Whoever was reached may refuse: pauses begin anew once there is a link.
     found.reached(target, b"node")
+    found.settled(target)
     found.failed(target, "no", now_ns)
     assert target.next_ns - now_ns <= FIRST_PAUSE_NS
 

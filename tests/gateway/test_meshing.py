@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -189,6 +190,27 @@ async def test_those_who_do_not_know_it_are_not(
         assert f"says that it is 'eve' at '{eve.address}'" in line
         assert "mesh.secret_file" in line
         assert (await status(ann))["mesh"]["not_linked"]["NotAdmitted"] >= 1
+
+
+async def test_of_two_gateways_with_one_node_key_the_first_stays_linked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    data, copy = tmp_path / "bob", tmp_path / "copy"
+    async with gateway("ann") as ann, gateway("bob", joining(ann), data=str(data)) as bob:
+        await linked(ann, bob)
+        shutil.copytree(data, copy)
+        async with gateway("rob", joining(ann), data=str(copy)) as rob:
+            while (await status(ann))["mesh"]["not_linked"].get("CopiedKey", 0) < 3:
+                await asyncio.sleep(0.01)
+            assert (await status(rob))["mesh"]["links"] == 0
+            assert "no longer linked" not in caplog.text
+    # One line at the third gateway and one at the copy, however often it tried.
+    lines = [each for each in caplog.messages if "has the same node.key" in each]
+    about = f"'bob' at '{bob.address}' has the same node.key and is linked"
+    assert len(lines) == 2
+    assert all(about in line and "delete node.key" in line for line in lines)
+    assert any(f"says that it is 'rob' at '{rob.address}'" in line for line in lines)
 
 
 async def test_a_roster_lets_in_those_whom_it_names(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ for ever. What falls apart is put together again that way, whichever piece comes
 
 from collections.abc import Collection, Iterable, Iterator
 
+from weft.errors import CopiedKey, LinkedToSelf, Refused, WeftError
 from weft.fabric.choice import are_neighbours, rank, ring_neighbours, wanted
 from weft.fabric.link import Link
 from weft.fabric.members import Member, Members
-from weft.fabric.targets import DIALS_MAX, Chance, Target, Targets, is_address
+from weft.fabric.targets import DIALS_MAX, REMEMBERED_PAUSE_NS, Chance, Target, Targets, is_address
 
 # Of two that want a link the one with the lower id dials; the other waits so long for it.
 YIELD_NS = 1_000_000_000
@@ -63,11 +64,32 @@ class Dialling:
             target = self.targets.at(link.address)
             target.next_ns = max(target.next_ns, now_ns + SENT_ON_NS)
 
+    def settle(self, links: Iterable[Link]) -> None:
+        """Links were made: their addresses have no problem."""
+        for link in links:
+            if link.address:
+                self.targets.settled(self.targets.at(link.address))
+
     def parted(self, link: Link, now_ns: int) -> None:
         """A link that was dialled from here is over."""
+        error = link.peer.error
+        if isinstance(error, Refused) and not link.is_ready_heard:
+            self.missed(link.address, error, str(error), now_ns)
+            return
         target = self.targets.at(link.address)
         pause_ns = int(self._chance.random() * REDIAL_NS)
         target.next_ns = max(target.next_ns, now_ns + pause_ns)
+
+    def missed(self, address: str, error: WeftError | None, problem: str, now_ns: int) -> Target:
+        """The gateway at an address is not linked with: dial it again, after longer pauses."""
+        target = self.targets.at(address)
+        target.is_self = isinstance(error, LinkedToSelf)
+        if isinstance(error, CopiedKey):
+            # It is to be let in soon if it was restarted, and asks seldom if it was copied.
+            target.longest_ns = REMEMBERED_PAUSE_NS
+        least_ns = REMEMBERED_PAUSE_NS if target.is_self else 0
+        self.targets.failed(target, problem, now_ns, least_ns)
+        return target
 
     def look_for(self, member: Member, now_ns: int) -> None:
         """Others ask to have a gateway dialled that they cannot reach: do so if it is lost here."""

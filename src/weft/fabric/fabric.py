@@ -4,13 +4,15 @@ Nothing here waits or connects: whoever runs it tells the time by tick(), dials 
 and says how it went.
 """
 
+from functools import partial
+
 import msgspec
 
 from weft.core.answers import end_with
 from weft.core.bounds import Bounds
 from weft.core.frames import Frame
 from weft.core.service import Peer, Service
-from weft.errors import BadWord, LinkedToSelf, SameNumber
+from weft.errors import BadWord, LinkedToSelf
 from weft.fabric.channel_words import ChannelWord
 from weft.fabric.channels import Channels
 from weft.fabric.choice import spare_links
@@ -28,7 +30,7 @@ from weft.fabric.own_advert import OwnAdvert
 from weft.fabric.registry import Registry
 from weft.fabric.rules import Rules
 from weft.fabric.survey import Survey
-from weft.fabric.targets import REMEMBERED_PAUSE_NS, Chance, is_address
+from weft.fabric.targets import Chance, is_address
 from weft.fabric.tracing import Tracing
 from weft.fabric.traffic import Traffic
 from weft.fabric.welcome import Welcome, let_go
@@ -87,6 +89,7 @@ class Fabric:
         self.links: dict[int, Link] = {}
         self.events = LinkEvents()
         self._gossip = Gossip(service, admission, self.traffic, self.members, self.links)
+        self._gossip.copies.on_found = partial(self.events.warn, "CopiedKey")
         self.dialling = Dialling(self.members, address, rules.max_links, chance)
         for join in rules.join:
             self.dialling.targets.fix(join)
@@ -142,8 +145,8 @@ class Fabric:
 
     def dialled(self, address: str, peer: Peer) -> None:
         """An address was reached: whoever is there is greeted."""
-        target = self.dialling.targets.at(address)
-        is_registering = target.is_registry and address not in self.registry.registered_with
+        is_registry = self.dialling.targets.at(address).is_registry
+        is_registering = is_registry and address not in self.registry.registered_with
         handshake = self._handshake(is_dialler=True, is_registering=is_registering)
         newcomer = Newcomer(self, peer, handshake, address)
         newcomer.is_registering = is_registering
@@ -190,42 +193,40 @@ class Fabric:
 
     def met(self, newcomer: Newcomer, other: Introduced) -> None:
         """Somebody has proven who it is: link with it, unless there is a reason not to."""
-        peer = newcomer.peer
-        number = other.introduction.number
+        peer, number = newcomer.peer, other.introduction.number
         link = Link(peer, node_id(other.key), number, is_dialled=bool(newcomer.address))
-        holder = self.members.numbered(number)
-        if holder is not None and holder.node != link.node:
-            end_with(peer, SameNumber(f"number {number} is that of another gateway"))
-            return
         link.address = newcomer.address
+        link.introduce(other.introduction)
+        refusal = self._gossip.copies.refusal(link)
+        if refusal is not None:
+            end_with(peer, refusal)
+            return
         link.is_registration = other.introduction.is_registering
-        if newcomer.address:
+        if link.address:
             self.dialling.targets.reached(self.dialling.targets.at(link.address), link.node)
             link.is_registration = newcomer.is_registering
-        peer.name = other.introduction.name
         peer.is_greeted = True
         peer.run = self._service.link_run
         peer.outbox.bounds = self._bounds
         peer.carrier = self.traffic.carrier(number, peer)
         self.links[peer.number] = link
         if link.is_registration:
+            self.dialling.settle([link])
             self.registry.begin(link, other.introduction.address)
         elif self._welcome.admit(link):
             self._gossip.begin(link)
 
     def missed(self, newcomer: Newcomer, problem: str) -> None:
         """Somebody did not prove who it is, or does not want to be linked with."""
-        is_self = isinstance(newcomer.peer.error, LinkedToSelf)
-        is_fixed = False
+        error = newcomer.peer.error
+        is_known = False
         if newcomer.address:
-            target = self.dialling.targets.at(newcomer.address)
-            target.is_self, is_fixed = is_self, target.is_fixed
-            least_ns = REMEMBERED_PAUSE_NS if is_self else 0
-            self.dialling.targets.failed(target, problem, self._service.now_ns, least_ns)
-        if not is_self and problem != CLOSING:
-            text = f"not linked with a gateway at {newcomer.place}: {problem}"
             # Problems of addresses that were configured are logged already.
-            self.events.turned_away(newcomer.peer, text, is_logged=not is_fixed)
+            now_ns = self._service.now_ns
+            is_known = self.dialling.missed(newcomer.address, error, problem, now_ns).is_fixed
+        if not isinstance(error, LinkedToSelf) and problem != CLOSING:
+            text = f"not linked with a gateway at {newcomer.place}: {problem}"
+            self.events.turned_away(newcomer.peer, text, is_logged=not is_known)
 
     def _greet(self, peer: Peer, frame: Frame) -> None:
         """Somebody asks to be linked with."""
@@ -347,6 +348,7 @@ class Fabric:
         self._gossip.is_moved = False
         self._plot_ns = self._service.now_ns + PLOT_EACH_NS * len(self.members)
         self._is_changed = True
+        self.dialling.settle(link for link in mesh_links(self.links) if link.is_ready)
         ready = {link.number: link.peer for link in mesh_links(self.links) if link.is_carrying}
         for member in self.survey.plot(ready, self._service.now_ns):
             self._look_for(member)

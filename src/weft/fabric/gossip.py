@@ -10,6 +10,7 @@ from weft.core.service import Service
 from weft.errors import BadWord, NotAdmitted, SameNumber
 from weft.fabric import adverts
 from weft.fabric.adverts import LAST_LIFE, Advert, Signed
+from weft.fabric.copies import Copies
 from weft.fabric.handshake import Admission, node_id
 from weft.fabric.interests import Interests
 from weft.fabric.link import SUMMARY_ALL_MAX, Link
@@ -58,6 +59,7 @@ class Gossip:
         self._traffic = traffic
         self._members = members
         self._links = links
+        self.copies = Copies(members, links)
         self.interests = Interests(service, traffic, members, links)
         # The links lie otherwise than they did, as far as somebody has said.
         self.is_moved = True
@@ -196,6 +198,8 @@ class Gossip:
             return "SameNumber"
         if member is None or member.number == advert.number:
             return ""
+        if self.copies.is_copy(member, advert):
+            return "CopiedKey"
         return "OtherNumber" if member.advert.incarnation == advert.incarnation else ""
 
     def _hear_claim(self, advert: Advert) -> None:
@@ -203,6 +207,8 @@ class Gossip:
         if self._members.own.advert.incarnation > self.claimed > 0:
             # This was refuted already, and whoever says it is alive.
             self._traffic.counts.refuse("CopiedKey", 1)
+            if advert.number != self._members.own.number:
+                self.copies.of_this(advert)
         if advert.incarnation < LAST_LIFE:
             self.claimed = max(self.claimed, advert.incarnation)
 

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from weft.core.frames import Frame
 from weft.core.frames import encode as encode_frame
-from weft.errors import BadGreeting, LinkedToSelf, NotAdmitted, SameNumber
+from weft.errors import BadGreeting, CopiedKey, LinkedToSelf, NotAdmitted, SameNumber
 from weft.fabric.identity import KEY_BYTES, Identity
 from weft.fabric.words import LINK_KIND, Count, Number, Text
 
@@ -24,6 +24,12 @@ VERSION = 1
 NONCE_BYTES = 32
 # The largest word there can be fits into a greeting of the size that is allowed unless set.
 HANDSHAKE_MAX_BYTES = 3500
+
+# What an operator should do about two gateways with one identity.
+REMEDY = (
+    "a data folder was copied: on one of them stop the gateway, delete node.key in its data"
+    " folder, and start it again"
+)
 
 _NODE_BYTES = 16
 _MEMBER_BYTES = 16
@@ -151,7 +157,8 @@ class Handshake:
         Raises:
             BadGreeting: it is not the frame that comes next, or not one of this version.
             NotAdmitted: the other side does not belong to the mesh.
-            LinkedToSelf: it has the key of this side.
+            LinkedToSelf: it is this side itself.
+            CopiedKey: it is another gateway with the key of this side.
             SameNumber: it has the number of this side.
         """
         awaited, self._awaited = self._awaited, None
@@ -200,6 +207,8 @@ class Handshake:
         """Whoever says it has this key, if it could be let in."""
         admission = self._admission
         if key == admission.identity.key:
+            if introduction.number != self._introduction.number:
+                raise CopiedKey(f"the other gateway has the node.key of this one: {REMEDY}")
             raise LinkedToSelf("the gateway at the other end is this one")
         if admission.roster is not None and key not in admission.roster:
             raise self._not_admitted(f"its key {key.hex()} is not in mesh.roster here")

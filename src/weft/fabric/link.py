@@ -1,6 +1,7 @@
 """One link to another gateway, as this side of it stands."""
 
 from weft.core.service import Peer
+from weft.fabric.handshake import Introduction
 from weft.fabric.words import (
     AdvertWord,
     Known,
@@ -64,6 +65,9 @@ class Link:
         self.is_dialled = is_dialled
         # The address that was dialled, if it was from here.
         self.address = ""
+        # Where its gateway says that it can be dialled, and when it began.
+        self.advertised = ""
+        self.incarnation = 0
         # Why it ends, where no error says so.
         self.ending = ""
         # Another gateway that registered here, or one that this has registered with.
@@ -106,6 +110,12 @@ class Link:
         """Say if the other side can be sent what it lacks."""
         outbox = self.peer.outbox
         return outbox.cost() + outbox.pending < SUPPLY_BYTES and not self.peer.is_over
+
+    def introduce(self, said: Introduction) -> None:
+        """Note what the other gateway said of itself in the handshake."""
+        self.peer.name = said.name
+        self.advertised = said.address
+        self.incarnation = said.incarnation
 
     def say(self, word: Word) -> None:
         """Say a word to the gateway at the other end, before messages that wait if it may be."""

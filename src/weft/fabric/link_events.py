@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from weft.core.messages import Message
 from weft.core.service import Peer
-from weft.errors import WeftError, error_from_wire
+from weft.errors import ProtocolError, Refused, WeftError, error_from_wire
 from weft.fabric.link import Link
 
 EVENTS_MAX = 256
@@ -55,7 +55,8 @@ class LinkEvents:
         error = peer.error
         kind = "left" if error is None else type(error).__name__
         self.not_linked[kind] += 1
-        if is_logged:
+        # Handshakes that were not finished in time say nothing about settings.
+        if is_logged and isinstance(error, Refused | ProtocolError) and kind != "TooSlow":
             self.warn(kind, peer.address.rpartition(":")[0], text)
 
     def warn(self, kind: str, about: str, text: str) -> None:

@@ -103,9 +103,12 @@ class Targets:
         target.is_dialling = True
 
     def reached(self, target: Target, node: bytes) -> None:
-        """Whoever is there was met."""
+        """Whoever is there was met; it may still refuse to be linked with."""
         target.node = node
         target.is_dialling = target.is_self = False
+
+    def settled(self, target: Target) -> None:
+        """Whoever is there is linked with."""
         target.pause_ns = 0
         target.longest_ns = LONGEST_PAUSE_NS
         target.problem = ""

@@ -9,16 +9,17 @@ import click
 
 from weft.cli import output
 from weft.cli.help_text import examples
-from weft.cli.services import check_there, services_at
+from weft.cli.services import check_there
 from weft.cli.shown import to_json
 from weft.cli.spark_options import MOMENT, Asked, check_installed, spark_options
 from weft.cli.spark_result import Result
 from weft.cli.spark_work import perform, session
+from weft.cli.sql_check import tables_for
 from weft.core.subjects import checked_pattern
 from weft.errors import BadOption, NotKnown
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from weft.pipeline.job import Job
     from weft.pipeline.own import Query
@@ -120,11 +121,13 @@ class _Run:
         if self._plot is not None:
             self._check_plot(self._plot)
         if not isinstance(job, Job):
-            return self._query(session(job.name, self._asked.master), job)
+            return self._query(job)
+        is_stream = self._asked.is_stream
+        source = self._asked.source(self._subject, self._until)
+        source.check(job, self._values, is_stream=is_stream)
+        self._asked.check_result(has_subjects=self._has_subjects)
         check_there(self._asked)
         spark = session(job.name, self._asked.master)
-        source = self._asked.source(self._subject, self._until)
-        is_stream = self._asked.is_stream
 
         def result() -> "DataFrame":
             table = source.for_job(spark, job, self._values, is_stream=is_stream)
@@ -158,12 +161,15 @@ class _Run:
             output.news(f"{job.name} found no faults")
         return 1 if count else 0
 
-    def _query(self, spark: "SparkSession", job: "Query") -> int:
+    def _query(self, job: "Query") -> int:
         from weft.pipeline.tables import Tables  # noqa: PLC0415  # needs pyspark
 
+        services = tables_for(job.text, self._asked)
+        # With values in it, it is another statement than the one that Spark parses.
+        spark = session(job.name, self._asked.master, None if self._values else job.text)
         is_stream = self._asked.is_stream
         source = self._asked.source(self._subject, self._until)
-        tables = Tables(source, services_at(self._asked), job.fields)
+        tables = Tables(source, services, job.fields)
         rows = perform(
             spark,
             job.name,

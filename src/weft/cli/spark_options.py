@@ -76,6 +76,21 @@ class Asked:
         subject = None if has_subjects else self.out
         return Subject(self.gateway, self.service, subject, self.tls_ca, self.key_file)
 
+    def check_result(self, *, has_subjects: bool = False) -> None:
+        """See that a result can go where it is to go, as far as that is known without Spark.
+
+        Raises:
+            BadOption: a folder is not empty, or a stream could not go on where it was.
+            BadSubject: it can be neither a folder nor a subject.
+        """
+        from weft.pipeline.writing import Folder  # noqa: PLC0415  # needs pyspark
+
+        to = self.destination(has_subjects=has_subjects)
+        if self.is_stream:
+            self.flow("append")
+        elif isinstance(to, Folder):
+            to.check_new()
+
     def flow(self, output_mode: "OutputMode") -> "Flow":
         """How a stream goes on.
 

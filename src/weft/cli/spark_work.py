@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from weft.cli import output
 from weft.cli.progress import Bar
-from weft.errors import WeftError
+from weft.errors import BadOption, WeftError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,13 +28,16 @@ class JobFailed(WeftError):
     """Spark could not do the work."""
 
 
-def session(title: str, master: str | None) -> "SparkSession":
+def session(title: str, master: str | None, statement: str | None = None) -> "SparkSession":
     """A session of Spark, quiet, on a master or on this machine.
 
     Raises:
-        BadOption: there is no Java for it, or nobody answers there.
+        BadOption: there is no Java for it, nobody answers there, or Spark cannot parse the
+            statement, which is known before the session is there.
     """
-    import weft.spark  # noqa: PLC0415  # slow to import
+    from pyspark.errors import ParseException  # noqa: PLC0415  # slow to import
+
+    import weft.spark  # noqa: PLC0415  # as above
 
     _hush_loggers()
     settings = {"spark.log.level": "ERROR"}
@@ -42,7 +45,12 @@ def session(title: str, master: str | None) -> "SparkSession":
     with Bar(title, None) as bar:
         bar.reached(0, "Spark starts")
         with _quiet(), _same_signals(), _safe_path():
-            return weft.spark.session(f"weft {title}", settings=settings, **chosen)
+            try:
+                return weft.spark.session(
+                    f"weft {title}", settings=settings, statement=statement, **chosen
+                )
+            except ParseException as error:
+                raise BadOption(said_in(str(error))) from error
 
 
 @contextmanager

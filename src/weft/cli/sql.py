@@ -3,11 +3,10 @@
 import click
 
 from weft.cli.help_text import examples
-from weft.cli.services import services_at
 from weft.cli.spark_options import Asked, spark_options
 from weft.cli.spark_result import Result
 from weft.cli.spark_work import perform, session
-from weft.errors import BadOption
+from weft.cli.sql_check import tables_for
 
 
 @click.command(
@@ -32,10 +31,8 @@ def sql(query: str, asked: Asked, fields: str) -> None:
     Names with a hyphen stand in backticks. The columns are those of every message, and those of
     --fields.
     """
-    if not query.strip():
-        raise BadOption("the query is empty")
-    services = services_at(asked)
-    spark = session("sql", asked.master)
+    services = tables_for(query, asked)
+    spark = session("sql", asked.master, query)
     from weft.pipeline.tables import Tables  # noqa: PLC0415  # needs pyspark
 
     tables = Tables(asked.source(), services, fields)

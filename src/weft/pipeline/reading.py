@@ -44,21 +44,33 @@ class Source:
         Raises:
             BadOption: it cannot be had from here, or not as a stream.
         """
-        if is_stream and job.output_mode is None:
-            raise BadOption(f"{job.name} cannot stream: it needs everything at once")
+        self.check(job, values, is_stream=is_stream)
         if job.reads_folders:
             return self._days(spark)
         columns = job.columns_for(values)
         if job.needs_all:
-            return self._all(spark, job, columns)
+            return self._all(spark, columns)
         return self.stream(spark, columns) if is_stream else self.table(spark, columns)
 
-    def _all(self, spark: SparkSession, job: Job, columns: str) -> DataFrame:
-        """Whole journals, with their holes: to tell of them is the work."""
-        if self.subject != ">" or self.until is not None:
+    def check(self, job: Job, values: dict[str, Value], *, is_stream: bool) -> None:
+        """See that a job can have what it needs from here, as far as that is known without Spark.
+
+        Raises:
+            BadOption: it cannot be had from here, or not as a stream.
+        """
+        if is_stream and job.output_mode is None:
+            raise BadOption(f"{job.name} cannot stream: it needs everything at once")
+        if job.reads_folders:
+            self._folder()
+            return
+        job.columns_for(values)
+        if job.needs_all and (self.subject != ">" or self.until is not None):
             raise BadOption(
                 f"{job.name} judges whole journals: it takes no choice of subjects, and no end"
             )
+
+    def _all(self, spark: SparkSession, columns: str) -> DataFrame:
+        """Whole journals, with their holes: to tell of them is the work."""
         reader = self._reader(spark.read).option("failOnDataLoss", "false")
         table: DataFrame = reader.schema(columns).load()
         return table
@@ -86,9 +98,12 @@ class Source:
         return messages
 
     def _days(self, spark: SparkSession) -> DataFrame:
+        return spark.createDataFrame(sealed_days(root_of(self._folder()), self.service), FOLDERS)
+
+    def _folder(self) -> Path:
         if self.path is None:
             raise BadOption("files are to be merged: give the folder that holds them with --path")
-        return spark.createDataFrame(sealed_days(root_of(self.path), self.service), FOLDERS)
+        return self.path
 
 
 def sealed_days(root: Path, service: str) -> list[tuple[str, str, str, str]]:

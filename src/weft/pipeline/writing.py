@@ -32,10 +32,18 @@ class Folder:
         Raises:
             BadOption: something is there already.
         """
+        self.check_new()
+        result.write.mode("append").parquet(for_spark(self.path))
+
+    def check_new(self) -> None:
+        """See that nothing is there yet.
+
+        Raises:
+            BadOption: something is.
+        """
         here = Path(self.path)
         if here.is_dir() and any(here.iterdir()):
             raise BadOption(f"{self.path} is not empty: give a new folder")
-        result.write.mode("append").parquet(for_spark(self.path))
 
     def start(self, result: DataFrame, flow: Flow) -> StreamingQuery:
         """Write a result as it grows."""

@@ -5,12 +5,14 @@ a machine or a cluster, and what a Spark Connect server decides by itself.
 """
 
 import contextlib
+import importlib.util
 import os
 import queue
 import socket
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -32,6 +34,11 @@ _HERE = {
 }
 _IN_THIS_PROCESS = {"spark.ui.showConsoleProgress": "false"}
 # Nobody else is to reach it, and the machine's own name may lead nowhere.
+# Each may bring other settings, or another Spark.
+_FROM_OUTSIDE = (
+    *("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"),
+    "SPARK_REMOTE",
+)
 _LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
 
 
@@ -86,6 +93,19 @@ def _few_tasks() -> dict[str, str]:
     On one machine a task costs more than the work of most: no more than can be done at once.
     """
     return {"spark.sql.shuffle.partitions": str(max(len(os.sched_getaffinity(0)), 2))}
+
+
+def has_only_own_tables(master: str | None) -> bool:
+    """Return whether a session surely has no tables but those that this process makes.
+
+    Settings from outside may name a catalog that has others.
+    """
+    if any(os.environ.get(name) for name in _FROM_OUTSIDE):
+        return False
+    found = importlib.util.find_spec("pyspark")
+    folders = found.submodule_search_locations if found is not None else None
+    has_defaults = any((Path(folder) / "conf").exists() for folder in folders or ())
+    return not has_defaults and (master is None or master.startswith("local"))
 
 
 def prepare(needs: Needs) -> None:

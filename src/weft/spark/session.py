@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from weft.errors import BadOption
 from weft.spark.launch import ended_if_interrupted
 from weft.spark.masters import check_reached, chosen, is_connect, needs_of, prepare
+from weft.spark.syntax import check_syntax
 from weft.spark.version import check_pyspark
 
 if TYPE_CHECKING:
@@ -14,7 +15,11 @@ _EVERYWHERE = {"spark.sql.session.timeZone": "UTC"}
 
 
 def session(
-    app: str = "weft", *, master: str | None = None, settings: dict[str, str] | None = None
+    app: str = "weft",
+    *,
+    master: str | None = None,
+    settings: dict[str, str] | None = None,
+    statement: str | None = None,
 ) -> "SparkSession":
     """A session, with these settings of Spark on top of those that suit Weft.
 
@@ -24,8 +29,11 @@ def session(
             none is given: the one of `spark-submit` or of SPARK_REMOTE, else `local[*]`.
         settings: What Spark is told besides. A Spark Connect server leaves out, with a warning,
             what can be set only when it starts.
+        statement: A statement of SQL that is to run in it. If Spark cannot parse it, the session
+            is not started; a Spark Connect server and `spark-submit` are not asked.
 
     Raises:
+        ParseException: Spark cannot parse the statement.
         BadOption: PySpark is missing or too old, there is no Java for it, nobody answers at that
             address, or Spark does not start.
     """
@@ -41,10 +49,13 @@ def session(
     builder = SparkSession.builder.appName(app)
     if at is not None:
         builder = builder.remote(at) if is_connect(at) else builder.master(at)
-    for name, value in {**_EVERYWHERE, **needs.settings, **(settings or {})}.items():
+    given = {**_EVERYWHERE, **needs.settings, **(settings or {})}
+    for name, value in given.items():
         builder = builder.config(name, value)
     try:
         with ended_if_interrupted():
+            if statement is not None and at is not None and not is_connect(at):
+                check_syntax(statement, {**given, "spark.app.name": app, "spark.master": at})
             made = builder.getOrCreate()
     except (Py4JJavaError, PySparkRuntimeError) as error:
         told = error.java_exception if isinstance(error, Py4JJavaError) else error

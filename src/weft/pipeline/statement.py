@@ -1,0 +1,271 @@
+"""Mistakes in SQL that are certain without Spark, which takes long to start.
+
+Spark decides what is legal. Here only what it surely refuses is refused: quotes, comments and
+parentheses without an end, a first word with a slip in it, more than one query, and tables that do
+not exist. The tokens are those of Spark's lexer.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from weft.errors import BadOption, shortened
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>\s+ | --(?:\\\n|[^\r\n])*)
+    | (?P<string>[rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*")
+    | (?P<quoted>`(?:[^`]|``)*`)
+    | (?P<word>\w+)
+    | (?P<opening>/\*)
+    | (?P<unclosed>['"`])
+    | (?P<symbol>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT_PART = re.compile(r"/\*|\*/")
+# Strings between dollars, and tables that are URLs, are rare and have a lexer of their own.
+_UNCERTAIN = re.compile(r"\$\w*\$|\w://")
+
+_QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+# How near a word must be to one of a query to be that with a slip.
+_NEAR = 0.75
+# Between FROM or JOIN and a table, or after a table, these are not names.
+_NO_NAMES = re.compile(
+    r"ANTI|AS|ASC|ASOF|CLUSTER|CROSS|DESC|DISTRIBUTE|EXCEPT|FROM|FULL|GROUP|HAVING|IDENTIFIER"
+    r"|INNER|INSERT|INTERSECT|JOIN|LATERAL|LEFT|LIMIT|MAP|MINUS|NATURAL|OFFSET|ON|ONLY|ORDER"
+    r"|OUTER|PIVOT|REDUCE|RIGHT|SELECT|SEMI|SORT|STREAM|TABLE|TABLESAMPLE|UNION|UNPIVOT|USING"
+    r"|VALUES|WHERE|WINDOW|WITH",
+    re.IGNORECASE,
+)
+_SET_OPERATORS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
+# What follows a name that is no table by itself: a part of one, a function, a version.
+_NO_TABLES_BEFORE = (".", "(", "-", "@", ":")
+
+
+class Kind(StrEnum):
+    """What a token is."""
+
+    WORD = "word"
+    QUOTED = "quoted"
+    STRING = "string"
+    SYMBOL = "symbol"
+    # A quote or a comment without an end.
+    UNCLOSED = "unclosed"
+
+
+class Token(NamedTuple):
+    """A token, and where it begins."""
+
+    kind: Kind
+    text: str
+    at: int
+
+    @property
+    def keyword(self) -> str:
+        """The word in capitals; the symbol; else nothing."""
+        return self.text.upper() if self.kind in (Kind.WORD, Kind.SYMBOL) else ""
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it can name a table."""
+        return self.kind == Kind.QUOTED or (
+            self.kind == Kind.WORD
+            and _NO_NAMES.fullmatch(self.text) is None
+            and not self.text.isdecimal()
+        )
+
+    @property
+    def name(self) -> str:
+        """What it names."""
+        if self.kind == Kind.QUOTED:
+            return self.text[1:-1].replace("``", "`")
+        return self.text
+
+
+_END = Token(Kind.SYMBOL, "", -1)
+
+
+def check_statement(text: str) -> None:
+    """See that a statement is none that Spark surely cannot parse.
+
+    Raises:
+        BadOption: it is; the text names the line and column.
+    """
+    tokens = _tokens_of(text)
+    if not tokens:
+        raise BadOption("the query is empty")
+    if _UNCERTAIN.search(text) is not None:
+        return
+    last = tokens[-1]
+    is_query = _is_query(tokens)
+    if last.kind == Kind.UNCLOSED and (is_query or last.text == "/*"):
+        raise BadOption(f"{last.text} at {_place(text, last)} has no end")
+    if is_query:
+        _check_parentheses(text, tokens)
+    else:
+        _check_first_word(tokens)
+
+
+def unknown_tables(text: str, services: Iterable[str]) -> list[str]:
+    """Return the tables that a query surely reads and that are no services, as they are written.
+
+    What may be a column, a function, a part of a longer name or the name of a subquery is left out.
+    """
+    tokens = _tokens_of(text)
+    words = {each.keyword for each in tokens}
+    if not _is_query(tokens) or words & {"RECURSION", "BEGIN"} or _UNCERTAIN.search(text):
+        return []
+    known = {*(service.lower() for service in services), *_names_of_subqueries(tokens)}
+    found = _Tables(tokens)
+    names = [] if found.is_uncertain else dict.fromkeys(found.names)
+    return [name for name in names if name.lower() not in known]
+
+
+def _is_query(tokens: list[Token]) -> bool:
+    return bool(tokens) and (tokens[0].keyword == "(" or tokens[0].keyword in _QUERY_WORDS)
+
+
+class _Level:
+    """What is known of the inside of a pair of parentheses, up to a token."""
+
+    def __init__(self, *, is_query: bool) -> None:
+        self.is_query = is_query
+        self.has_from = False
+
+
+class _Tables:
+    """The names behind FROM and JOIN, and behind the commas that follow such names."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.names: list[str] = []
+        # One of the words FROM must be the name of a column.
+        self.is_uncertain = False
+        self._tokens = tokens
+        levels = [_Level(is_query=True)]
+        for number, token in enumerate(tokens):
+            keyword = token.keyword
+            if keyword == "(":
+                is_query = self._at(number + 1).keyword in ("SELECT", "WITH", "FROM")
+                levels.append(_Level(is_query=is_query))
+            elif keyword == ")" and len(levels) > 1:
+                levels.pop()
+            elif keyword in _SET_OPERATORS:
+                levels[-1].has_from = False
+            elif keyword in ("FROM", "JOIN") and levels[-1].is_query:
+                self._clause(number, levels[-1])
+
+    def _at(self, number: int) -> Token:
+        return self._tokens[number] if 0 <= number < len(self._tokens) else _END
+
+    def _clause(self, number: int, level: _Level) -> None:
+        """Look at a FROM or JOIN, which may be a column, or a part of an expression."""
+        if self._at(number - 1).keyword in (".", "DISTINCT"):
+            return
+        if self._tokens[number].keyword == "FROM":
+            self.is_uncertain = self.is_uncertain or level.has_from
+            level.has_from = True
+        elif not level.has_from:
+            return
+        self._read(number + 1)
+
+    def _read(self, number: int) -> None:
+        """Take the tables from here on, as long as commas join them."""
+        while self._at(number).is_name:
+            after = self._at(number + 1).keyword
+            if after in _NO_TABLES_BEFORE:
+                return
+            self.names.append(self._tokens[number].name)
+            number += 2 if after == "AS" else 1
+            if self._at(number).is_name:
+                number += 1
+            if self._at(number).keyword != ",":
+                return
+            number += 1
+
+
+def _names_of_subqueries(tokens: list[Token]) -> set[str]:
+    """Return what may be the name of a subquery: before AS and a parenthesis, or after WITH."""
+    names = set()
+    opened: list[int] = []
+    # For each closing parenthesis, the token before its opening one.
+    before: dict[int, int] = {}
+    for number, token in enumerate(tokens):
+        if token.keyword == "(":
+            opened.append(number)
+        elif token.keyword == ")" and opened:
+            before[number] = opened.pop() - 1
+        elif token.keyword == "AS" and number + 1 < len(tokens) and number:
+            if tokens[number + 1].keyword == "(":
+                named = before.get(number - 1, number - 1)
+                names.add(tokens[max(named, 0)].name.lower())
+        elif number and tokens[number - 1].keyword in ("WITH", "RECURSIVE"):
+            names.add(token.name.lower())
+    return names
+
+
+def _tokens_of(text: str) -> list[Token]:
+    """Return the tokens of a text; nothing comes after one without an end."""
+    tokens: list[Token] = []
+    at = 0
+    while found := _TOKEN.match(text, at):
+        kind = found.lastgroup
+        at = found.end()
+        if kind == "opening":
+            at = _end_of_comment(text, found.start())
+            if at < 0:
+                kind = Kind.UNCLOSED
+        if kind not in ("space", "opening"):
+            tokens.append(Token(Kind(str(kind)), found[0], found.start()))
+        if kind == Kind.UNCLOSED:
+            break
+    return tokens
+
+
+def _end_of_comment(text: str, at: int) -> int:
+    """Return the end of a comment, which may have others in it, or of a hint; -1 without one."""
+    if text.startswith("/*+", at):
+        end = text.find("*/", at)
+        return end + 2 if end >= 0 else -1
+    depth = 0
+    for part in _COMMENT_PART.finditer(text, at):
+        depth += 1 if part[0] == "/*" else -1
+        if not depth:
+            return part.end()
+    return -1
+
+
+def _check_first_word(tokens: list[Token]) -> None:
+    is_label = len(tokens) > 1 and tokens[1].keyword == ":"
+    if tokens[0].kind != Kind.WORD or is_label:
+        return
+    near = difflib.get_close_matches(tokens[0].keyword, _QUERY_WORDS, 1, _NEAR)
+    if near:
+        shown = shortened(tokens[0].text)
+        raise BadOption(f"a query cannot begin with {shown}; did you mean {near[0]}?")
+
+
+def _check_parentheses(text: str, tokens: Sequence[Token]) -> None:
+    opened: list[Token] = []
+    end: Token | None = None
+    for token in tokens:
+        if end is not None and token.keyword != ";":
+            raise BadOption(f"one query at a time: there is another at {_place(text, token)}")
+        if token.keyword == ";":
+            end = token
+        elif token.keyword == "(":
+            opened.append(token)
+        elif token.keyword == ")":
+            if not opened:
+                raise BadOption(f") at {_place(text, token)} closes nothing")
+            opened.pop()
+    if opened:
+        raise BadOption(f"( at {_place(text, opened[-1])} has no end")
+
+
+def _place(text: str, token: Token) -> str:
+    before = text[: token.at]
+    column = token.at - (before.rfind("\n") + 1) + 1
+    return f"line {before.count(chr(10)) + 1}, column {column}"

@@ -93,14 +93,20 @@ def message(number: int) -> bytes:
     return bytes(frame)
 
 
-def last_ack(data: bytes) -> int:
-    """What was confirmed last in what the other end was sent; 0 if nothing was."""
+def words_in(data: bytes) -> list[tuple[str, Message]]:
+    """The words that the other end was sent."""
     decoder = Decoder(BODY_LIMIT_BYTES)
     decoder.feed(data)
     words = []
     while run := decoder.next_run():
         words += [word_in(frame) for frame in run]
-    return max((facts.get_int64("count") for word, facts in words if word == "ack"), default=0)
+    return words
+
+
+def last_ack(data: bytes) -> int:
+    """What was confirmed last in what the other end was sent; 0 if nothing was."""
+    counts = [facts.get_int64("count") for word, facts in words_in(data) if word == "ack"]
+    return max(counts, default=0)
 
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop])
@@ -176,6 +182,55 @@ def test_what_a_closed_lane_still_has_of_a_read_is_not_taken(runner: asyncio.Run
             assert owner.lane.incoming.taken == taken + 1
 
     runner.run(close_first())
+
+
+@pytest.mark.req("HUB-22")
+def test_a_withdrawn_subject_is_heard_again_only_after_a_new_ticket(
+    runner: asyncio.Runner,
+) -> None:
+    async def withdraw_and_show() -> None:
+        async with lane_to_here() as (owner, there):
+            lane = owner.lane
+            there.send(message(1))
+            await until(lambda: lane.incoming.taken == 2)
+            lane.withdraw(SUBJECT)
+            assert [word for word, _ in words_in(read_now(there))] == ["unserved"]
+            there.send(message(2))
+            await until(lambda: lane.incoming.taken == 3)
+            lane.show(SUBJECT)
+            lane.serve(INVITATION)
+            there.send(message(3))
+            await until(lambda: lane.incoming.taken == 4)
+            await until(lambda: len(owner.heard) == 2)
+            assert [frame[-1:] for frame in owner.heard] == [b"1", b"3"]
+            assert owner.refused == 0
+
+    runner.run(withdraw_and_show())
+
+
+@pytest.mark.req("HUB-22")
+def test_a_tail_brings_nothing_that_was_sent_before_the_subject_was_shown_again(
+    runner: asyncio.Runner,
+) -> None:
+    async def end_by_tail() -> None:
+        async with lane_to_here() as (owner, there):
+            lane = owner.lane
+            # What follows has to wait for the gateway, and is lost with the lane.
+            lane.incoming.switched_by_lane(2)
+            lane.incoming.switched_by_lane(3)
+            there.send(message(1))
+            await until(lambda: lane.incoming.arrived == 4)
+            lane.withdraw(SUBJECT)
+            lane.show(SUBJECT)
+            lane.incoming.tail(lane.incoming.taken)
+            lane.incoming.switched_by_gateway(3)
+            lane.tail(message(1))
+            lane.tail(message(2))
+            lane.incoming.over()
+            assert lane.incoming.released() == [[[message(2)]]]
+            assert owner.refused == 0
+
+    runner.run(end_by_tail())
 
 
 @asynccontextmanager

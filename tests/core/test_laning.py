@@ -4,7 +4,18 @@ from typing import Any
 
 import pytest
 from tests.core.locksmith import record
-from tests.core.talk import ANSWER, Guest, House, ask, connect, errors, kinds, message, subscribe
+from tests.core.talk import (
+    ANSWER,
+    Guest,
+    House,
+    ask,
+    connect,
+    errors,
+    kinds,
+    message,
+    subscribe,
+    unsubscribe,
+)
 
 from weft.core.frames import Kind, encode, parse
 from weft.core.keys import Keyring
@@ -37,6 +48,9 @@ class Noted(Laning):
 
     def subscribed(self, peer: Peer) -> None:
         self.told.append(f"{peer.name}: subscribed")
+
+    def unsubscribed(self) -> None:
+        self.told.append("unsubscribed")
 
     def holds(self, peer: Peer) -> bool:
         return peer.number in self.waiting
@@ -90,6 +104,12 @@ def test_words_about_lanes_are_passed_on_in_order() -> None:
     )
     assert noted.told == ["me: direct a", "me: withdrawn a", "me: subscribed", "routes"]
     assert kinds(heard) == [Kind.PONG, Kind.OK]
+
+
+def test_lanes_are_looked_at_as_soon_as_a_subscription_is_taken_back() -> None:
+    _, noted, guest = begun()
+    guest.say(subscribe(b"a"), unsubscribe(b"a"), subscribe(b"a"))
+    assert noted.told == ["me: subscribed", "unsubscribed", "me: subscribed", "routes"]
 
 
 def test_a_word_that_is_refused_is_answered_and_the_connection_goes_on() -> None:
@@ -191,6 +211,7 @@ def test_what_looks_after_lanes_has_to_be_made() -> None:
         lambda: laning.take(peer, b"", b""),
         lambda: laning.pass_tail(peer, 0),
         lambda: laning.subscribed(peer),
+        laning.unsubscribed,
         lambda: laning.holds(peer),
         lambda: laning.hold(peer, b""),
         laning.look_at_routes,

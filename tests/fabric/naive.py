@@ -6,11 +6,14 @@ from weft.fabric.lane_in import In, Run, Unheard
 class Naive(In):
     """Takes whatever comes, as it comes."""
 
-    def by_gateway(self, run: list[bytes]) -> list[list[bytes]]:
-        return [run]
+    def by_gateway(self, item: Run | Unheard) -> list[Run]:
+        assert isinstance(item, list)
+        return [item]
 
     def by_lane(self, run: Run | Unheard) -> list[Run]:
-        assert isinstance(run, list)
+        if isinstance(run, Unheard):
+            self.taken += run.count
+            return []
         self.taken += len(run)
         return [run]
 
@@ -22,5 +25,4 @@ class Naive(In):
         return []
 
     def by_tail(self, item: Run | Unheard) -> list[Run]:
-        assert isinstance(item, list)
-        return [item]
+        return [item] if isinstance(item, list) else []

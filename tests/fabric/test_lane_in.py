@@ -2,6 +2,7 @@
 
 import pytest
 
+from weft.core.frames import Kind, encode
 from weft.fabric.lane_in import In, Unheard
 
 ONE, TWO, THREE = [b"one"], [b"two"], [b"three"]
@@ -67,6 +68,51 @@ def test_after_the_end_what_comes_through_the_gateway_is_held_no_more() -> None:
     assert incoming.tail(0) == []
     assert incoming.by_gateway(TWO) == [TWO]
     assert incoming.held_bytes == 0
+
+
+OLD, NEW = ([encode(Kind.MESSAGE, subject, b"1")] for subject in (b"old", b"new"))
+
+
+def is_new(run: list[bytes]) -> bool:
+    return run is NEW
+
+
+@pytest.mark.req("HUB-22")
+def test_messages_from_the_gateway_that_wait_are_dropped_with_their_last_subscription() -> None:
+    incoming = by_lane()
+    incoming.switched_by_gateway(2)
+    assert incoming.by_gateway(OLD) == incoming.by_gateway(NEW) == []
+    taken = incoming.taken
+    incoming.withdraw(is_new)
+    assert incoming.by_gateway(Unheard(1)) == []
+    assert incoming.switched_by_lane(2) == [NEW]
+    assert incoming.taken == taken + 1
+    assert incoming.held_bytes == 0
+
+
+@pytest.mark.req("HUB-22")
+def test_messages_by_the_lane_that_wait_count_as_taken_although_they_are_dropped() -> None:
+    incoming = In()
+    incoming.switched_by_lane(1)
+    assert incoming.by_lane(OLD) == incoming.by_lane(NEW) == []
+    assert incoming.arrived == 3
+    incoming.withdraw(is_new)
+    assert incoming.arrived == 3
+    assert incoming.switched_by_gateway(1) == [NEW]
+    assert incoming.taken == incoming.arrived == 3
+    assert incoming.held_bytes == 0
+
+
+@pytest.mark.req("HUB-22")
+def test_messages_of_a_tail_that_are_dropped_free_their_room() -> None:
+    incoming = In()
+    incoming.tail(0)
+    assert incoming.by_tail(OLD) == incoming.by_tail(NEW) == []
+    before = incoming.held_bytes
+    incoming.withdraw(is_new)
+    assert incoming.held_bytes == before - len(OLD[0])
+    incoming.over()
+    assert incoming.released() == [[NEW]]
 
 
 @pytest.mark.req("HUB-21")

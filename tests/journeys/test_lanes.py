@@ -211,6 +211,39 @@ async def test_a_receiver_that_does_not_serve_it_any_more_sends_the_route_back(
 
 
 @pytest.mark.req("HUB-22")
+async def test_a_new_subscription_receives_nothing_that_a_stalled_lane_still_holds(
+    gateway: RunningGateway, subject: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with reading(gateway, subject) as old, weft.connect(gateway.address) as connection:
+        # Another subject keeps the lane in use.
+        other = Reader(old.connection, f"{subject}.other")
+        await other.subscription.ready()
+        await connection.direct(subject)
+        await connection.direct(f"{subject}.other")
+        writer = Writer(connection, subject)
+        await writer.go_on(lambda: old.by_lane > 50)
+        (lane,) = old.connection._engine.lanes.table
+        line = lane.wire.line
+        assert line is not None
+        line.rest(True)
+        rest = line.rest
+        monkeypatch.setattr(line, "rest", lambda _: None)
+        await writer.say(300)
+        await old.subscription.close()
+        await writer.go_on(lambda: subject.encode() not in connection._engine.lanes.splitter.routes)
+        new = Reader(old.connection, subject)
+        await new.subscription.ready()
+        first = writer.said
+        monkeypatch.setattr(line, "rest", rest)
+        line.rest(False)
+        await writer.say(200)
+        await connection.flush()
+        await eventually(lambda: new.numbers[-1:] == [writer.said - 1])
+        assert new.numbers == list(range(first, writer.said))
+        assert new.gaps == []
+
+
+@pytest.mark.req("HUB-22")
 @pytest.mark.parametrize("end", ["publisher", "receiver"])
 async def test_a_lane_that_breaks_loses_nothing(
     gateway: RunningGateway, subject: str, end: str

@@ -77,6 +77,12 @@ def test_a_message_that_comes_again_to_the_next_subscription_is_doubled() -> Non
     assert judged({0: speech(1)}, sessions).kinds() == {DOUBLED: 1}
 
 
+def test_what_was_said_before_a_subscription_comes_without_holes_or_not_at_all() -> None:
+    assert verdict_on(heard(1, 2, 5, 6), ready_ns=4).kinds() == {LOST: 2}
+    assert verdict_on(heard(3, 4, 5, 6), ready_ns=4).violations == []
+    assert verdict_on(heard(5, 6), ready_ns=4).violations == []
+
+
 def test_whoever_came_late_or_left_early_is_owed_only_what_lies_between() -> None:
     assert verdict_on(heard(3, 4, 5, 6), ready_ns=2).violations == []
     assert verdict_on(heard(1, 2, 3), is_complete=False).violations == []

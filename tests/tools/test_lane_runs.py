@@ -25,8 +25,7 @@ class Deaf(In):
     """Loses what comes by lanes."""
 
     def by_lane(self, run: Frames | Unheard) -> list[Frames]:
-        assert isinstance(run, list)
-        self.taken += len(run)
+        self.taken += len(run) if isinstance(run, list) else run.count
         return []
 
 
@@ -91,6 +90,17 @@ def test_only_what_was_published_while_a_subscription_was_in_force_is_owed() -> 
     episode = heard([3, 4, 5])
     episode.spans = [(3.5, 6.5)]
     assert found(said(9), episode) == (0, 0, 0)
+
+
+def test_what_was_published_before_a_subscription_is_heard_without_holes_or_not_at_all() -> None:
+    episode = heard([1, 2, 5, 6, 7, 8])
+    episode.spans = [(6.5, NEVER)]
+    assert found(said(9), episode) == (2, 0, 0)
+    episode.events.insert(2, Gap("lost", 2))
+    assert found(said(9), episode) == (0, 0, 0)
+    late = heard([5, 6, 7, 8])
+    late.spans = [(6.5, NEVER)]
+    assert found(said(9), late) == (0, 0, 0)
 
 
 def test_what_a_publisher_lost_with_its_connection_is_not_owed() -> None:

@@ -68,6 +68,12 @@ class Process:
         finally:
             process.send_signal(signal.SIGCONT)
 
+    def renew(self) -> None:
+        """Have it subscribe again while its lanes stall."""
+        process = self._running()
+        if process.stdin is not None and process.returncode is None:
+            process.stdin.write(b"again\n")
+
     async def finish(self) -> int:
         """Let it hear all that came for it, and end; its exit status."""
         process = self._running()

@@ -101,6 +101,8 @@ class _Judging:
         self._last: dict[tuple[int, str], int] = {}
         # By publisher and subject: the count that must come next, and after which event.
         self._next: dict[tuple[int, str], tuple[int, int]] = {}
+        # The publishers and subjects of which anything was heard.
+        self._begun: set[tuple[int, str]] = set()
         # Where losses were announced.
         self._gaps: list[int] = []
         self._told = 0
@@ -147,10 +149,12 @@ class _Judging:
     def _count(self, said: Said) -> None:
         key = (said.publisher, said.subject)
         wanted, _ = self._next[key]
-        # What was said before it was owed may come as well.
+        # What was said before it was owed may come as well, but then with no holes.
         if said.place > wanted:
             self._check(said.publisher, said.subject, wanted, said.place)
-        self._next[key] = (max(wanted, said.place + 1), self._at)
+        following = said.place + 1
+        self._next[key] = (max(wanted, following) if key in self._begun else following, self._at)
+        self._begun.add(key)
 
     def _check(self, number: int, subject: str, wanted: int, count: int) -> None:
         """Between these two nothing may be missing."""

@@ -40,6 +40,7 @@ WEIGHTS = {
     "gateway": 1,
     "reconnect": 5,
     "renew": 5,
+    "resubscribe": 20,
 }
 
 
@@ -87,6 +88,7 @@ class Run:
             "gateway": self._kill_gateway,
             "reconnect": self._reconnect,
             "renew": self._renew,
+            "resubscribe": self._resubscribe,
         }
 
     async def perform(self, tell: Callable[[str], None]) -> Outcome:
@@ -173,6 +175,11 @@ class Run:
         async with self._one_process() as chosen:
             await chosen.kill()
             await chosen.start(self._gateway)
+
+    async def _resubscribe(self) -> None:
+        """Have a receiver subscribe again while its lanes stall."""
+        async with self._one_process() as chosen:
+            chosen.renew()
 
     @asynccontextmanager
     async def _one_process(self) -> AsyncIterator[Process]:

@@ -97,7 +97,20 @@ class _Stream:
             # That it comes late is told; that it lacked before was told when it was passed.
             self._verdict.misordered.append(f"{self._named(event.number)} after {last.number}")
         else:
-            self._miss(range(last.number + 1, event.number), is_gap)
+            self._skip(range(last.number + 1, event.number), is_gap)
+
+    def _skip(self, numbers: Iterable[int], is_gap: bool) -> None:
+        """Judge a hole within one connection, whether or not its messages were owed.
+
+        A subscription may hear what was published before it was confirmed, but with no holes.
+        """
+        published = self._publisher.published
+        wanted = [each for each in numbers if published[each].subject in self._episode.subjects]
+        owed = [each for each in wanted if self._episode.is_owed(published[each])]
+        self._miss(owed, is_gap)
+        if not is_gap:
+            others = [each for each in wanted if each not in owed]
+            self._verdict.lost += [f"{self._named(each)}, a hole" for each in others]
 
     def _finish(self, last: Heard | None, seen: set[int], is_gap: bool) -> None:
         """Nothing more came."""

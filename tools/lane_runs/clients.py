@@ -272,6 +272,16 @@ class Hears(Client):
             await self._unlisten()
             await asyncio.sleep(self.chance.uniform(0.0, 0.5))
 
+    @property
+    def can_renew(self) -> bool:
+        """Return whether the subscription is there, and nothing else closes it."""
+        is_here = self.is_connected and not (self.is_over or self.is_stopping)
+        return is_here and not self.comes_and_goes and self._subscription is not None
+
+    def renew(self, pause_s: float) -> None:
+        """Unsubscribe and subscribe again, in one turn if there is no pause."""
+        self.process.call_soon(lambda: self.process.begin(self._renew(pause_s)))
+
     def finish(self) -> None:
         """The run ends: whoever is here now should have everything."""
         if self.episodes and self.is_connected and not self.is_over:
@@ -325,6 +335,16 @@ class Hears(Client):
         if subscription is not None and not self.is_stopping:
             self.episodes[-1].end(self.now)
             await subscription.close()
+
+    async def _renew(self, pause_s: float) -> None:
+        connection = self.connection
+        if connection is None or not self.can_renew:
+            return
+        await self._unlisten()
+        if pause_s:
+            await asyncio.sleep(pause_s)
+        if not self.is_stopping:
+            await self._listen(connection)
 
     async def _confirm(self) -> None:
         """Wait until a gateway that came back has dealt with what it was asked."""

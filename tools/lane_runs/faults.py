@@ -14,6 +14,8 @@ from tools.lane_runs.world import Process, World
 _AGAIN_S = 0.05
 _TRIES = 40
 
+RENEWAL = "lanes stall, receiver subscribes again"
+
 
 class Faults:
     """Breaks what is there."""
@@ -43,6 +45,8 @@ class Faults:
             "gateway restarts": lambda: self._restart(is_dark=False),
             "gateway loses power": lambda: self._restart(is_dark=True),
         }
+        self._renewing = self._chance
+        self._acts = {**self._kinds, RENEWAL: self._renew}
 
     def plan(self, count: int, until: float) -> None:
         """Have so many things break before a time; those of lanes are the most likely."""
@@ -52,8 +56,14 @@ class Faults:
             when = self._chance.uniform(0.5, until)
             self._world.at(when, partial(self._try, kind, _TRIES))
 
+    def plan_renewals(self, chance: random.Random, count: int, until: float) -> None:
+        """Have receivers subscribe again while their lanes stall; `chance` is for that alone."""
+        self._renewing = chance
+        for _ in range(count):
+            self._world.at(chance.uniform(0.5, until), partial(self._try, RENEWAL, _TRIES))
+
     def _try(self, kind: str, tries: int) -> None:
-        if self._kinds[kind]():
+        if self._acts[kind]():
             self.counts[kind] += 1
             self._world.tell(f"fault: {kind}")
         elif tries:
@@ -116,6 +126,23 @@ class Faults:
         self._world.tell(f"{process.name} stands still for {pause_s:.3f} s")
         process.pause()
         self._world.after(pause_s, process.resume)
+
+    def _renew(self) -> bool:
+        """Have what waits in the lanes of a receiver be read after its subscription is renewed."""
+        chance = self._renewing
+        receivers = [each for each in self.clients if isinstance(each, Hears) and each.can_renew]
+        found = [each for each in receivers if self._network.lanes_of(each.process)]
+        if not found:
+            return False
+        receiver = chance.choice(found)
+        stall_s = chance.choice((0.02, 0.2, 0.5, 2.0)) * chance.random()
+        for lane in self._network.lanes_of(receiver.process):
+            lane.stall(stall_s)
+        pause_s = chance.choice((0.0, 0.0, 0.001, 0.01, 0.1)) * chance.random()
+        at_s = stall_s * chance.random()
+        self._world.tell(f"{receiver.process.name} reads no lanes for {stall_s:.3f} s")
+        self._world.after(at_s, lambda: receiver.renew(pause_s))
+        return True
 
     def _leave(self, kind: type[Client]) -> bool:
         client = self._any(kind)

@@ -44,6 +44,8 @@ class Socket:
         self.is_closed = False
         # Nothing gets through, and this end is not told.
         self.is_cut_off = False
+        # Its process reads everything else first.
+        self.is_stalled = False
         # Called in its process when there is something to read or room to send.
         self.on_event: Callable[[], None] = _ignore
         self._network = network
@@ -73,6 +75,11 @@ class Socket:
         other = self.other
         self._world.after(self._delay(), lambda: other._made_room(len(data)))
         return data
+
+    def stall(self, seconds: float) -> None:
+        """Read nothing for a while."""
+        self.is_stalled = True
+        self._world.after(seconds, self._go_on)
 
     def finish(self) -> None:
         """Send no more after what is sent by now."""
@@ -106,6 +113,10 @@ class Socket:
         if not self._is_woken and not self.is_closed:
             self._is_woken = True
             self.process.call_soon(self._look)
+
+    def _go_on(self) -> None:
+        self.is_stalled = False
+        self.wake()
 
     def _look(self) -> None:
         self._is_woken = False
@@ -247,7 +258,7 @@ class Wire(asyncio.Transport):
         if self._is_blocked and len(socket.unsent) <= self._high // 4:
             self._is_blocked = False
             self._protocol.resume_writing()
-        if not self._is_reading or self._is_closing:
+        if not self._is_reading or socket.is_stalled or self._is_closing:
             return
         if socket.received:
             room = memoryview(self._protocol.get_buffer(-1))
@@ -335,6 +346,10 @@ class Network:
     def lanes(self) -> list[Socket]:
         """One end of each connection that does not lead to the gateway."""
         return [each for each in self.sockets if self._is_lane(each) and each.other in self.sockets]
+
+    def lanes_of(self, process: Process) -> list[Socket]:
+        """The ends of lanes that a process has."""
+        return [each for each in self.of(process) if self._is_lane(each)]
 
     def of(self, process: Process) -> list[Socket]:
         """The ends that a process has."""

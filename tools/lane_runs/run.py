@@ -29,6 +29,8 @@ SILENCE_BY_S = 300.0
 # hang, are looked at on their own.
 ANSWERED = ("answered by a lane", "answered through the gateway")
 FINE = {*ANSWERED, "NotKnown", "TimedOut", "open", "wrong"}
+# The share of runs in which receivers unsubscribe and subscribe again.
+RENEWED = 0.5
 # A publisher that may have much under way is never stopped by its lane.
 WINDOWS = (4 << 10, 32 << 10, 2 << 20)
 
@@ -83,6 +85,10 @@ class Run:
         self.faults.clients = [*self.publishers, *self.receivers]
         self._is_calm = chance.random() < 0.1
         self.faults.plan(0 if self._is_calm else chance.randint(1, 6), self._lasts_s)
+        # Drawn apart, so that calm runs are what they were.
+        renewals = random.Random(f"renewals of {seed}")
+        if not self._is_calm and renewals.random() < RENEWED:
+            self.faults.plan_renewals(renewals, renewals.randint(1, 8), self._lasts_s)
 
     def result(self) -> Result:
         """Let it happen, and judge it."""

@@ -84,6 +84,8 @@ class Lane:
         self.unserved: set[bytes] = set()
         # What it has shown a ticket for: a tail of that may come before it is proven.
         self.shown: set[bytes] = set()
+        # By subject that was withdrawn and shown again: the first item that is heard.
+        self._heard_from: dict[bytes, int] = {}
         # What it may ask for here, and where it awaits answers.
         self._answers: set[bytes] = set()
         self._other_inbox = b""
@@ -133,12 +135,27 @@ class Lane:
         """Take a subject from the other end, which has proven that it may send it."""
         subject = invitation.subject
         self.serves.add(subject)
-        self.unserved.discard(subject)
         self._other_inbox = invitation.inbox
         if invitation.may_ask:
             self._answers.add(subject)
         else:
             self._answers.discard(subject)
+
+    def show(self, subject: bytes) -> None:
+        """The other end shows a new ticket for a subject: what follows it on the lane is heard."""
+        self.shown.add(subject)
+        if subject in self.unserved:
+            self.unserved.discard(subject)
+            self._heard_from[subject] = self.incoming.arrived
+
+    def withdraw(self, subject: bytes) -> None:
+        """Tell the other end that a subject has no subscription here any more.
+
+        Messages still in flight are dropped, also if there is a new subscription by then: the
+        gateway confirms that only after the other end has left the lane for this subject.
+        """
+        self.unserved.add(subject)
+        self.wire.write(lane_frame("unserved", subject))
 
     def took(self, run: list[bytes]) -> None:
         """Frames came by the lane.
@@ -222,21 +239,31 @@ class Lane:
             raise NotAllowed(f"{self.other.name} has no ticket to ask for anything by its lane")
         if replies := replies_in(run):
             self._note(replies)
-        is_heard = not is_answer or self._lanes.may_answer(self, subject)
-        self._lanes.deal(self, self.incoming.by_lane(run if is_heard else self._unheard(len(run))))
+        item: Run | Unheard = run
+        if is_answer:
+            if not self._lanes.may_answer(self, subject):
+                item = self._refused(len(run))
+        elif subject in self.unserved:
+            item = Unheard(len(run))
+        self._lanes.deal(self, self.incoming.by_lane(item))
 
     def tail(self, message: bytes) -> None:
         """A message came through the gateway that the lane was to bring."""
         subject = message[_SUBJECT : _SUBJECT + message[6]]
         is_own = subject.startswith(self._lanes.own_inbox)
-        is_heard = (
+        is_allowed = (
             self._lanes.may_answer(self, subject)
             if is_own
             else subject in self.serves or subject in self.shown
         ) and not message[5] & RESERVED_FLAGS
-        self._lanes.deal(self, self.incoming.by_tail([message] if is_heard else self._unheard(1)))
+        item: Run | Unheard = [message]
+        if not is_allowed:
+            item = self._refused(1)
+        elif subject in self.unserved or self.incoming.arrived < self._heard_from.get(subject, 0):
+            item = Unheard(1)
+        self._lanes.deal(self, self.incoming.by_tail(item))
 
-    def _unheard(self, count: int) -> Unheard:
+    def _refused(self, count: int) -> Unheard:
         self._lanes.refuse(count)
         return Unheard(count)
 

@@ -62,7 +62,7 @@ class Invitations:
             self.listener.refused += 1
             answer = lane_frame("refused", subject, reason=str(error))
         else:
-            lane.shown.add(subject)
+            lane.show(subject)
             self._answering[(lane, subject)] = answering
         lane.tell(answer)
 
@@ -116,7 +116,7 @@ class Invitations:
         self._lanes.gate.tell_gateway(word)
 
     def _checked(self, lane: Lane, answering: Answering, facts: Message) -> bytes:
-        if not self._lanes.serves(facts.subject.encode()):
+        if not self._lanes.hears(facts.subject.encode()):
             raise NotAllowed(f"{facts.subject} is not served here")
         answer = answering.hello(facts)
         if answering.invitation is None or not lane.is_for(answering.invitation):
@@ -125,7 +125,7 @@ class Invitations:
 
     def _welcome(self, wire: Wire, invitation: Invitation, answering: Answering) -> None:
         """Somebody has proven a ticket over a new wire."""
-        if not self._lanes.serves(invitation.subject):
+        if not self._lanes.hears(invitation.subject):
             raise NotAllowed(f"{invitation.subject.decode()} is not served here")
         proofs = answering.proofs
         keys = proofs.keys()[::-1] if proofs is not None and invitation.is_sealed else None

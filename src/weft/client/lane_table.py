@@ -1,11 +1,11 @@
 """The lanes that a connection has, and how what comes by them is joined with what is relayed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from weft.client.lane import Lane
 from weft.client.reading import Reading
 from weft.client.session import Session
-from weft.fabric.lane_in import Run
+from weft.fabric.lane_in import Run, Unheard
 
 
 class LaneTable:
@@ -62,12 +62,21 @@ class LaneTable:
         self._by_number.clear()
         self._by_identity.clear()
 
-    def merge(self, run: Run) -> list[Run]:
-        """Messages came through the gateway: what of them is next, now."""
+    def merge(self, run: Run, is_heard: Callable[[Run], bool]) -> list[Run]:
+        """Messages came through the gateway: what of them is next, now.
+
+        Those that have to wait and have no receiver yet are dropped, as if they did not wait: a
+        subscription that is confirmed meanwhile must not receive them.
+        """
         if not any(lane.incoming.is_holding for lane in self._lanes):
             return [run]
         merged: list[Run] = []
         for frame in run:
             lane = self.of_sender(frame)
-            merged += [[frame]] if lane is None else lane.incoming.by_gateway([frame])
+            if lane is None:
+                merged.append([frame])
+            elif lane.incoming.is_holding and not is_heard([frame]):
+                merged += lane.incoming.by_gateway(Unheard(1))
+            else:
+                merged += lane.incoming.by_gateway([frame])
         return merged

@@ -20,7 +20,7 @@ from weft.client.lane_wire import Wire
 from weft.client.looking import Looking, has_cores
 from weft.client.status import Status, What
 from weft.client.waiters import Several
-from weft.core.frames import Kind
+from weft.core.frames import HEADER_BYTES, Flag, Kind
 from weft.core.lane_words import lane_frame, word_in
 from weft.core.messages import Message
 from weft.errors import BadMessage, NotAllowed, ProtocolError, ResponderGone
@@ -38,6 +38,8 @@ CALLED_S = 1.0
 HELD_MAX_BYTES = 8 << 20
 
 _MESSAGE = bytes([Kind.MESSAGE])
+_REQUEST = int(Flag.REQUEST)
+_SUBJECT = HEADER_BYTES
 
 
 class Lanes:
@@ -149,7 +151,7 @@ class Lanes:
 
     def merge(self, run: Run) -> list[Run]:
         """Messages came through the gateway: what of them is next, now."""
-        merged = self.table.merge(run)
+        merged = self.table.merge(run, self._is_heard)
         for lane in self.table:
             self._check_held(lane)
         return merged
@@ -178,12 +180,12 @@ class Lanes:
             self._timer.cancel()
 
     def reconsider(self) -> None:
-        """A subscription went: tell those who send here what is not served any more."""
+        """A subscription is gone: tell the senders, and drop what waits for nobody else."""
         for lane in self.table:
-            for subject in lane.serves - lane.unserved:
+            for subject in (lane.serves | lane.shown) - lane.unserved:
                 if not self.serves(subject):
-                    lane.unserved.add(subject)
-                    lane.wire.write(lane_frame("unserved", subject))
+                    lane.withdraw(subject)
+            lane.incoming.withdraw(self._is_heard)
 
     # What offers and invitations call.
 
@@ -191,6 +193,20 @@ class Lanes:
         """Say if somebody here hears a subject, and not as one of a group."""
         found = self.gate.subscriptions.interests.find(subject)
         return bool(found) and not any(each.group for each in found)
+
+    def _is_heard(self, run: Run) -> bool:
+        """Return whether messages that arrive now have a receiver."""
+        first = run[0]
+        subject = first[_SUBJECT : _SUBJECT + first[6]]
+        if first[5] & _REQUEST or subject.startswith(self.own_inbox):
+            return True
+        found = self.gate.subscriptions.interests.find(subject)
+        return any(each.group or each.confirmed.is_set() for each in found)
+
+    def hears(self, subject: bytes) -> bool:
+        """Return whether a subject is served by a subscription that the gateway confirmed."""
+        found = self.gate.subscriptions.interests.find(subject)
+        return self.serves(subject) and any(each.confirmed.is_set() for each in found)
 
     async def called_by(self, number: int) -> Lane | None:
         """The lane that a connection is about to call for, if it does so soon.

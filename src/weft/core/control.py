@@ -69,6 +69,8 @@ def _deal(peer: Peer, frame: Frame) -> None:
             peer.service.laning.subscribed(peer)
     elif kind == _UNSUBSCRIBE:
         unsubscribe(peer, frame)
+        if peer.service.laning is not None:
+            peer.service.laning.unsubscribed()
     elif kind == _PING:
         if len(frame.body) > PING_MAX_BYTES:
             raise UsageError(f"a ping of {len(frame.body)} bytes is over {PING_MAX_BYTES}")

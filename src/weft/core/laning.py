@@ -30,6 +30,10 @@ class Laning:
         """A peer has asked for more."""
         raise NotImplementedError
 
+    def unsubscribed(self) -> None:
+        """A peer has taken subscriptions back."""
+        raise NotImplementedError
+
     def holds(self, peer: Peer) -> bool:
         """Say if a peer has to wait for its answers."""
         raise NotImplementedError

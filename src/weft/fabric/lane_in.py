@@ -7,7 +7,7 @@ items there were in all.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from weft.errors import ProtocolError
 
@@ -54,13 +54,18 @@ class In:
         # What came through the gateway and waits.
         self.held_bytes = 0
         self._released: list[list[Run]] = [[]]
-        self._by_gateway: deque[Run | int] = deque()
+        self._by_gateway: deque[Item | Ended] = deque()
         self._by_lane: deque[Item | Ended] = deque()
         # Nothing more comes through the gateway.
         self._is_alone = False
         # Between `tail` and `end`: how many of what comes are known already.
         self._is_tail = False
         self._known = 0
+
+    @property
+    def arrived(self) -> int:
+        """Number of lane items received so far, taken or still waiting."""
+        return self.taken + sum(map(_count, self._by_lane))
 
     @property
     def is_lane_early(self) -> bool:
@@ -72,13 +77,13 @@ class In:
         """Say if what comes through the gateway must wait for the lane."""
         return bool(self._by_gateway)
 
-    def by_gateway(self, run: Run) -> list[Run]:
+    def by_gateway(self, item: Run | Unheard) -> list[Run]:
         """Messages of this peer came through the gateway."""
         # What is said without a change of way before it stands for itself, such as an answer.
-        if not self._by_gateway:
-            return [run]
-        self.held_bytes += _size(run)
-        self._by_gateway.append(run)
+        if not self._by_gateway and isinstance(item, list):
+            return [item]
+        self.held_bytes += _size(item)
+        self._by_gateway.append(item)
         return self._advance()
 
     def by_lane(self, run: Run | Unheard) -> list[Run]:
@@ -104,6 +109,17 @@ class In:
             return []
         self._by_lane.append(number)
         return self._advance()
+
+    def withdraw(self, is_heard: Callable[[Run], bool]) -> None:
+        """Discard waiting messages that have no receiver any more; they keep their places."""
+        for queue in (self._by_gateway, self._by_lane):
+            is_counted = queue is self._by_gateway or self._is_tail
+            for at, item in enumerate(queue):
+                if isinstance(item, list) and not is_heard(item):
+                    unheard = Unheard(len(item))
+                    queue[at] = unheard
+                    if is_counted:
+                        self.held_bytes += _size(unheard) - _size(item)
 
     def tail(self, start: int) -> list[Run]:
         """The lane ends; what it was sent from this item on comes through the gateway.
@@ -182,7 +198,7 @@ class In:
                 self.taken += is_lane
                 self._switch(item)
             elif isinstance(item, Unheard):
-                self.taken += item.count
+                self.taken += item.count if is_lane else 0
             else:
                 self.taken += len(item) if is_lane else 0
                 runs.append(item)
@@ -217,6 +233,15 @@ class In:
         """What was held back, once the lane is over: between two of these something is missing."""
         released, self._released = self._released, [[]]
         return released
+
+
+def _count(item: Item | Ended) -> int:
+    """Number of lane items that an entry of a queue stands for."""
+    if isinstance(item, list):
+        return len(item)
+    if isinstance(item, Unheard):
+        return item.count
+    return 1 if isinstance(item, int) else 0
 
 
 def _size(item: Item) -> int:

@@ -69,6 +69,8 @@ class LaneRoute:
         # What the receivers were found in; stale once somebody came or went.
         self.route: Route = NOWHERE
         self.receivers: dict[int, Receiver] = {}
+        # Receivers that have unsubscribed since: they may be back, and miss what was in between.
+        self.left: set[int] = set()
         # When to wait no longer for what somebody is to say.
         self.deadline_ns = 0
         # Since when it is over the threshold, or well below it; 0: it is not.

@@ -74,6 +74,7 @@ class LaneTalk:
         route.route = self._found(route)
         route.is_proven = route.is_lapsed = False
         route.receivers = {peer.number: self._invite(route, peer) for peer in people}
+        route.left.clear()
         route.deadline_ns = self._after(INVITE_S)
         self.routes.become(route, State.ASKED, why)
 
@@ -208,11 +209,15 @@ class LaneTalk:
         """
         if route.route.is_stale:
             route.route = self._found(route)
+            gone = [
+                each.peer for each in route.receivers.values() if not _hears(route.route, each.peer)
+            ]
+            route.left.update(peer.number for peer in gone)
             self._compare(route)
         if (
             subscriber is not None
             and route.state is State.WITHDRAWING
-            and subscriber.number not in route.receivers
+            and (subscriber.number not in route.receivers or subscriber.number in route.left)
             and _hears(route.route, subscriber)
         ):
             self.answers.wait(subscriber, route)

@@ -85,6 +85,10 @@ class Lanes(Laning):
         for route in self.talk.routes.live():
             self.talk.check(route, peer)
 
+    def unsubscribed(self) -> None:
+        """End the lanes of receivers that are gone, before they can subscribe again."""
+        self.look_at_routes()
+
     def holds(self, peer: Peer) -> bool:
         """Say if a peer has to wait for its answers."""
         return peer in self.talk.answers

@@ -22,9 +22,11 @@ from weft.dialects.bayeux import (
     told_message,
     wait_of,
 )
+from weft.dialects.bayeux_extensions import time_sync_of
 from weft.errors import UsageError, WeftError
 
 _BODY_LIMIT = 4096
+_NOW = 1_700_000_000_000
 _TYPES = ("websocket", "long-polling")
 _WRITTEN = r"[A-Za-z0-9\-_!~()$@ /*.]*"
 _ERROR = re.compile(rf"\d{{3}}:{_WRITTEN}(,{_WRITTEN})*:{_WRITTEN}")
@@ -32,7 +34,8 @@ _ERROR = re.compile(rf"\d{{3}}:{_WRITTEN}(,{_WRITTEN})*:{_WRITTEN}")
 
 def outcome(data: bytes) -> str:
     """Say an input, and hear it: it is also a body that anybody may have sent."""
-    heard = _told(encode(Kind.MESSAGE, b"a", data))
+    frame = encode(Kind.MESSAGE, b"a", data)
+    heard = f"{_told(frame)}\n{_told(frame, reads_binary=True)}"
     try:
         messages = messages_in(data)
     except UsageError as error:
@@ -51,7 +54,11 @@ def _answered(conversation: Conversation[int], message: Said) -> str:
             frame = conversation.frame(message, 1)
             if parse(frame).kind == Kind.MESSAGE:
                 _told(frame)
+                _told(frame, reads_binary=True)
         answer = succeeded(message)
+        sync = time_sync_of(message, _NOW)
+        if sync is not None:
+            answer["ext"] = {"timesync": sync.answer(_NOW + 1)}
     except WeftError as error:
         answer = failed(message, error)
         if not _ERROR.fullmatch(answer["error"]):
@@ -61,9 +68,9 @@ def _answered(conversation: Conversation[int], message: Said) -> str:
     return text.decode()
 
 
-def _told(frame: bytes) -> str:
+def _told(frame: bytes, *, reads_binary: bool = False) -> str:
     try:
-        text = text_of(told_message(frame, parse(frame)))
+        text = text_of(told_message(frame, parse(frame), reads_binary=reads_binary))
     except WeftError as error:
         return said(error)
     if json.loads(text)["channel"].startswith("/meta/"):
@@ -82,6 +89,13 @@ def _seeds() -> Iterator[bytes]:
         {"channel": "/a/b", "data": {"x": [1, 2.5, None, {"$blob": "aGVsbG8="}]}},
         {"channel": "/meta", "data": 1},
         {"channel": "/a.b", "data": "\u2028"},
+        {"channel": "/a", "data": {"data": "HelloWorld", "last": True}, "ext": {"binary": {}}},
+        {
+            "channel": "/a",
+            "data": {"data": "00", "last": False, "meta": {"a": 1}},
+            "ext": {"binary": True, "timesync": {"tc": 1, "l": 2, "o": 3}},
+        },
+        {"channel": "/meta/connect", "ext": {"timesync": {"tc": 1.5, "l": -2, "o": 1e9}}},
         {"channel": "/a/>", "data": True},
     ]
     for message in messages:
@@ -90,10 +104,12 @@ def _seeds() -> Iterator[bytes]:
     yield b'{"channel": "\\ud800", "data": "\\ud800"}'
     yield b"[" * 2000
     yield Message(a=1, b=[b"\xff", 2.5]).encode()
+    yield Message(data=b"\xff", last=False, meta=Message(a=1)).encode()
 
 
 _WORDS = (
     *(b'"channel":', b'"/meta/', b'"subscription":', b'"data":', b'"ext":', b'"id":', b'"ack":'),
+    *(b'"binary":', b'"timesync":', b'"last":', b'"meta":'),
     *(b"/**", b"/*", b"/>", b"/_WEFT", b"meta.", b"[]", b"{}", b"null", b"1e999", b"\\ud800", b"["),
 )
 

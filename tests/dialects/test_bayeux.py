@@ -12,6 +12,7 @@ from weft.dialects.bayeux import (
     CHANNELS_MAX,
     MESSAGES_MAX,
     Conversation,
+    Greeting,
     Wait,
     advice,
     failed,
@@ -181,11 +182,13 @@ def test_nothing_in_common_is_refused(offered: object) -> None:
 
 
 def test_a_handshake_shows_keys_and_asks_for_acknowledgements() -> None:
-    shown = {"ack": True, "authentication": {"key": "k", "ticket": "t"}}
-    assert greeting_of({"channel": "/meta/handshake", "ext": shown}, TYPES) == ("k", "t", True)
-    assert greeting_of({"channel": "/meta/handshake"}, TYPES) == ("", "", False)
-    odd = {"ack": 1, "authentication": "k"}
-    assert greeting_of({"channel": "/meta/handshake", "ext": odd}, TYPES) == ("", "", False)
+    shown = {"ack": True, "binary": {}, "authentication": {"key": "k", "ticket": "t"}}
+    message = {"channel": "/meta/handshake", "ext": shown}
+    assert greeting_of(message, TYPES) == Greeting("k", "t", True, True)
+    nothing = Greeting("", "", False, False)
+    assert greeting_of({"channel": "/meta/handshake"}, TYPES) == nothing
+    odd = {"ack": 1, "binary": 1, "authentication": "k"}
+    assert greeting_of({"channel": "/meta/handshake", "ext": odd}, TYPES) == nothing
 
 
 @pytest.mark.parametrize("key", [7, None, ["k"], "schlüssel"])

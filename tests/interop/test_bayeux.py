@@ -217,3 +217,47 @@ async def test_who_has_no_key_is_refused_and_stays_away(
             async with stock(library, transport, where, handshake=shown) as client:
                 assert (await client.done("publish", "/a", 1))["successful"]
         await gateway.close()
+
+
+@pytest.mark.parametrize("transport", ["long-polling", "websocket"])
+async def test_bytes_go_by_the_extension_of_cometd_and_come_by_it(
+    gateway: RunningGateway, transport: str
+) -> None:
+    subject = f"bytes.{transport}"
+    channel, every = f"/bytes/{transport}", list(range(256))
+    asked = {"binary": True, "handshake": {"ext": {"binary": True}}}
+    async with (
+        stock("cometd", transport, url(gateway), **asked) as client,
+        weft.connect(gateway.address) as native,
+    ):
+        subscription = native.subscribe(subject)
+        await subscription.ready()
+        await client.done("subscribe", channel)
+        for length in (0, 1, 2, 3, 4, 256):
+            data = every[:length]
+            client.do("publishBinary", channel, {"bytes": data, "last": True})
+            assert (await subscription.next(timeout=10)).to_dict() == {"": bytes(data)}
+            [(_, told)] = await client.messages(1)
+            assert told == {"data": data, "last": True, "meta": {}}
+        part = {"bytes": [7], "last": False, "meta": {"name": "a"}}
+        client.do("publishBinary", channel, part)
+        heard = (await subscription.next(timeout=10)).to_dict()
+        assert heard == {"data": b"\7", "last": False, "meta": {"name": "a"}}
+        [(_, told)] = await client.messages(1)
+        assert told == {"data": [7], "last": False, "meta": {"name": "a"}}
+        await native.publish(subject, bytes(every))
+        [(_, told)] = await client.messages(1)
+        assert told == {"data": every, "last": True, "meta": {}}
+
+
+async def test_cometd_measures_how_far_its_clock_is_from_the_gateways(
+    gateway: RunningGateway,
+) -> None:
+    async with stock("cometd", "long-polling", url(gateway), times=True) as client:
+        await client.done("subscribe", "/times")
+        client.do("times")
+        measured = await client.happened("times")
+        assert abs(measured["offset"]) < 10_000
+        assert 0 <= measured["lag"] < 10_000
+        told = [each["times"] for each in client.events if each["event"] == "connect"]
+        assert told[0].keys() == {"tc", "ts", "p", "a"}

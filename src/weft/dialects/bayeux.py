@@ -24,6 +24,12 @@ from weft.dialects.bayeux_channels import (
     pattern_of,
     published_to,
 )
+from weft.dialects.bayeux_extensions import (
+    BINARY,
+    binary_from_fields,
+    fields_from_binary,
+    is_binary,
+)
 from weft.dialects.paths import path_of
 from weft.errors import (
     BadField,
@@ -66,6 +72,7 @@ class Greeting(NamedTuple):
     key: str
     ticket: str
     wants_acks: bool
+    reads_binary: bool
 
 
 class Wait(NamedTuple):
@@ -105,7 +112,9 @@ class Conversation(Generic[Slot]):
             subject, body = _subscription(kind, message.get("subscription"))
         else:
             kind, subject = Kind.MESSAGE, published_to(channel)
-            body = encode_fields(fields_from_data(message.get("data", {})))
+            data = message.get("data", {})
+            is_bytes = is_binary(message)
+            body = encode_fields(fields_from_binary(data) if is_bytes else fields_from_data(data))
         if len(body) > self._body_limit:
             # As a frame it would end the session.
             size, limit = len(body), self._body_limit
@@ -169,7 +178,8 @@ def greeting_of(message: Said, types: tuple[str, ...]) -> Greeting:
         raise BadOption(f"the connection types here are {' '.join(types)}")
     extra = _object(message, "ext")
     shown = _object(extra, "authentication")
-    return Greeting(_text(shown, "key"), _text(shown, "ticket"), extra.get("ack") is True)
+    wants_acks = extra.get("ack") is True
+    return Greeting(_text(shown, "key"), _text(shown, "ticket"), wants_acks, is_binary(message))
 
 
 def wait_of(message: Said) -> Wait:
@@ -203,8 +213,8 @@ def unknown_client() -> NotOpen:
     return NotOpen("no such client is known: shake hands first")
 
 
-def told_message(data: bytes, frame: Frame) -> Said:
-    """A message as any client is told of it.
+def told_message(data: bytes, frame: Frame, *, reads_binary: bool = False) -> Said:
+    """A message as any client is told of it that reads the extension `binary`, or does not.
 
     Raises:
         Reserved: a client would take it for a word of the protocol.
@@ -212,14 +222,16 @@ def told_message(data: bytes, frame: Frame) -> Said:
     """
     if not is_told(frame.subject):
         raise Reserved(f"subject {shortened(frame.subject.decode())} is not told to clients")
+    fields = Message.from_frame(data).raw_form()
+    binary = binary_from_fields(fields) if reads_binary else None
     said: Said = {
         "channel": channel_of(frame.subject),
-        "data": data_from_fields(Message.from_frame(data).raw_form()),
+        "data": data_from_fields(fields) if binary is None else binary,
         "id": f"{frame.origin}.{frame.sequence}",
     }
-    if frame.reply:
-        said["ext"] = {"reply": path_of(frame.reply)}
-    return said
+    reply = {"reply": path_of(frame.reply)} if frame.reply else {}
+    ext: Said = reply | ({} if binary is None else {BINARY: {}})
+    return said | ({"ext": ext} if ext else {})
 
 
 def told_gap(frame: Frame) -> Said:

@@ -1,19 +1,33 @@
 """Bayeux messages that came in one text, answered in one as soon as all their answers are there."""
 
+import time
 from collections.abc import Callable
 
 from weft.dialects.bayeux import Said, text_of
+from weft.dialects.bayeux_channels import is_meta
+from weft.dialects.bayeux_extensions import TIMESYNC, TimeSync, time_sync_of
 
 
 class Asked:
     """One message, and the answer to it once that is known."""
 
-    __slots__ = ("answer", "batch", "message")
+    __slots__ = ("answer", "batch", "message", "time_sync")
 
     def __init__(self, message: Said, batch: "Batch") -> None:
         self.message = message
         self.batch = batch
         self.answer: Said | None = None
+        # What its sender wants to know of our clock.
+        self.time_sync: TimeSync | None = None
+        if "ext" in message and is_meta(message["channel"]):
+            self.time_sync = time_sync_of(message, _now_ms())
+
+    def in_words(self, answer: Said) -> bytes:
+        """The text of its answer, which tells the time if that was asked."""
+        if self.time_sync is not None:
+            told = {TIMESYNC: self.time_sync.answer(_now_ms())}
+            answer = answer | {"ext": answer.get("ext", {}) | told}
+        return text_of(answer)
 
 
 class Batch:
@@ -29,10 +43,15 @@ class Batch:
     def settle(self) -> None:
         """Answer if everything is there; once."""
         send = self._send
-        answers = [each.answer for each in self.asked if each.answer is not None]
+        answers = [(each, each.answer) for each in self.asked if each.answer is not None]
         if send is not None and len(answers) == len(self.asked):
             self._send = None
-            send(array_of([*self.delivered, *map(text_of, answers)]))
+            words = [each.in_words(answer) for each, answer in answers]
+            send(array_of([*self.delivered, *words]))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def array_of(pieces: list[bytes]) -> bytes:

@@ -22,6 +22,7 @@ from weft.dialects.bayeux import (
     unknown_client,
     wait_of,
 )
+from weft.dialects.bayeux_extensions import BINARY
 from weft.doors.bayeux_batch import Asked, Batch
 from weft.doors.bayeux_session import Line, Session
 from weft.doors.bayeux_sessions import Sessions
@@ -118,7 +119,9 @@ class Desk:
             raise BadOption("a key in a URL is kept in logs; use a ticket")
         session = self.sessions.open(shown, caller.request)
         caller.session = session
-        facts: Said = {"ext": {"ack": True}} if session.wants_acks else {}
+        had = {"ack": session.wants_acks, BINARY: session.reads_binary}
+        ext = {name: True for name, has in had.items() if has}
+        facts: Said = {"ext": ext} if ext else {}
         return succeeded(
             message,
             clientId=session.known_by,

@@ -23,12 +23,14 @@ from weft.dialects.bayeux import (
     unknown_client,
 )
 from weft.dialects.bayeux_delivery import Delivery
+from weft.dialects.bayeux_extensions import is_binary
 from weft.doors.bayeux_batch import Asked, Batch, array_of
 from weft.doors.house import House
 from weft.doors.kept import Account
 from weft.errors import Draining, Overloaded, Refused, Silent, TimedOut, WeftError
 
 DIALECT = "bayeux"
+BINARY_DIALECT = "bayeux with binary"
 # On so many WebSockets one client may speak.
 LINES_MAX = 4
 
@@ -68,6 +70,8 @@ class Session:
 
     def __init__(self, house: House, known_by: str, *, wants_acks: bool) -> None:
         self.known_by = known_by
+        # It has the extension `binary`: it said so, or used it.
+        self.reads_binary = False
         self.proof = b""
         # Of what it is owed: whoever lets it in says what it counts for.
         self.account = Account(house.kept, "")
@@ -130,6 +134,7 @@ class Session:
         if self._parked_size > self._house.limits.body_bytes:
             raise Overloaded("messages before this one must be taken first: try again in a moment")
         frame = self._conversation.frame(asked.message, asked)
+        self.reads_binary = self.reads_binary or is_binary(asked.message)
         # It may be large, and the answer may be long in coming.
         asked.message.pop("data", None)
         if self._is_resting:
@@ -220,7 +225,8 @@ class Session:
 
     def tell(self, frames: bytes) -> None:
         """Deliver messages, and take note of answers: what goes to many is put into words once."""
-        said = self._house.shared.said(DIALECT, frames, self._said, joint=b",")
+        dialect = BINARY_DIALECT if self.reads_binary else DIALECT
+        said = self._house.shared.said(dialect, frames, self._said, joint=b",")
         if said and not self._is_leaving:
             self._delivery.add(said)
             self.account.keep(self._delivery.size)
@@ -274,7 +280,7 @@ class Session:
         frame = parse(data)
         if frame.kind == Kind.MESSAGE:
             try:
-                return text_of(told_message(data, frame))
+                return text_of(told_message(data, frame, reads_binary=self.reads_binary))
             except WeftError as error:
                 self._house.refused(type(error).__name__)
         elif frame.kind == Kind.GAP:

@@ -43,6 +43,7 @@ class Sessions:
         session = Session(
             self._house, secrets.token_urlsafe(_ID_BYTES), wants_acks=shown.wants_acks
         )
+        session.reads_binary = shown.reads_binary
         session.proof = _proof(key)
         seat = session.seat
         seat.say(greeting(self._house.service.name, "bayeux", key=key, ticket=ticket))

@@ -8,7 +8,7 @@ import http from "node:http";
 import readline from "node:readline";
 import vm from "node:vm";
 
-import { AckExtension, CometD } from "cometd";
+import { AckExtension, BinaryExtension, CometD, TimeSyncExtension } from "cometd";
 import { adapt } from "cometd-nodejs-client";
 import faye from "faye";
 
@@ -54,6 +54,9 @@ function cometd() {
     if (each !== transport) client.unregisterTransport(each);
   }
   if (options.ack) client.registerExtension("ack", new AckExtension());
+  const times = new TimeSyncExtension();
+  if (options.times) client.registerExtension("timesync", times);
+  if (options.binary) client.registerExtension("binary", new BinaryExtension());
   client.configure({
     url,
     logLevel: "warn",
@@ -61,7 +64,11 @@ function cometd() {
     maxBackoff: 300,
     requestHeaders: options.headers ?? {},
   });
-  const told = (message) => tell("message", { channel: message.channel, data: message.data });
+  const told = (message) => {
+    const { data } = message;
+    if (message.ext?.binary) data.data = [...new Uint8Array(data.data)];
+    tell("message", { channel: message.channel, data });
+  };
   const subscriptions = new Map();
   const answered = (event) => (answer) =>
     tell(event, { successful: answer.successful, error: answer.error, channel: answer.channel });
@@ -78,6 +85,7 @@ function cometd() {
       successful: message.successful,
       by: client.getTransport()?.type,
       ack: message.ext?.ack,
+      times: message.ext?.timesync,
     }),
   );
   // Listeners are kept over a new handshake; subscriptions are for the application to renew.
@@ -97,6 +105,9 @@ function cometd() {
       subscriptions.delete(channel);
     },
     publish: (channel, data) => client.publish(channel, data, answered("published")),
+    publishBinary: (channel, { bytes, last, meta }) =>
+      client.publishBinary(channel, new Uint8Array(bytes), last, meta, answered("published")),
+    times: () => tell("times", { lag: times.getNetworkLag(), offset: times.getTimeOffset() }),
     batch: (channel, data) =>
       client.batch(() => {
         for (const each of data) client.publish(channel, each, answered("published"));

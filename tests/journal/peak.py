@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from tests.journal.desk import ORIGIN, batch_of, place_in
 
+from weft.cli.command_line import run
 from weft.client.content import message_frame
 from weft.core.frames import Stamp, stamp_frame
 from weft.journal.history import history
@@ -78,6 +80,10 @@ def work(what: str, root: Path) -> int:
         return sum(each.messages for each in merged if isinstance(each, Merged))
     if what == "history":
         return sum(1 for each in history(root, "weather", "london") if isinstance(each, Kept))
+    if what == "export":
+        out = root.parent / "out.parquet"
+        assert run(("journal", "export", str(root), str(out), "--service", "weather")) == 0
+        return int(pq.read_metadata(out).num_rows)
     return read(root, COLUMNS[what])
 
 

@@ -45,7 +45,7 @@ def merged(full: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("what", ["number", "blob", "body", "position", "history"])
+@pytest.mark.parametrize("what", ["number", "blob", "body", "position", "history", "export"])
 def test_a_merged_file_is_read_in_bounded_memory(merged: Path, what: str) -> None:
     messages, peak = done(what, merged)
     assert messages == COUNT

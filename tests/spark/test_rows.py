@@ -40,3 +40,19 @@ def test_flags_beside_a_payload_are_integers_and_there() -> None:
     batch = pa.RecordBatch.from_pydict(columns)
     with pytest.raises(BadRow, match=r"row 0 .* its flags are null"):
         list(Rows(batch.schema, None).frames(batch))
+
+
+def test_large_rows_are_taken_in_parts_and_in_order() -> None:
+    bodies = [b"x" * (3 << 20) for _ in range(5)]
+    columns = {"subject": [f"a.{n}" for n in range(5)], "payload": bodies}
+    batch = pa.RecordBatch.from_pydict(columns)
+    frames = [bytes(frame) for frame in Rows(batch.schema, None).frames(batch)]
+    assert [frame[32:35] for frame in frames] == [b"a.%d" % n for n in range(5)]
+    wrong = pa.RecordBatch.from_pydict(columns | {"payload": [*bodies[:4], None]})
+    with pytest.raises(BadRow, match=r"row 4 .* its payload is null"):
+        list(Rows(wrong.schema, None).frames(wrong))
+
+
+def test_no_rows_are_no_messages() -> None:
+    batch = pa.RecordBatch.from_pydict(row(payload=b"x")).slice(0, 0)
+    assert list(Rows(batch.schema, None).frames(batch)) == []

@@ -152,16 +152,18 @@ def _write_jsonl(file: Path, selection: Selection, bar: Bar) -> int:
 def _write_parquet(file: Path, selection: Selection, bar: Bar) -> int:
     from weft.journal.columns import Columns  # noqa: PLC0415  # slow to import
     from weft.journal.parquet import batch_of, writer_of  # noqa: PLC0415  # slow to import
+    from weft.journal.row_groups import GROUP_BYTES  # noqa: PLC0415  # slow to import
 
     count = 0
     columns = Columns()
     with writer_of(file) as writer:
         for _, kept in selection.messages():
-            columns.add(kept.frame, kept.position, 1)
-            count += 1
-            if columns.rows == _ROWS:
+            is_over = columns.size + len(kept.frame) > GROUP_BYTES
+            if columns.rows and (columns.rows == _ROWS or is_over):
                 writer.write_batch(batch_of(columns))
                 columns = Columns()
+            columns.add(kept.frame, kept.position, 1)
+            count += 1
             bar.reached(count, f"{count:,} messages")
         writer.write_batch(batch_of(columns))
     return count

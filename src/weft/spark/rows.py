@@ -16,6 +16,8 @@ from weft.core.subjects import checked_subject
 from weft.errors import BadOption, WeftError
 
 _BARE = int(Flag.BARE)
+# Spark's own batches have up to 64 MiB, and objects of Python take several times that.
+_PART_BYTES = 4 << 20
 
 Value = Callable[[Any], Any]
 
@@ -61,7 +63,7 @@ class Rows:
         Raises:
             BadRow: one cannot be a message; the text says which.
         """
-        for number, row in enumerate(batch.to_pylist()):
+        for number, row in enumerate(_rows_of(batch)):
             try:
                 yield self._frame(row)
             except WeftError as error:
@@ -92,6 +94,14 @@ class Rows:
             to = checked_subject(reply) if reply else b""
             return encode(Kind.MESSAGE, checked_subject(subject), payload, to)
         return message_frame(subject, payload, reply)
+
+
+def _rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch as Python has them, a bounded number of bytes at a time, about."""
+    parts = -(-batch.nbytes // _PART_BYTES)
+    rows = max(batch.num_rows // max(parts, 1), 1)
+    for start in range(0, batch.num_rows, rows):
+        yield from batch.slice(start, rows).to_pylist()
 
 
 def _check_kinds(schema: pa.Schema, own: set[str]) -> None:

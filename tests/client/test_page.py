@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.client.servers import answered, http_server
 
-from weft.client.page import PAGE_MAX_BYTES, Page, fetch, round_trip_s
+from weft.client.page import PAGE_MAX_BYTES, Page, fetch, problem_in, round_trip_s
 from weft.core.address import Address, addresses_from
 from weft.errors import Unreachable
 from weft.gateway.gateway import Gateway
@@ -62,3 +62,24 @@ async def test_nobody_is_unreachable_by_either_way() -> None:
     for is_tls in (False, True):
         with pytest.raises(Unreachable):
             await fetch(Address("127.0.0.1", port, is_tls), "/", "", None)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            b'{"error":{"number":4006,"name":"BadKey","text":"a key is needed"}}\n',
+            "a key is needed",
+        ),
+        (b"a key is needed\n", "a key is needed"),
+        (b"", ""),
+        (b'{"error":{"text":7}}', '{"error":{"text":7}}'),
+        (b'{"error":null}', '{"error":null}'),
+        (b"[]", "[]"),
+        (b"7", "7"),
+        (b"\xff", "\ufffd"),
+        (b"[" * 2000, "[" * 1024),
+    ],
+)
+def test_a_problem_is_the_text_of_an_error_or_the_whole_answer(body: bytes, said: str) -> None:
+    assert problem_in(body) == said

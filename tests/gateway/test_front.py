@@ -432,7 +432,7 @@ async def test_a_head_that_does_not_end_is_given_up() -> None:
         peer = await place.dial(b"GET /new/ws HTTP/1.1\r\n")
         answer = await peer.reader.read()
         assert answer.startswith(b"HTTP/1.1 408 ")
-        assert answer.endswith(b"\r\n\r\nthe request took too long\n")
+        assert b'"text":"the request took too long"' in answer
         assert place.refusals.counts == {"TooSlow": 1}
         assert place.services.sockets.empty()
         await peer.close()

@@ -1,3 +1,4 @@
+import json
 import logging
 import socket
 
@@ -6,6 +7,7 @@ import pytest
 from weft.core.frames import Kind, parse
 from weft.core.messages import Message
 from weft.errors import NoSuchService, TooSlow
+from weft.gateway.handover import AS_HTTP
 from weft.gateway.refusals import Refusals, error_frame
 
 
@@ -36,6 +38,17 @@ def test_whoever_is_refused_reads_why_though_nobody_read_what_it_sent() -> None:
         assert sock.fileno() == -1
         with peer.makefile("rb") as answer:
             assert answer.read() == error_frame(error)
+
+
+def test_a_request_is_refused_with_an_error_as_json() -> None:
+    peer, sock = tcp_pair()
+    with peer:
+        Refusals("london").refuse(sock, NoSuchService("no such thing"), "peer", AS_HTTP)
+        with peer.makefile("rb") as answer:
+            head, _, body = answer.read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n")
+    facts = {"number": 4004, "name": "NoSuchService", "text": "no such thing"}
+    assert json.loads(body) == {"error": facts}
 
 
 def test_refusals_are_counted_by_reason() -> None:

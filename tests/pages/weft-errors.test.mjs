@@ -43,6 +43,12 @@ test("an answer by somebody else may pass", async () => {
   }
 });
 
+test("a request that took too long may pass", async () => {
+  const body = JSON.stringify({ error: { number: 2006, name: "TooSlow", text: "the request took too long" } });
+  const error = await errorFromAnswer(new Response(body, { status: 408 }));
+  assert.deepEqual([error.name, error.isPassing], ["Unreachable", true]);
+});
+
 test("a stream that was ended for a reason is told so, and whether to come back", () => {
   assert.deepEqual([errorFromFooter("BadKey").number, errorFromFooter("BadKey").isPassing], [4006, false]);
   assert.deepEqual([errorFromFooter("Silent").number, errorFromFooter("Silent").isPassing], [3006, true]);

@@ -16,6 +16,7 @@ from weft import Connection
 from weft.cli.shown import printable
 from weft.cli.target import DEFAULT_SERVICE, KEY_VARIABLE, Target
 from weft.cli.unanswered import place, sentence_about
+from weft.client.page import problem_in
 from weft.core.address import Address, addresses_from
 from weft.errors import (
     BadKey,
@@ -174,7 +175,7 @@ def fetch_status(target: Target) -> Answer:
         if response.status == http.HTTPStatus.UNAUTHORIZED and not target.key():
             raise BadKey(f"a key is needed: --key-file FILE, or {KEY_VARIABLE}")
         if response.status in _REFUSALS:
-            raise _REFUSALS[response.status](body[:256].decode(errors="replace").strip())
+            raise _REFUSALS[response.status](problem_in(body))
         if response.status != http.HTTPStatus.OK:
             raise Unreachable(f"{place(address)} answers /status with {response.status}")
         values = json.loads(body)

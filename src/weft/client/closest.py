@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from weft.client.options import Options
-from weft.client.page import fetch, round_trip_s
+from weft.client.page import fetch, problem_in, round_trip_s
 from weft.core.address import Address, addresses_from
 from weft.errors import BadOption, NotAllowed, Unreachable, WeftError
 
@@ -109,8 +109,8 @@ async def ask(asked: Address, sought: Sought, limit: int) -> list[Found]:
     except TimeoutError as error:
         raise Unreachable(f"{asked} did not answer within {ASK_S:g} s") from error
     if page.status in _REFUSALS:
-        said = page.body[:256].decode(errors="replace").strip()
-        raise NotAllowed(f"{asked} does not name gateways: {page.status} {said}")
+        problem = f"{page.status} {problem_in(page.body)}"
+        raise NotAllowed(f"{asked} does not name gateways: {problem}")
     try:
         named = _decoder.decode(page.body).candidates
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

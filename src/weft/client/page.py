@@ -5,6 +5,7 @@ Whoever asks bounds the time.
 
 import asyncio
 import contextlib
+import json
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from weft.core.address import Address
 from weft.errors import Unreachable
 
 PAGE_MAX_BYTES = 256 << 10
+# Of an answer that says what is wrong.
+PROBLEM_MAX_BYTES = 1024
 
 _HEAD_MAX_BYTES = 8 << 10
 _OK = b"200"
@@ -40,6 +43,16 @@ async def fetch(address: Address, target: str, key: str, tls: ssl.SSLContext | N
         while len(body) < PAGE_MAX_BYTES and (more := await reader.read(PAGE_MAX_BYTES)):
             body += more
         return Page(status, body[:PAGE_MAX_BYTES])
+
+
+def problem_in(body: bytes) -> str:
+    """Return what the answer to a refused request says: the text of an error, or all of it."""
+    whole = body[:PROBLEM_MAX_BYTES].decode(errors="replace").strip()
+    try:
+        said = json.loads(whole)["error"]["text"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        said = whole
+    return said if isinstance(said, str) else whole
 
 
 async def round_trip_s(address: Address, tls: ssl.SSLContext | None) -> float:

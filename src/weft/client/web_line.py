@@ -14,6 +14,7 @@ from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
 from weft.client.line import Line, Owner, reach
+from weft.client.page import problem_in
 from weft.core.address import Address
 from weft.errors import Unreachable
 
@@ -77,7 +78,7 @@ class WebLine(Line):
         if self._talk.handshake_exc is None:
             self.opened.set_result(None)
             return
-        said = (response.body or b"").decode(errors="replace").strip().partition("\n")[0]
+        said = problem_in(bytes(response.body or b"")).partition("\n")[0]
         why = f"{response.status_code} {response.reason_phrase}"
         self.opened.set_exception(
             Unreachable(f"{self.address} gives no WebSocket: {why}{': ' if said else ''}{said}")

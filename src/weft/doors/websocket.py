@@ -26,6 +26,7 @@ from weft.doors.stream import Stream
 from weft.errors import (
     BadFrame,
     BadMessage,
+    BadOption,
     ConnectionLost,
     FrameTooBig,
     InternalError,
@@ -330,7 +331,8 @@ def handshake(
     if response.status_code != 101:
         house.refused("BadRequest")
         told = tuple((name, response.headers[name]) for name in _TOLD if name in response.headers)
-        exchange.answer(response.status_code, bytes(response.body or b""), headers=told + _VERSION)
+        said = bytes(response.body or b"").decode(errors="replace").strip()
+        exchange.refuse(BadOption(said), response.status_code, told + _VERSION)
         return None
     checked.send_response(response)
     return checked

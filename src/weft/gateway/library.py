@@ -27,7 +27,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import msgspec
 
 from weft.core.greeting import SERVICE_NAME
-from weft.errors import Overloaded, TooMany, WeftError
+from weft.doors.exchange import JSON, error_body
+from weft.errors import BadOption, NoSuchService, NotKnown, Overloaded, TooMany, WeftError
 from weft.gateway.lending import Refused, Request
 from weft.gateway.readers import Readers
 from weft.gateway.transfer import Transfer
@@ -63,9 +64,10 @@ _RANGE = re.compile(r"bytes=(?P<first>\d{1,18})-(?P<last>\d{0,18})|bytes=-(?P<su
 class Refusal(Exception):
     """Why there is no answer, and the status that says so."""
 
-    def __init__(self, status: str, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, status: str, error: WeftError) -> None:
+        super().__init__(str(error))
         self.status = status
+        self.error = error
 
 
 class Library:
@@ -86,7 +88,7 @@ class Library:
         try:
             self._answer(out, request)
         except Refusal as refusal:
-            _send(out, request, f"{refusal}\n".encode(), status=refusal.status, kind="text/plain")
+            _send(out, request, error_body(refusal.error), status=refusal.status)
 
     def _answer(self, out: Transfer, request: Request) -> None:
         parts = urlsplit(request.target)
@@ -106,7 +108,7 @@ class Library:
                 _check(segment)
                 _send_file(out, request, segment)
             case _:
-                raise Refusal("404 Not Found", "there is no such page; see /")
+                raise Refusal("404 Not Found", NotKnown("there is no such page; see /"))
 
     def _listing(self, service: str) -> bytes:
         """The segments of a service, and where its journal ends."""
@@ -139,7 +141,7 @@ class Library:
         """The segment of a name that a listing has: no other file is ever opened."""
         segment = segment_at(self._root, _checked(service), self._node, name)
         if segment is None:
-            raise Refusal("404 Not Found", "there is no such segment any more")
+            raise Refusal("404 Not Found", _no_segment())
         return segment
 
     def _send_blocks(self, out: Transfer, request: Request, segment: Segment, first: int) -> None:
@@ -167,7 +169,7 @@ def _mapped(segment: Segment) -> Iterator[Bytes]:
         with mapped(segment.path) as data:
             yield data
     except FileNotFoundError as error:
-        raise Refusal("404 Not Found", "there is no such segment any more") from error
+        raise Refusal("404 Not Found", _no_segment()) from error
 
 
 def _lent(data: Bytes, start: int, salt: int) -> list[Block]:
@@ -208,14 +210,14 @@ def _pieces(data: Bytes, blocks: list[Block], salt: int) -> Iterator[bytes]:
 
 def _checked(service: str) -> str:
     if SERVICE_NAME.fullmatch(service.encode(errors="surrogatepass")) is None:
-        raise Refusal("404 Not Found", "there is no such service")
+        raise Refusal("404 Not Found", NoSuchService("there is no such service"))
     return service
 
 
 def _number(query: str, name: str) -> int:
     given = parse_qs(query).get(name, [""])[0]
     if not given.isdecimal() or not given.isascii() or len(given) > 20:
-        raise Refusal("400 Bad Request", f"{name} must be a whole number")
+        raise Refusal("400 Bad Request", BadOption(f"{name} must be a whole number"))
     return int(given)
 
 
@@ -223,9 +225,9 @@ def _check(segment: Segment) -> None:
     try:
         CHECKED.check(segment)
     except Damaged as error:
-        raise Refusal("410 Gone", str(error)) from error
+        raise Refusal("410 Gone", NotKnown(str(error))) from error
     except FileNotFoundError as error:
-        raise Refusal("404 Not Found", "there is no such segment any more") from error
+        raise Refusal("404 Not Found", _no_segment()) from error
 
 
 @contextmanager
@@ -233,7 +235,7 @@ def _opened(segment: Segment) -> Iterator[Any]:
     try:
         file = segment.path.open("rb")
     except FileNotFoundError as error:
-        raise Refusal("404 Not Found", "there is no such segment any more") from error
+        raise Refusal("404 Not Found", _no_segment()) from error
     with file:
         yield file
 
@@ -247,7 +249,7 @@ def _send_file(out: Transfer, request: Request, segment: Segment) -> None:
         else:
             start, end = _span(found, size)
             if start >= end:
-                raise Refusal("416 Range Not Satisfiable", f"the file has {size} bytes")
+                raise Refusal("416 Range Not Satisfiable", BadOption(f"the file has {size} bytes"))
             status = "206 Partial Content"
             more = {"Content-Range": f"bytes {start}-{end - 1}/{size}"}
         _send_head(out, status, "application/octet-stream", end - start, more)
@@ -262,15 +264,13 @@ def _span(found: re.Match[str], size: int) -> tuple[int, int]:
     return int(found["first"]), min(int(found["last"]) + 1, size) if found["last"] else size
 
 
-def _send(
-    out: Transfer,
-    request: Request,
-    body: bytes,
-    *,
-    status: str = "200 OK",
-    kind: str = "application/json",
-) -> None:
-    _send_head(out, status, kind, len(body), {})
+def _no_segment() -> NotKnown:
+    return NotKnown("there is no such segment any more")
+
+
+def _send(out: Transfer, request: Request, body: bytes, *, status: str = "200 OK") -> None:
+    """Send JSON."""
+    _send_head(out, status, JSON, len(body), {})
     if not request.is_head:
         out.send(body)
 
@@ -295,10 +295,10 @@ def _head(status: str, kind: str, size: int, more: dict[str, str]) -> bytes:
 def refuse(readers: Readers, sock: socket.socket, error: WeftError) -> None:
     """Tell a reader that there is no place for it; what its connection does not take is lost."""
     status = "429 Too Many Requests" if isinstance(error, TooMany) else "503 Service Unavailable"
-    body = f"{error}\n".encode()
+    body = error_body(error)
     sock.setblocking(False)
     try:
-        sock.send(_head(status, "text/plain", len(body), {"Retry-After": "1"}) + body)
+        sock.send(_head(status, JSON, len(body), {"Retry-After": "1"}) + body)
     except OSError as failure:
         print(f"a reader was not told: {failure}", file=sys.stderr)
     readers.lingering.add(sock)

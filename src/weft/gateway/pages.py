@@ -6,11 +6,12 @@ from typing import Protocol
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from weft.doors.exchange import status_of
 from weft.errors import BadOption, NoSuchService, Overloaded
 from weft.fabric.candidates import Candidate
 from weft.gateway import finding
 from weft.gateway.metrics import metrics
-from weft.gateway.page import Page
+from weft.gateway.page import Page, refused
 from weft.gateway.report import GatewayReport
 from weft.gateway.static_files import static_files, static_page, versioned_path
 
@@ -101,10 +102,6 @@ async def _found(finding_it: Awaitable[bytes]) -> Page:
     """What somebody who looks for a gateway is answered."""
     try:
         body = await finding_it
-    except BadOption as error:
-        return Page(400, f"{error}\n")
-    except NoSuchService as error:
-        return Page(404, f"{error}\n")
-    except Overloaded as error:
-        return Page(503, f"{error}\n")
+    except (BadOption, NoSuchService, Overloaded) as error:
+        return refused(status_of(error), error)
     return Page(200, body.decode() + "\n", "application/json")

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from weft.core.frames import Kind, encode
 from weft.core.messages import Message
-from weft.doors.exchange import TEXT, status_of
+from weft.doors.exchange import JSON, error_body, status_of
 from weft.doors.refusal_log import RefusalLog
 from weft.errors import WeftError
 from weft.gateway.handover import AS_FRAMES, AS_HTTP, AS_LINK
@@ -67,9 +67,9 @@ def error_frame(error: WeftError, way: int = AS_FRAMES) -> bytes:
 def error_page(error: WeftError) -> bytes:
     """The answer that tells a peer why its request was refused."""
     status = status_of(error)
-    body = f"{error}\n".encode()
+    body = error_body(error)
     head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {TEXT}\r\n"
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {JSON}\r\n"
         "X-Content-Type-Options: nosniff\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )

@@ -200,7 +200,7 @@ class Web:
         except (BadKey, NotAllowed) as error:
             self._refusals.count(error, peer)
             status = 401 if isinstance(error, BadKey) else 403
-            return Page(status, f"{error}\n", headers=shared)
+            return replace(refused(status, error), headers=shared)
         if path.startswith(LENT):
             return _lent(request, target, key, peer)
         page = await self._pages(path, query) or refused(

@@ -4,6 +4,8 @@
 // round trip that is measured here. Every wait is bounded, those that were given are always tried
 // in the end, and whoever began with TLS is never led to a gateway without.
 
+import { errorFromAnswer } from "./weft-errors.js";
+
 // How long the one that is asked may take, and how long all measurements together.
 const ASK_TIMEOUT = 1_000;
 const MEASURE_TIMEOUT = 1_000;
@@ -75,7 +77,7 @@ export class Places {
       const headers = key ? { Authorization: `Bearer ${key}` } : {};
       const signal = AbortSignal.timeout(ASK_TIMEOUT);
       const answer = await fetch(`${asked}/closest?${query}`, { headers, signal, cache: "no-store" });
-      if (!answer.ok) throw new Error(`${answer.status} ${(await answer.text()).trim().slice(0, 200)}`);
+      if (!answer.ok) throw await errorFromAnswer(answer);
       const { candidates } = await answer.json();
       if (!Array.isArray(candidates)) throw new Error("the answer has no candidates");
       await this.#choose(candidates, asked, `named by ${asked}`);

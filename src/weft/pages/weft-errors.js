@@ -75,9 +75,10 @@ export async function errorFromAnswer(answer) {
   const text = await answer.text().catch(() => "");
   try {
     const details = JSON.parse(text);
-    return Object.assign(errorFromWire(details.error), { details });
+    // One that did not arrive whole in time may the next time.
+    if (answer.status !== 408) return Object.assign(errorFromWire(details.error), { details });
   } catch {
-    // By the front, or by something in between that another transport may get around.
+    // By something in between that another transport may get around.
   }
   return failure("Unreachable", `the answer was ${answer.status} ${text.trim().slice(0, 200)}`.trim());
 }

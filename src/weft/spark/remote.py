@@ -12,6 +12,7 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import quote
 
+from weft.client.page import problem_in
 from weft.core.address import Address
 from weft.errors import BadKey, BadOption, NotAllowed, NotKnown, Unreachable, WeftError
 from weft.journal.places import Segment
@@ -90,12 +91,11 @@ class Lender:
         finally:
             connection.close()
         if answer.status == 404:
-            raise FileNotFoundError(f"{path} at {self.address}: {body.decode(errors='replace')}")
+            raise FileNotFoundError(f"{path} at {self.address}: {problem_in(body)}")
         if answer.status in _REFUSALS:
-            text = body[:200].decode(errors="replace").strip()
-            raise _REFUSALS[answer.status](f"{self.address}: {text}")
+            raise _REFUSALS[answer.status](f"{self.address}: {problem_in(body)}")
         if answer.status not in (200, 206):
-            raise ConnectionError(f"status {answer.status}: {body[:200].decode(errors='replace')}")
+            raise ConnectionError(f"status {answer.status}: {problem_in(body)}")
         return body, dict(answer.headers)
 
     def _connection(self) -> http.client.HTTPConnection:

@@ -193,6 +193,8 @@ async def test_watched_on_a_terminal_it_is_drawn_over(started: Start) -> None:
         (NodeRow(state="linked"), "linked"),
         (NodeRow(state="reached", hops=3, through="b\x1b[1m"), "3 links away, through b\\x1b[1m"),
         (NodeRow(state="lost", lost_s=65.2), "lost for 1 min 5 s"),
+        (NodeRow(state="linked", is_draining=True), "draining"),
+        (NodeRow(state="left", is_draining=True), "left"),
     ],
 )
 def test_a_state_is_told_in_words(row: NodeRow, text: str) -> None:

@@ -94,11 +94,38 @@ def test_a_gateway_that_was_met_just_now_is_not_said_to_be_lost() -> None:
     assert states == ["linking", "linked"]
 
 
-def test_a_gateway_that_left_is_said_to_leave() -> None:
+def test_a_gateway_that_drained_and_left_is_neither_draining_nor_there() -> None:
     net = meshed(2)
+    net[2].fabric.drain()
+    net.wait(1)
+    assert nodes_at(net, 1)[2]["is_draining"]
     net[2].fabric.leave()
     net.wait(3)
-    assert nodes_at(net, 1)[2]["state"] == "leaving"
+    row = nodes_at(net, 1)[2]
+    assert (row["state"], row["is_draining"]) == ("left", False)
+
+
+def test_a_gateway_that_was_killed_while_it_drained_is_lost_and_not_draining() -> None:
+    net = meshed(2)
+    net[2].fabric.drain()
+    net.wait(1)
+    net.kill(2)
+    net.wait(1)
+    row = nodes_at(net, 1)[2]
+    assert (row["state"], row["is_draining"]) == ("lost", False)
+
+
+def test_an_address_is_no_problem_any_more_once_its_gateway_has_dialled() -> None:
+    net = Net()
+    net.begin(1, Rules(join=(address_of(2),)))
+    net.wait(3)
+    assert [each["address"] for each in mesh_at(net, 1)["targets"]] == [address_of(2)]
+    # Nothing gets from the first to the second: only the second can dial.
+    net[1].dial = lambda address: net[1].fabric.unreachable(address, "connection refused")  # type: ignore[method-assign]
+    net.begin(2, Rules(join=(address_of(1),)))
+    net.wait(3)
+    assert nodes_at(net, 1)[2]["state"] == "linked"
+    assert mesh_at(net, 1)["targets"] == []
 
 
 def test_a_registration_is_no_link_of_the_mesh() -> None:

@@ -39,10 +39,12 @@ def state(row: NodeRow) -> str:
     """How a gateway can be reached, in words."""
     if row.state == "reached":
         return f"{row.hops} links away, through {printable(row.through)}"
-    if row.is_draining and row.state != "lost":
-        return "draining"
     if row.state == "lost":
         return f"lost for {duration(row.lost_s)}"
+    if row.state in ("left", "leaving"):
+        return row.state
+    if row.is_draining:
+        return "draining"
     return printable(row.state)
 
 
@@ -137,7 +139,7 @@ def tree(rows: Sequence[NodeRow]) -> Tree:
         # Whoever is beyond what was listed hangs on the first.
         made[row.name] = made.get(row.by, made[own.name]).add(printable(row.name))
     for row in rows:
-        if row.state in ("lost", "leaving"):
+        if row.state in ("lost", "leaving", "left"):
             made[own.name].add(f"{printable(row.name)} ({state(row)})")
     return made[own.name]
 

@@ -70,6 +70,10 @@ class Dialling:
             if link.address:
                 self.targets.settled(self.targets.at(link.address))
 
+    def is_there(self, target: Target, linked: Collection[bytes]) -> bool:
+        """Return whether the gateway at an address is in the mesh, as far as that is known."""
+        return self._members.is_at(target.address) or self._is_found(target, linked)
+
     def parted(self, link: Link, now_ns: int) -> None:
         """A link that was dialled from here is over."""
         error = link.peer.error

@@ -25,6 +25,8 @@ Name = Callable[[int], str]
 
 _MS = 1_000_000
 _S = 1_000_000_000
+# An address that was not dialled for so long, of a gateway that is there, is not looked for.
+_STALE_NS = 5 * _S
 _COUNTS = (
     *("sent", "received", "passed_on", "resent", "held", "shed", "doubled", "unserved"),
     *("dropped", "lost", "gaps"),
@@ -173,7 +175,8 @@ def _node(fabric: "Fabric", member: "Member", name: Name, now_ns: int) -> Facts:
         "links": [name(number) for number in advert.links],
         "room": advert.room,
         "load": advert.load,
-        "is_draining": advert.is_draining,
+        # What a gateway was when it was last heard of says nothing about one that is gone.
+        "is_draining": advert.is_draining and (member.is_there or member is own),
     }
 
 
@@ -182,7 +185,9 @@ def state_of(fabric: "Fabric", member: "Member") -> str:
     if member is fabric.members.own:
         return "here"
     if member.advert.is_leaving:
-        return "leaving"
+        # It says so last of all: only its links may not be closed yet.
+        is_near = any(link.node == member.node for link in mesh_links(fabric.links))
+        return "leaving" if is_near else "left"
     if member.lost_ns:
         # Whoever was met just now has no way yet, but a link that there will be one by.
         is_met = any(link.node == member.node for link in mesh_links(fabric.links))
@@ -265,10 +270,18 @@ def _link_state(link: Link) -> str:
 
 
 def _unreached(fabric: "Fabric", now_ns: int) -> list[Facts]:
+    links = [link for link in mesh_links(fabric.links) if link.is_ready]
+    linked = {link.node for link in links}
+    # Whichever side dialled: an address leads to a gateway that is linked with.
+    reached = {address for link in links for address in (link.address, link.advertised)}
     return [
         _target(target, now_ns)
         for target in sorted(fabric.dialling.targets, key=_address)
-        if target.problem and not target.is_self
+        if target.problem
+        and not target.is_self
+        and target.node not in linked
+        and target.address not in reached
+        and not (target.next_ns < now_ns - _STALE_NS and fabric.dialling.is_there(target, linked))
     ]
 
 
@@ -309,7 +322,7 @@ def _own(fabric: "Fabric") -> int:
 
 def _nearness(node: Facts) -> tuple[int, int, str]:
     """This gateway first, then those that are near, then those that there is no way to."""
-    order = ("here", "linked", "reached", "linking", "leaving", "lost")
+    order = ("here", "linked", "reached", "linking", "leaving", "left", "lost")
     return order.index(node["state"]), node["hops"], node["name"]
 
 

@@ -212,6 +212,21 @@ def test_requests_and_messages_with_other_numbers_are_not_taken_for_repeated() -
     assert town.statistics.repeated == 0
 
 
+def test_messages_of_a_group_are_not_taken_for_repeated() -> None:
+    """Another gateway was given them, and has them late."""
+    town = Town()
+    plain, member = Numbers(), Numbers()
+    town.add(Listening(["a"], Wish(), plain))
+    town.add(Listening(["jobs"], Wish(group="workers"), member))
+    town.dispatch.deliver(stamped(1, 5, 7))
+    town.dispatch.resume()
+    town.dispatch.deliver(stamped(1, 6, subject="jobs"))
+    town.dispatch.deliver(stamped(1, 7, 8))
+    assert member.received == [(1, 6)]
+    assert plain.received == [(1, 5), (1, 7), (1, 8)]
+    assert town.statistics.repeated == 1
+
+
 def test_of_many_origins_those_heard_of_last_are_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -23,6 +23,7 @@ cdef class Turns:
 cdef class Route:
     cdef readonly list messages
     cdef readonly list requests
+    cdef readonly bint is_shared
 
 
 @cython.final

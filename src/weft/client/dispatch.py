@@ -2,7 +2,8 @@
 
 Plain subscriptions all get a message; of those of one group, and of those that could answer a
 request, one does, each in turn. Messages that were received over an earlier line are dropped: a
-gateway that was cut off from others gets later what a client already had elsewhere.
+gateway that was cut off from others gets later what a client already had elsewhere. Those of a
+group are not: each goes to one gateway, and so comes once, but perhaps late.
 """
 
 from collections.abc import Callable
@@ -48,9 +49,11 @@ class Turns:
 class Route:
     """Who gets the messages of one subject, and who its requests."""
 
-    def __init__(self, messages: list[Put], requests: list[Put]) -> None:
+    def __init__(self, messages: list[Put], requests: list[Put], *, is_shared: bool) -> None:
         self.messages = messages
         self.requests = requests
+        # A group's: what comes was given to nobody else.
+        self.is_shared = is_shared
 
 
 class Dispatch:
@@ -85,10 +88,6 @@ class Dispatch:
             BadFrame: what they were sent to is not a subject.
         """
         first = frames[0]
-        if not first[5] & _REQUEST:
-            frames = self._unreceived(frames)
-            if not frames:
-                return
         subject = cut(first, _SUBJECT, _SUBJECT + first[6])
         route = self._routes.get(subject)
         if route is None:
@@ -98,6 +97,10 @@ class Dispatch:
             for put in route.requests:
                 put(frames)
         else:
+            if not route.is_shared:
+                frames = self._unreceived(frames)
+                if not frames:
+                    return
             for put in route.messages:
                 put(frames)
 
@@ -149,6 +152,7 @@ class Dispatch:
             # What only one gets is not given to anybody else.
             self._one_of(found) if is_shared else self._all_of(confirmed),
             self._one_of(responders),
+            is_shared=is_shared,
         )
         # Forgetting all is crude, but a program that hears more subjects than this repeats few.
         if len(self._routes) >= CACHED_SUBJECTS_MAX:

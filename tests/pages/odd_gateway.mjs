@@ -14,8 +14,9 @@ export class OddGateway {
   // Answers that are given instead of taking a request: functions of its datagrams.
   instead = [];
 
-  static async open() {
+  static async open(tunnel = "T") {
     const gateway = new OddGateway();
+    gateway.tunnel = tunnel;
     gateway.#server = http.createServer((request, response) => gateway.#answer(request, response));
     await new Promise((resolve) => gateway.#server.listen(0, "127.0.0.1", resolve));
     gateway.url = `http://127.0.0.1:${gateway.#server.address().port}`;
@@ -47,7 +48,7 @@ export class OddGateway {
     if (url.pathname === "/default/tunnel") {
       this.attached.push(url.searchParams.get("last"));
       this.#stream = response.writeHead(200, { "Content-Type": "text/event-stream" });
-      response.write(`event: open\ndata: ${JSON.stringify({ tunnel: "T", welcome: WELCOME })}\n\n`);
+      response.write(`event: open\ndata: ${JSON.stringify({ tunnel: this.tunnel, welcome: WELCOME })}\n\n`);
       // Whatever was received, all of it: a real one repeats less.
       this.#told.forEach((datagram) => response.write(eventOf(datagram)));
       return;

@@ -14,6 +14,7 @@ import { Listeners } from "./weft-listeners.js";
 import { Message } from "./weft-message.js";
 import { PUBLISH_OPTIONS, REQUEST_OPTIONS, TRANSPORTS, checked } from "./weft-options.js";
 import { PageLife } from "./weft-page.js";
+import { Received } from "./weft-received.js";
 import { Subscription, Subscriptions } from "./weft-subscriptions.js";
 
 export { WeftError };
@@ -36,6 +37,7 @@ class Connection {
   #options;
   #calls;
   #subscriptions = new Subscriptions();
+  #received = new Received();
   #listeners = new Listeners();
   #channels;
   #link = null;
@@ -233,6 +235,7 @@ class Connection {
       this.#session = { inbox: welcome.inbox };
       this.welcome = welcome;
       this.#channels.began();
+      this.#received.resume();
       for (const interest of this.#subscriptions.interests) this.#declare(interest);
     }
     this.#flush();
@@ -379,9 +382,11 @@ class Connection {
     const session = this.#session;
     const message = new Message(datagram, (reply, answer) => this.#respond(reply, session, answer));
     if (this.#calls.answer(message.path, message)) return;
-    for (const subscription of this.#subscriptions.receivers(message.path, message.isRequest)) {
-      this.#handle(subscription.handler, message);
-    }
+    const receivers = this.#subscriptions.receivers(message.path, message.isRequest);
+    // A request, and a message of a group, goes to one gateway, and so comes once.
+    const mayRepeat = !message.isRequest && !receivers.some(({ group }) => group);
+    if (mayRepeat && this.#received.isRepeated(message.id)) return;
+    for (const subscription of receivers) this.#handle(subscription.handler, message);
   }
 
   /** A handler that fails is reported, and whoever asked is told that there is no answer. */

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 from tests.attacks.gateway_process import GatewayProcess
+from tests.cli.gateway_lines import served
+from tests.core.locksmith import key_of, record
 
 import weft
 from weft.cli.sub import beginning_from
+from weft.gateway.key_file import change_keys
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., AbstractAsyncContextManager[asyncio.subprocess.Process]]
@@ -63,6 +66,19 @@ async def test_json_has_everything(gateway: str, started: Start) -> None:
         assert values["reply"] == "answers.here"
         assert values["text"] == "hello"
         assert min(values[key] for key in ("origin", "publisher", "sequence", "time")) > 0
+
+
+@pytest.mark.parametrize("command", [["sub", "b.x"], ["reply", "b.x", "--echo"]])
+def test_a_refusal_is_told_once(
+    tmp_path: Path, run_here: Run, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    change_keys(tmp_path, lambda _: (record("quotes"), record("web", "client", subscribe=["a.>"])))
+    with served("--data", str(tmp_path)) as locked:
+        weft.Connection(locked.address, service="weather", key=key_of("quotes")).close()
+        monkeypatch.setenv("WEFT_KEY", key_of("web"))
+        done = run_here(*command, "--service", "weather", "--gateway", locked.address)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "weft: not allowed: this connection may not subscribe to 'b.x'\n"
 
 
 async def test_a_listener_takes_no_request_from_anybody(gateway: str, started: Start) -> None:

@@ -62,6 +62,9 @@ def _sentence(status: Status) -> str:
             return f"gap: {detail}{reason}"
         case What.REFUSED if detail.startswith("attempt "):
             return f"refused{reason}; trying to connect again"
+        # Iterating over the subscription raises this error, and the command ends with it.
+        case What.REFUSED if detail.startswith("the subscription to "):
+            return ""
         case What.REFUSED | What.DROPPED:
             return f"{detail}{reason}"
         case _:

@@ -3,11 +3,13 @@
 import asyncio
 
 import pytest
-from tests.attacks.lane_receiver import going_direct
+from tests.attacks.lane_receiver import alone, going_direct, listening, ready
 from tests.attacks.lane_stranger import HOT
 
 import weft
+from weft.client import lane_offers
 from weft.client.lanes import DEAD_S, TICK_S
+from weft.errors import NotDirect
 
 
 @pytest.mark.req("HUB-22")
@@ -60,3 +62,19 @@ async def test_two_that_call_each_other_at_once_have_one_lane(count: int) -> Non
         while len(heard) < 2:
             await asyncio.sleep(0)
         assert sorted(heard) == [b"and back", b"there"]
+
+
+async def test_a_receiver_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane_offers, "CALL_S", 0.2)
+    async with (
+        alone() as scene,
+        listening(scene.gateway.address, "walled") as receiver,
+        weft.connect(scene.gateway.address, name="writer") as writer,
+    ):
+        asking = asyncio.ensure_future(writer.direct(HOT))
+        await ready(receiver.receiver, receiver.port)
+        with pytest.raises(NotDirect) as caught:
+            await asking
+        assert str(caught.value) == (
+            f"no answer within 0.2 s from walled at 127.0.0.1:{receiver.port}"
+        )

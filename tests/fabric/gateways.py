@@ -85,9 +85,11 @@ class Wire:
 class Gateway:
     """One gateway."""
 
-    def __init__(self, number: int, limits: Limits | None = None, *, is_relay: bool = True) -> None:
+    def __init__(
+        self, number: int, limits: Limits | None = None, *, is_relay: bool = True, name: str = ""
+    ) -> None:
         self.number = number
-        self.service = Service("weather", f"gateway-{number}", number, limits or Limits())
+        self.service = Service("weather", name or f"gateway-{number}", number, limits or Limits())
         self.service.now_ns = 1000 * SECOND_NS
         self.service.wall_ns = 1_800_000_000 * SECOND_NS
         self.traffic = Traffic(self.service, is_relay=is_relay)

@@ -72,7 +72,7 @@ class Node(Gateway):
     def __init__(
         self, mesh: "Net", place: int, number: int, rules: Rules, admission: Admission
     ) -> None:
-        super().__init__(number)
+        super().__init__(number, name=mesh.names.get(place, ""))
         self.address = address_of(place)
         self.mesh = mesh
         self.is_up = True
@@ -177,6 +177,8 @@ class Net:
         self.now_ns = 1000 * SECOND_NS
         self.chance = Random(seed)
         self.skew_ns: dict[int, int] = {}
+        # By place; the others are called after their numbers.
+        self.names: dict[int, str] = {}
         self.nodes: dict[int, Node] = {}
         self.sites: dict[str, Site] = {}
         self.pipes: list[Pipe] = []

@@ -7,7 +7,7 @@ from tests.fabric.gateways import SECOND_NS
 from tests.fabric.impostor import Impostor, Line
 from tests.fabric.mesh import Net, identity_of, meshed
 
-from weft.errors import NotAllowed, WeftError
+from weft.errors import BadOption, NotAllowed, WeftError
 from weft.fabric.commanding import COMMANDS_PER_S, DONE, Commanding, Outcome, Tell
 from weft.fabric.commands import Command, Judge, Order, Place, Signed, sign
 from weft.fabric.signing import verify
@@ -89,6 +89,28 @@ def test_a_command_is_for_whom_it_names() -> None:
     assert scene.states == {"gateway-3": "done"}
     scene.give(scene.signed("node:nobody"))
     assert scene.rows == []
+
+
+def test_a_name_that_two_gateways_have_is_refused_with_their_ids() -> None:
+    scene = Scene(2)
+    scene.net.names[3] = "gateway-2"
+    scene.net.begin(3)
+    scene.net.wait(3)
+    problem = scene.give(scene.signed("node:gateway-2"))
+    assert isinstance(problem, BadOption)
+    ids = [scene.net[place].node.hex() for place in (2, 3)]
+    assert "2 gateways are called 'gateway-2'; name one by its id: " in str(problem)
+    assert all(f"node:{each} (" in str(problem) for each in ids)
+    assert scene.obeyed == {1: [], 2: []}
+    assert scene.give(scene.signed(f"node:{ids[0]}")) is None
+    assert (scene.obeyed, scene.states) == ({1: [], 2: ["status x"]}, {"gateway-2": "done"})
+    problem = scene.give(scene.signed("node:gateway-2"), place=2)
+    assert "(the gateway that you asked)" in str(problem)
+    # One that cannot be reached does not count: it may have been started again with another key.
+    scene.net.kill(3)
+    scene.net.wait(5)
+    assert scene.give(scene.signed("node:gateway-2")) is None
+    assert scene.obeyed[2] == ["status x"] * 2
 
 
 def test_of_whoever_cannot_be_reached_or_does_not_answer_that_is_told() -> None:

@@ -283,6 +283,9 @@ def test_a_lane_that_broke_is_tried_again_later() -> None:
     assert names(bob.heard()) == []
     house.tick()
     assert names(bob.heard()) == ["invite"]
+    reason = house.reason(ann)
+    assert reason.startswith("asked: ")
+    assert reason.endswith("; attempt 2, the last failed: bob hung up")
 
 
 def test_a_lane_that_broke_because_its_receiver_left_is_soon_tried_with_the_others() -> None:

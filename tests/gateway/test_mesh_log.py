@@ -70,6 +70,21 @@ def test_a_link_whose_end_is_not_finished_is_logged_once_its_reason_is_known(
     assert lines(caplog) == [(logging.INFO, text)]
 
 
+def test_gateways_of_one_name_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    net = meshed(2)
+    log = MeshLog()
+    log.look(net[1].fabric)
+    assert "called" not in caplog.text
+    net.names[3] = "gateway-2"
+    net.begin(3)
+    net.wait(3)
+    log.look(net[1].fabric)
+    log.look(net[1].fabric)
+    where = f"{net[2].address}, {net[3].address}"
+    text = f"2 gateways are called gateway-2: {where}; give each its own name"
+    assert lines(caplog).count((logging.WARNING, text)) == 1
+
+
 def test_a_warning_is_logged_once_a_minute_with_the_number_of_the_others(
     net: Net, caplog: pytest.LogCaptureFixture
 ) -> None:

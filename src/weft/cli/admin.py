@@ -82,7 +82,7 @@ def _command(default: str | None = None) -> Callable[[Command], Command]:
             "--to",
             metavar="WHOM",
             show_default=True,
-            help="Whom it is for: all, region:NAME, or the name of a gateway.",
+            help="Whom it is for: all, region:NAME, the name of a gateway, or node:ID.",
             **extra,
         )(target_options(with_target))
 

@@ -32,6 +32,11 @@ class Entry(NamedTuple):
     unix: str
     answers: bool
 
+    @property
+    def place(self) -> str:
+        """Who it is, and where."""
+        return f"{self.invitation.other.name} at {self.address or self.unix}"
+
 
 class Proof(NamedTuple):
     """A further subject that is being proven on a lane."""
@@ -169,15 +174,17 @@ class Offers:
     async def _take_up(self, subject: bytes, entries: list[Entry]) -> None:
         """Go direct, if everyone can be reached; otherwise nothing has changed."""
         claimed: dict[int, Lane] = {}
+        calls: dict[asyncio.Task[None], Entry] = {}
         try:
             async with asyncio.timeout(CALL_S), asyncio.TaskGroup() as group:
                 for entry in entries:
-                    group.create_task(self._claim(entry, claimed))
+                    calls[group.create_task(self._claim(entry, claimed))] = entry
             self._go(subject, entries, claimed)
         except* WeftError as errors:
             self._stay(subject, str(errors.exceptions[0]))
         except* TimeoutError:
-            self._stay(subject, f"not all receivers were reached within {CALL_S:g} s")
+            missing = ", ".join(each.place for call, each in calls.items() if call.cancelled())
+            self._stay(subject, f"no answer within {CALL_S:g} s from {missing}")
         finally:
             for lane in claimed.values():
                 lane.claims -= 1

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weft.core.service import Service
-from weft.errors import NotAllowed, Overloaded, WeftError
-from weft.fabric.commands import Command, Judge, Place, Refusal, Signed, is_for
+from weft.errors import BadOption, NotAllowed, Overloaded, WeftError, shortened
+from weft.fabric.commands import NODE, Command, Judge, Place, Refusal, Signed, is_for
 from weft.fabric.members import Member
 from weft.fabric.mesh import Mesh
 from weft.fabric.words import FACTS_MAX_BYTES, CommandWord, Obeyed
@@ -106,11 +106,14 @@ class Commanding:
         command = self._judged(own, signed)
         if isinstance(command, Refusal):
             return NotAllowed(f"the command is refused: {command.text}")
+        others = self._others(command.target)
+        is_for_here = is_for(command.target, self.place)
+        problem = self._ambiguity(command.target, others, is_for_here=is_for_here)
+        if problem is not None:
+            return problem
         self._token += 1
         token = self._token
         gathering = self._gatherings[token] = Gathering(self._service.now_ns, done)
-        others = self._others(command.target)
-        is_for_here = is_for(command.target, self.place)
         if is_for_here:
             gathering.expect(own, self.place)
         for member in others:
@@ -176,6 +179,25 @@ class Commanding:
             for member in self.mesh.members.others()
             if not member.advert.is_leaving and is_for(target, place_of(member))
         ]
+
+    def _ambiguity(
+        self, target: str, others: list[Member], *, is_for_here: bool
+    ) -> BadOption | None:
+        """Return why a command for one gateway is for several, if their names are the same."""
+        if not target.startswith(NODE):
+            return None
+        # One that cannot be reached may be an earlier life of one that can, with another node.key.
+        ids = [
+            f"{NODE}{each.node.hex()} ({each.advert.address})" for each in others if each.is_there
+        ]
+        if is_for_here:
+            ids.append(f"{NODE}{self.place.node} (the gateway that you asked)")
+        if len(ids) < 2:
+            return None
+        name = shortened(target.removeprefix(NODE))
+        return BadOption(
+            f"{len(ids)} gateways are called {name}; name one by its id: {', '.join(ids)}"
+        )
 
     def _answer(self, origin: int, token: int, outcome: Outcome) -> None:
         facts = msgspec.json.encode(outcome.facts) if outcome.facts else b""

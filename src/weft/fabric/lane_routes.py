@@ -78,6 +78,8 @@ class LaneRoute:
         self.cold_ns = 0
         self.not_before_ns = 0
         self.failures = 0
+        # Why it failed last.
+        self.failure = ""
         # Who was to get it when it failed: with others it may not.
         self.failed_with: frozenset[int] = frozenset()
         # Its publisher asked for it, whatever the rate.

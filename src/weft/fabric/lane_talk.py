@@ -76,6 +76,8 @@ class LaneTalk:
         route.receivers = {peer.number: self._invite(route, peer) for peer in people}
         route.left.clear()
         route.deadline_ns = self._after(INVITE_S)
+        if route.failures:
+            why = f"{why}; attempt {route.failures + 1}, the last failed: {route.failure}"
         self.routes.become(route, State.ASKED, why)
 
     def ready(self, peer: Peer, facts: Message) -> None:
@@ -192,8 +194,9 @@ class LaneTalk:
             silent = [each.peer.name for each in route.receivers.values() if not each.is_ready]
             self._fail(route, f"receiver {', '.join(silent)} did not answer")
         elif route.state is State.OFFERED:
-            self._note_failure(route)
-            self.withdraw(route, "the publisher did not answer", Cause.PUBLISHER)
+            reason = "the publisher did not answer"
+            self._note_failure(route, reason)
+            self.withdraw(route, reason, Cause.PUBLISHER)
         elif route.is_proven:
             text = f"lanes for {subject} were to be withdrawn, and were not in time"
             end_with(route.publisher, TooSlow(text))
@@ -325,7 +328,7 @@ class LaneTalk:
         return self._service.router.route(route.subject) or NOWHERE
 
     def _fail(self, route: LaneRoute, reason: str) -> None:
-        self._note_failure(route)
+        self._note_failure(route, reason)
         self._back(route, reason, Cause.PUBLISHER)
 
     def _back(self, route: LaneRoute, reason: str, cause: Cause) -> None:
@@ -351,8 +354,9 @@ class LaneTalk:
         people = self._audience(route)
         return people if isinstance(people, str) else ""
 
-    def _note_failure(self, route: LaneRoute) -> None:
+    def _note_failure(self, route: LaneRoute, reason: str) -> None:
         route.failures += 1
+        route.failure = reason
         route.failed_with = self._numbers(route)
 
     def _numbers(self, route: LaneRoute) -> frozenset[int]:

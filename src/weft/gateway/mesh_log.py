@@ -7,6 +7,7 @@ from collections.abc import Callable
 from weft.fabric.fabric import Fabric
 from weft.fabric.link import Link
 from weft.fabric.link_events import Ended, Warned
+from weft.fabric.members import Member, Members
 
 _log = logging.getLogger(__name__)
 
@@ -24,6 +25,8 @@ class MeshLog:
         self._clock = clock
         # The names of gateways that are linked with, by their numbers.
         self._linked: dict[int, str] = {}
+        # Those that were there when their names were compared.
+        self._there: list[Member] | None = None
         # Why addresses could not be linked with, as far as that was logged.
         self._problems: dict[str, str] = {}
         # By kind and what it is about: when it is logged next, and how often it was not.
@@ -38,6 +41,7 @@ class MeshLog:
             else:
                 self._warn(event)
         self._log_links(fabric, ended)
+        self._find_same_names(fabric.members)
         for target in fabric.dialling.targets:
             if target.is_fixed and target.problem != self._problems.get(target.address, ""):
                 self._problems[target.address] = target.problem
@@ -59,6 +63,21 @@ class MeshLog:
         for number in linked.keys() - self._linked.keys():
             _log.info("linked with gateway %s", linked[number])
         self._linked = linked
+
+    def _find_same_names(self, members: Members) -> None:
+        """Warn of gateways that have one name: commands and tables cannot tell them apart."""
+        there = members.there()
+        if there is self._there:
+            return
+        self._there = there
+        addresses: dict[str, list[str]] = {}
+        for member in (members.own, *there):
+            addresses.setdefault(member.advert.name, []).append(member.advert.address)
+        for name, each in addresses.items():
+            if len(each) > 1:
+                where = ", ".join(sorted(each))
+                text = f"{len(each)} gateways are called {name}: {where}; give each its own name"
+                self._warn(Warned("SameName", name, text))
 
     def _is_ending(self, link: Link) -> bool:
         """Return whether a link that was ready is over, and its reason is yet to be known."""

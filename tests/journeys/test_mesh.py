@@ -254,6 +254,36 @@ async def test_a_link_that_was_cut_is_dialled_again_and_nothing_is_lost(tmp_path
             assert mesh_status(ann)["gaps"] == 0
 
 
+@pytest.mark.req("MM-25")
+async def test_what_was_kept_for_a_gateway_cuts_no_reader_when_it_is_back(tmp_path: Path) -> None:
+    count, body = 15, bytes(1 << 20)
+    async with Proxy() as before_ann, Proxy() as before_bob:
+        join = f'join = ["{before_ann.address}"]\naddress = "{before_bob.address}"'
+        with (
+            gateway(tmp_path, "ann", f'address = "{before_ann.address}"') as ann,
+            gateway(tmp_path, "bob", join) as bob,
+        ):
+            before_ann.lead_to(ann.address)
+            before_bob.lead_to(bob.address)
+            async with client(ann) as writer, AsyncExitStack() as stack:
+                readers = [await stack.enter_async_context(client(bob)) for _ in range(4)]
+                heard = [reader.subscribe("kept.>") for reader in readers]
+                await asyncio.gather(*[each.ready(LIMIT_S) for each in heard])
+                await wanted(writer, "kept.x", "bob")
+                for proxy in (before_ann, before_bob):
+                    proxy.lead_to(":0")
+                    proxy.cut()
+                for number in range(count):
+                    await writer.publish(f"kept.{number}", body, acknowledge=True)
+                before_ann.lead_to(ann.address)
+                before_bob.lead_to(bob.address)
+                for each in heard:
+                    subjects = [(await each.next(LIMIT_S)).subject for _ in range(count)]
+                    assert subjects == [f"kept.{number}" for number in range(count)]
+                assert [reader.statistics.connects for reader in readers] == [1] * len(readers)
+            assert mesh_status(bob)["gaps"] == 0
+
+
 @pytest.mark.req("MM-24", "RLY-4")
 async def test_those_here_hear_each_other_with_every_other_gateway_down(tmp_path: Path) -> None:
     with (

@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: always dev help run demo browser test check format build bench bench-gateway bench-journal bench-lanes bench-mesh bench-peers bench-spark \
+.PHONY: always dev help run demo browser test check format build bench bench-gateway bench-instructions bench-journal bench-lanes bench-mesh bench-peers bench-spark \
         bench-steady conformance interop requirements fuzz simulate races lane-runs soak crash-journal chaos lane-faults exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
@@ -52,6 +52,9 @@ bench: dev ## compiled against interpreted, and a million subscriptions
 
 bench-gateway: dev ## idle connections and tunnels, busy services, stopped readers, killed workers; about 4 minutes
 	@$(PY) -m benchmarks stopped services recovery tunnels idle
+
+bench-instructions: dev ## instructions a message by valgrind, AGAINST=TREE for those of another checkout, too; 5 minutes
+	@$(PY) -m benchmarks.instructions $(if $(AGAINST),--against $(AGAINST))
 
 bench-journal: dev $(VENV)/.peers ## messages that are kept, beside the durable logs of peers; ROUNDS=5, 10 minutes
 	@$(PY) -m benchmarks.peers.kept --rounds $(or $(ROUNDS),5) --json build/kept.json --chart build/kept.svg

@@ -20,10 +20,12 @@ from tests.core.talk import (
 )
 
 from weft.core.answers import error_frame
+from weft.core.backpressure import STILL_NS
 from weft.core.beyond import Beyond, Carrier
 from weft.core.departure import leave
 from weft.core.frames import Flag, Frame, Kind, Run, encode
 from weft.core.keys import Keyring
+from weft.core.outbox import Outbox
 from weft.core.release import Release
 from weft.core.requests import pass_refusal, pass_reply, pass_request
 from weft.core.router import Wanted
@@ -40,11 +42,13 @@ class Noted(Beyond):
     def __init__(self, house: House) -> None:
         self.house = house
         self.brought: list[tuple[bytes, int]] = []
+        self.crowded: Outbox | None = None
 
-    def spread(self, route: Route, start: int, end: int, count: int) -> None:
+    def spread(self, route: Route, start: int, end: int, count: int) -> Outbox | None:
         assert route.is_far
         assert end > start
         self.brought.append((route.subject, count))
+        return self.crowded
 
 
 class Listening(Carrier):
@@ -83,6 +87,17 @@ def brought(house: House) -> list[tuple[bytes, int]]:
     return house.service.beyond.brought
 
 
+def crowded_link(house: House) -> Guest:
+    """A link that is over its high-water mark, and messages to the other gateway leave by it."""
+    link = house.guest(b"link", b"full")
+    link.is_reading = False
+    while not link.peer.outbox.is_crowded:
+        house.guest().say(message(b"full", bytes(1 << 20)))
+    assert isinstance(house.service.beyond, Noted)
+    house.service.beyond.crowded = link.peer.outbox
+    return link
+
+
 def route(house: House, subject: bytes) -> Route:
     found = house.service.router.route(subject)
     assert found is not None
@@ -103,6 +118,37 @@ def test_what_wants_an_answer_is_brought_there_too() -> None:
     house = house_with(b"a")
     house.guest().say(message(b"a", flags=ANSWER))
     assert brought(house) == [(b"a", 1)]
+
+
+@pytest.mark.parametrize("flags", [0, ANSWER])
+def test_a_publisher_is_held_for_a_link_that_is_over_its_mark(flags: int) -> None:
+    house = house_with(b"a")
+    crowded_link(house)
+    publisher, other = house.guest(), house.guest()
+    publisher.say(message(b"a", flags=flags))
+    other.say(message(b"here", flags=flags))
+    assert publisher.peer.is_paused
+    assert not other.peer.is_paused
+
+
+def test_nobody_is_held_for_a_link_that_stands_still() -> None:
+    house = house_with(b"a")
+    crowded_link(house)
+    house.service.now_ns += STILL_NS + 1
+    publisher = house.guest()
+    publisher.say(message(b"a"))
+    assert not publisher.peer.is_paused
+
+
+@pytest.mark.parametrize("reason", ["is held", "has a backlog", "drains"])
+def test_a_link_holds_nobody_who_must_not_be_held(reason: str) -> None:
+    house = house_with(b"a")
+    link = crowded_link(house)
+    publisher = link if reason == "has a backlog" else house.guest()
+    publisher.peer.is_paused = reason == "is held"
+    house.service.is_draining = reason == "drains"
+    publisher.say(message(b"a"))
+    assert house.service.holds == []
 
 
 def test_rows_that_are_released_are_brought_there_too() -> None:

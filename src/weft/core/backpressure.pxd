@@ -38,14 +38,22 @@ cdef class Hold:
     cdef readonly int64_t since_ns
 
 
-@cython.locals(service=Service, reader=Outbox, low_bytes=Py_ssize_t)
+@cython.locals(reader=Outbox)
 cpdef object hold_publisher(Peer peer)
+
+cpdef object hold_for_link(Peer peer, Outbox link)
 
 @cython.locals(now_ns=int64_t, hold=Hold, is_over=bint)
 cpdef list end_holds(Service service)
 
 @cython.locals(own=Allowances)
 cpdef Allowances allowances(Peer peer)
+
+@cython.locals(service=Service)
+cdef bint _can_be_held(Peer peer) except -1
+
+@cython.locals(service=Service)
+cdef object _hold(Peer peer, Outbox reader, Py_ssize_t low_bytes)
 
 @cython.locals(route=Route, position=Py_ssize_t, outbox=Outbox)
 cdef Outbox _plain_reader(Peer peer)

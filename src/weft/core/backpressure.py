@@ -3,7 +3,7 @@
 A burst goes into the reader's backlog first. Above its high-water mark the publishers of that
 reader are not read from until it is at its low-water mark, or a slice of time is over. Then one
 read at least follows, so that what a held connection asks for is answered, before that is decided
-again.
+again. A link to another gateway is such a reader, too, for those who publish at this gateway.
 How long a connection can be held, and can hold others, is bounded by an allowance that time
 restores; beyond that, the bound of the backlog applies.
 
@@ -76,20 +76,21 @@ class Hold:
 
 def hold_publisher(peer: Peer) -> None:
     """Hold a peer that has just published, if a reader of it is crowded and reads."""
-    service = peer.service
-    if peer.is_paused or peer.outbox.is_behind() or service.is_draining:
-        return
-    if allowances(peer).held.left_ns(service.now_ns) <= 0:
+    if not _can_be_held(peer):
         return
     reader = _plain_reader(peer)
-    low_bytes = service.bounds.low_bytes
-    if reader is None:
-        reader = _full_group(peer)
-        low_bytes = min(low_bytes, _GROUP_LOW)
     if reader is not None:
-        reader.ask_for_ease(low_bytes)
-        peer.is_paused = True
-        service.holds.append(Hold(peer, reader, service.now_ns))
+        _hold(peer, reader, reader.bounds.low_bytes)
+        return
+    reader = _full_group(peer)
+    if reader is not None:
+        _hold(peer, reader, min(reader.bounds.low_bytes, _GROUP_LOW))
+
+
+def hold_for_link(peer: Peer, link: Outbox) -> None:
+    """Hold a peer whose messages leave by a link that is over its high-water mark, but moves."""
+    if _can_be_held(peer) and _may_hold(link, peer):
+        _hold(peer, link, link.bounds.low_bytes)
 
 
 def end_holds(service: Service) -> list[Peer]:
@@ -117,6 +118,20 @@ def allowances(peer: Peer) -> Allowances:
         own = Allowances()
         peer.allowances = own
     return own
+
+
+def _can_be_held(peer: Peer) -> bool:
+    service = peer.service
+    if peer.is_paused or peer.outbox.is_behind() or service.is_draining:
+        return False
+    return allowances(peer).held.left_ns(service.now_ns) > 0
+
+
+def _hold(peer: Peer, reader: Outbox, low_bytes: int) -> None:
+    service = peer.service
+    reader.ask_for_ease(low_bytes)
+    peer.is_paused = True
+    service.holds.append(Hold(peer, reader, service.now_ns))
 
 
 def _plain_reader(peer: Peer) -> Outbox | None:

@@ -1,9 +1,10 @@
 from weft.core.frames cimport Run
+from weft.core.outbox cimport Outbox
 from weft.core.routes cimport Route
 
 
 cdef class Beyond:
-    cpdef object spread(self, Route route, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
+    cpdef Outbox spread(self, Route route, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
 
 
 cdef class Carrier:

@@ -5,14 +5,18 @@ of them is dealt with by a carrier, and not as what a client says.
 """
 
 from weft.core.frames import Run
+from weft.core.outbox import Outbox
 from weft.core.routes import Route
 
 
 class Beyond:
     """Whoever brings messages to other gateways."""
 
-    def spread(self, route: Route, start: int, end: int, count: int) -> None:
-        """Bring stamped frames of the arena, all to one subject, to the gateways of its route."""
+    def spread(self, route: Route, start: int, end: int, count: int) -> Outbox | None:
+        """Send stamped frames of the arena, all to one subject, to the gateways of its route.
+
+        Return the outbox of a link on their way that is over its high-water mark, or None.
+        """
         raise NotImplementedError
 
 

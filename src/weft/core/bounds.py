@@ -16,7 +16,7 @@ HOLE_ORIGINS_MAX = 3
 HOLE_COST_BYTES = KEPT_COST_BYTES + GAP_MAX_BYTES * (HOLE_ORIGINS_MAX + 1)
 
 _HOLES_MAX = 1024
-_UNBOUNDED = 1 << 62
+UNBOUNDED = 1 << 62
 
 
 class Policy(IntEnum):
@@ -79,7 +79,7 @@ class Bounds:
         self.pace_bytes = self.piece_bytes
         self.high_bytes = self.keep_bytes // 4
         self.low_bytes = self.keep_bytes // 8
-        self.budget = Budget(_UNBOUNDED) if budget is None else budget
+        self.budget = Budget(UNBOUNDED) if budget is None else budget
         # How many messages were dropped under these bounds, by the number of the reason.
         self.dropped = [0] * (len(Reason) + 1) if dropped is None else dropped
 

@@ -11,8 +11,11 @@ cdef class Budget:
     cdef readonly Py_ssize_t used_bytes
     cdef public Py_ssize_t crowded
     cdef public bint is_eased
+    cdef Budget _service
 
     cpdef Py_ssize_t allowance(self) except -1
+
+    cpdef object ease(self)
 
     cpdef object charge(self, Py_ssize_t count)
 

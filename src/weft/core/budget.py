@@ -18,18 +18,28 @@ class Budget:
     """What the backlogs of one service take, in bytes.
 
     `crowded` counts the outboxes over their high-water mark; `is_eased` is set when one of those
-    for which a publisher is held has come down to its low-water mark.
+    for which a publisher is held has come down to its low-water mark, in the budget of the service
+    as well where links have one of their own.
     """
 
-    def __init__(self, limit_bytes: int = BACKLOGS_LIMIT_BYTES) -> None:
+    def __init__(
+        self, limit_bytes: int = BACKLOGS_LIMIT_BYTES, service: "Budget | None" = None
+    ) -> None:
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
         self.crowded = 0
         self.is_eased = False
+        self._service = service
 
     def allowance(self) -> int:
         """Return how many bytes one backlog may take at the moment."""
         return max(_FLOOR, self.limit_bytes - self.used_bytes)
+
+    def ease(self) -> None:
+        """Note that an outbox has come down to its low-water mark."""
+        self.is_eased = True
+        if self._service is not None:
+            self._service.is_eased = True
 
     def charge(self, count: int) -> None:
         """Count bytes that are kept; a negative count gives bytes back."""

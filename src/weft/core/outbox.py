@@ -328,7 +328,7 @@ class Outbox:
     def _ease(self) -> None:
         if self._ease_bytes >= 0:
             self._ease_bytes = -1
-            self.bounds.budget.is_eased = True
+            self.bounds.budget.ease()
 
     def _set_crowded(self, is_crowded: bool) -> None:
         if is_crowded != self.is_crowded:

@@ -1,11 +1,12 @@
 cimport cython
 
 from weft.core.answers cimport acknowledge, refuse
-from weft.core.backpressure cimport hold_publisher
+from weft.core.backpressure cimport hold_for_link, hold_publisher
 from weft.core.frames cimport Run, stamp_frame
 from weft.core.keeping cimport acknowledge_when_safe, keep, why_not_kept
 from weft.core.masks cimport begin_mask, end_mask, no_room, put_copy, share_identity, too_many_masks
 from weft.core.meter cimport Meter
+from weft.core.outbox cimport Outbox
 from weft.core.requests cimport give_request, is_own_inbox, take_reply
 from weft.core.rights cimport Rights
 from weft.core.routes cimport Route
@@ -34,6 +35,7 @@ cdef Route _NOWHERE
     is_not_back=bint,
     route=Route,
     receivers=Py_ssize_t,
+    link=Outbox,
 )
 cpdef object publish(Peer peer, Run run)
 
@@ -71,6 +73,7 @@ cdef object _publish_one(Peer peer, Py_ssize_t at, int flags, bytes reply)
     is_journaled=bint,
     is_not_back=bint,
     size=Py_ssize_t,
+    link=Outbox,
 )
 cdef object _publish_to_all(Peer peer, Py_ssize_t at, int flags)
 

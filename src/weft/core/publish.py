@@ -6,7 +6,7 @@ answer, carry a reply subject or go to a reserved name are dealt with one by one
 
 from weft.core.answers import acknowledge, refuse
 from weft.core.ask import answer_ask
-from weft.core.backpressure import hold_publisher
+from weft.core.backpressure import hold_for_link, hold_publisher
 from weft.core.channel_subjects import plain_name
 from weft.core.frames import HEADER_BYTES, RESERVED_FLAGS, Flag, Run, stamp_frame
 from weft.core.keeping import acknowledge_when_safe, keep, why_not_kept
@@ -72,7 +72,9 @@ def publish(peer: Peer, run: Run) -> None:
     if service.budget.crowded or route.is_full:
         hold_publisher(peer)
     if route.is_far and service.beyond is not None:
-        service.beyond.spread(route, run.start, run.end, run.count)
+        link = service.beyond.spread(route, run.start, run.end, run.count)
+        if link is not None:
+            hold_for_link(peer, link)
 
 
 def _resolve(peer: Peer, subject: bytes, flags: int) -> WeftError | None:
@@ -234,7 +236,9 @@ def _publish_to_all(peer: Peer, at: int, flags: int) -> WeftError | None:
     if service.budget.crowded or route.is_full:
         hold_publisher(peer)
     if route.is_far and service.beyond is not None:
-        service.beyond.spread(route, at, at + size, 1)
+        link = service.beyond.spread(route, at, at + size, 1)
+        if link is not None:
+            hold_for_link(peer, link)
     return None
 
 

@@ -9,7 +9,8 @@ from functools import partial
 import msgspec
 
 from weft.core.answers import end_with
-from weft.core.bounds import Bounds
+from weft.core.bounds import UNBOUNDED, Bounds
+from weft.core.budget import Budget
 from weft.core.frames import Frame
 from weft.core.service import Peer, Service
 from weft.errors import BadWord, LinkedToSelf
@@ -81,7 +82,9 @@ class Fabric:
         self._admission = admission
         self._rules = rules
         self._chance = chance
-        self._bounds = Bounds(rules.outbox_bytes, OUTBOX_AGE_NS, service.dropped)
+        # Not the budget of the clients: however much they are owed, the mesh is kept together.
+        budget = Budget(UNBOUNDED, service.budget)
+        self._bounds = Bounds(rules.outbox_bytes, OUTBOX_AGE_NS, service.dropped, budget)
         self.traffic = Traffic(service, is_relay=rules.is_relay)
         self._own = OwnAdvert(service, admission, address, rules)
         self.members = Members(self._own.member)

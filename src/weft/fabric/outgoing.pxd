@@ -32,8 +32,8 @@ cdef class Outgoing(Beyond):
 
     cpdef object forget_plans(self)
 
-    @cython.locals(plan=Plan)
-    cpdef object spread(self, Route route, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
+    @cython.locals(plan=Plan, crowded=Outbox)
+    cpdef Outbox spread(self, Route route, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
 
     @cython.locals(length=Py_ssize_t, at=Py_ssize_t)
     cpdef bint push(
@@ -42,15 +42,17 @@ cdef class Outgoing(Beyond):
 
     cpdef Plan _plan(self, Route route)
 
-    @cython.locals(ring=Ring, branch=Branch)
-    cdef object _send(self, list branches, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
+    @cython.locals(ring=Ring, branch=Branch, crowded=Outbox)
+    cdef Outbox _send(self, list branches, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count)
 
     cpdef object _send_apart(self, list branches, bytes frames, Py_ssize_t count)
 
     cpdef bint _push_apart(self, Outbox link, bytearray header, bytes frames) except -1
 
-    @cython.locals(size=Py_ssize_t, distant=Distant, group=Group)
-    cpdef object _share(self, Route route, Py_ssize_t start, Py_ssize_t end)
+    @cython.locals(
+        size=Py_ssize_t, distant=Distant, group=Group, crowded=Outbox, outbox=Outbox
+    )
+    cpdef Outbox _share(self, Route route, Py_ssize_t start, Py_ssize_t end)
 
 
 @cython.locals(outbox=Outbox)

@@ -64,15 +64,20 @@ class Outgoing(Beyond):
         self.version += 1
         self._plans.clear()
 
-    def spread(self, route: Route, start: int, end: int, count: int) -> None:
-        """Send stamped messages of the arena, all to one subject, to the gateways of its route."""
+    def spread(self, route: Route, start: int, end: int, count: int) -> Outbox | None:
+        """Send stamped messages of the arena, all to one subject, to the gateways of its route.
+
+        Return the outbox of a link on their way that is over its high-water mark, or None.
+        """
+        crowded: Outbox | None = None
         plan: Plan | None = route.plan
         if plan is None or plan.version != self.version:
             plan = self._plan(route)
         if plan.branches:
-            self._send(plan.branches, start, end, count)
+            crowded = self._send(plan.branches, start, end, count)
         if route.far_groups:
-            self._share(route, start, end)
+            crowded = self._share(route, start, end) or crowded
+        return crowded
 
     def push(self, link: Outbox, header: bytearray, start: int, end: int) -> bool:
         """Owe a link frames of the arena in an envelope; False if it has too much to send."""
@@ -189,7 +194,8 @@ class Outgoing(Beyond):
         route.plan = plan
         return plan
 
-    def _send(self, branches: list[Branch], start: int, end: int, count: int) -> None:
+    def _send(self, branches: list[Branch], start: int, end: int, count: int) -> Outbox | None:
+        crowded: Outbox | None = None
         ring = self.ring
         ring.begin(self.service.now_ns)
         for each in branches:
@@ -198,8 +204,11 @@ class Outgoing(Beyond):
             ring.add(branch.header)
             if branch.link is not None:
                 self.push(branch.link, branch.header, start, end)
+                if branch.link.is_crowded:
+                    crowded = branch.link
         ring.finish(self.arena.data, start, end)
         self.counts.sent += count
+        return crowded
 
     def _send_apart(self, branches: list[Branch], frames: bytes, count: int) -> None:
         """Send frames that the arena has no room for."""
@@ -219,15 +228,17 @@ class Outgoing(Beyond):
         link.hold(bytes(header) + frames, self.service.now_ns)
         return True
 
-    def _share(self, route: Route, start: int, end: int) -> None:
+    def _share(self, route: Route, start: int, end: int) -> Outbox | None:
         """Send each message to one gateway for each group that has members only elsewhere."""
+        crowded: Outbox | None = None
         while start < end:
             size = u32_at(self.arena.data, start)
             for group in route.far_groups:
                 distant = self.distants[_pick(group).owner.number]
                 branches = self.ways.branches(GROUP, group.name, [distant])
-                self._send(branches, start, start + size, 1)
+                crowded = self._send(branches, start, start + size, 1) or crowded
             start += size
+        return crowded
 
 
 def _pick(group: Group) -> Outbox:

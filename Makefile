@@ -14,7 +14,7 @@ CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
         bench-steady conformance interop requirements fuzz simulate races lane-runs soak crash-journal chaos lane-faults exactly-once lock clean test-compiled test-interpreted
 
 help: ## list the commands
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: build ## run a gateway on 127.0.0.1:7411 and say what to try with it; ^C ends it
 	@$(BIN)/weft serve

@@ -11,8 +11,9 @@ from weft.core.frames import Kind, encode
 from weft.core.limits import Limits
 from weft.core.messages import Message
 from weft.core.release import Release
+from weft.core.subjects import HOT_ROUTES
 from weft.fabric import lane_findings
-from weft.fabric.lane_findings import SUBJECT, TTL_MAX_S, Findings
+from weft.fabric.lane_findings import TTL_MAX_S, Findings
 
 FOUND: dict[str, Any] = {
     "service": "weather",
@@ -28,7 +29,7 @@ def find(house: LaneHouse, *bodies: bytes) -> None:
     if not house.lanes.findings.is_begun:
         house.lanes.findings.begin()
     for body in bodies:
-        start = house.arena.put(encode(Kind.MESSAGE, SUBJECT, body))
+        start = house.arena.put(encode(Kind.MESSAGE, HOT_ROUTES, body))
         Release(house.service).publish(start, house.arena.fill)
     house.flush()
     house.lanes.tick()
@@ -156,7 +157,7 @@ def test_findings_that_nobody_reads_do_not_take_more_than_an_outbox_may() -> Non
     house.lanes.findings.begin()
     body = found(padding=bytes(10_000))
     for _ in range(50):
-        start = house.arena.put(encode(Kind.MESSAGE, SUBJECT, body))
+        start = house.arena.put(encode(Kind.MESSAGE, HOT_ROUTES, body))
         Release(house.service).publish(start, house.arena.fill)
         house.flush()
     house.lanes.tick()

@@ -28,7 +28,7 @@ from weft.client.events import (
 from weft.client.status import Gap
 from weft.client.waiting import Waiter, Waiting
 from weft.core import frames
-from weft.core.frames import BODY_LIMIT_MAX_BYTES, Decoder, Flag, Kind
+from weft.core.frames import BODY_LIMIT_MAX_BYTES, PROTOCOL_VERSION, Decoder, Flag, Kind
 from weft.core.lane_words import VERSION as LANES_VERSION
 from weft.core.messages import Message
 from weft.core.nonces import Nonces
@@ -43,7 +43,6 @@ from weft.errors import (
     error_from_wire,
 )
 
-VERSION = 1
 GREETING_LIMIT_BYTES = 4096
 # A gateway that says nothing for so long is pinged, and given up after as long again: a gateway
 # that hangs is noticed within nine seconds, however long its own patience is.
@@ -121,7 +120,7 @@ class Session:
         self._is_ended = False
         self._heard_at = now
         self._pinged_at = None
-        told: dict[str, object] = {"version": VERSION, "client": self._greeting.library}
+        told: dict[str, object] = {"version": PROTOCOL_VERSION, "client": self._greeting.library}
         if self._greeting.reachable_at:
             told["address"] = self._greeting.reachable_at
         if self.inbox:
@@ -288,8 +287,10 @@ class Session:
             self.ended = _ended_in(facts)
         except UsageError as error:
             raise BadGreeting(f"the gateway's welcome cannot be understood: {error}") from error
-        if version != VERSION:
-            raise BadGreeting(f"the gateway speaks version {version}, this client {VERSION}")
+        if version != PROTOCOL_VERSION:
+            raise BadGreeting(
+                f"the gateway speaks version {version}, this client {PROTOCOL_VERSION}"
+            )
         if not (self.inbox and 0 < ping_s < math.inf):
             raise BadGreeting(f"an inbox {self.inbox!r} and pings after {ping_s} s cannot be")
         self.ping_s = min(ping_s, HEARTBEAT_S)

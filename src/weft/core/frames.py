@@ -23,6 +23,9 @@ from weft.core.words import (
 from weft.core.writer import Writer
 from weft.errors import BadFrame, FrameTooBig
 
+# The version of the protocol of clients.
+PROTOCOL_VERSION = 1
+
 HEADER_BYTES = 32
 NAME_MAX_BYTES = 255
 BODY_LIMIT_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from weft.core.answers import told
 from weft.core.events import announce_peer
-from weft.core.frames import Frame, Kind
+from weft.core.frames import PROTOCOL_VERSION, Frame, Kind
 from weft.core.holders import join_holder
 from weft.core.keys import Key
 from weft.core.lane_words import VERSION as LANES_VERSION
@@ -16,7 +16,6 @@ from weft.core.subjects import is_reserved, is_subject
 from weft.core.tickets import TICKET_LIFE_NS
 from weft.errors import BadGreeting, BadKey, NoSuchService, UsageError
 
-VERSION = 1
 SERVICE_NAME = re.compile(rb"[A-Za-z0-9-][A-Za-z0-9_-]{0,62}")
 NAME_MAX_BYTES = 127
 ABOUT_MAX = 128
@@ -30,7 +29,7 @@ _WELCOME = int(Kind.WELCOME)
 class Introduction(NamedTuple):
     """What a CONNECT says of the client: where and what it is, and what lets it in."""
 
-    version: int = VERSION
+    version: int = PROTOCOL_VERSION
     lanes: int = 0
     address: str = ""
     client: str = ""
@@ -62,9 +61,11 @@ def greet(peer: Peer, frame: Frame) -> None:
     said = _introduction(frame.body) if frame.body else Introduction()
     # Before all else: a stranger learns nothing, not even what else is wrong.
     key = identify(service, said)
-    if said.version != VERSION:
+    if said.version != PROTOCOL_VERSION:
         version = said.version
-        raise BadGreeting(f"version {version} of the protocol is not spoken here, {VERSION} is")
+        raise BadGreeting(
+            f"version {version} of the protocol is not spoken here, {PROTOCOL_VERSION} is"
+        )
     if frame.reply and not is_name(frame.reply):
         raise BadGreeting(f"a name of {len(frame.reply)} bytes is not a subject of at most 127")
     if key is not None:
@@ -138,7 +139,7 @@ def _introduction(body: bytes) -> Introduction:
     options = Message.from_body(body)
     try:
         said = Introduction(
-            options.get_int64("version") if "version" in options else VERSION,
+            options.get_int64("version") if "version" in options else PROTOCOL_VERSION,
             options.get_int64("lanes") if "lanes" in options else 0,
             *(options.get_string(name) if name in options else "" for name in _TEXTS),
         )
@@ -154,7 +155,7 @@ def _welcome(peer: Peer, subject: bytes, was: bytes) -> bytes:
     if ended is not None:
         facts = {"ended": ended[0], "ended_text": ended[1]}
     welcome = Message(
-        version=VERSION,
+        version=PROTOCOL_VERSION,
         gateway=service.gateway,
         inbox=peer.inbox[:INBOX_BYTES].decode(),
         body_limit=service.run.body_limit,

@@ -25,6 +25,8 @@ _DELETE = 127
 CHANNEL = b"_CHANNEL."
 # What jobs say about the mesh: nobody else may publish to it, and gateways listen.
 PIPELINE = b"_WEFT.PIPELINE."
+# Where the job `hot_routes` publishes subjects that are hot across the mesh.
+HOT_ROUTES = PIPELINE + b"hot_routes"
 _BEYOND = (CHANNEL, PIPELINE)
 
 _SUBJECT_MAX_BYTES = SUBJECT_MAX_BYTES

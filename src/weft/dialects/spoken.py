@@ -1,7 +1,6 @@
 """What every dialect needs: frames out of a stretch of them, and a greeting to begin with."""
 
-from weft.core.frames import HEADER_BYTES, Frame, Kind, check_whole, encode
-from weft.core.greeting import VERSION
+from weft.core.frames import HEADER_BYTES, PROTOCOL_VERSION, Frame, Kind, check_whole, encode
 from weft.core.messages import Message
 from weft.core.subjects import is_subject
 from weft.core.words import u32_at
@@ -59,5 +58,5 @@ def error_in(frame: Frame) -> WeftError:
 def greeting(service: str, client: str, *, name: str = "", **proof: str) -> bytes:
     """The CONNECT of a peer that cannot say it; `proof` is its key or its ticket, if it has one."""
     told = {field: value for field, value in proof.items() if value}
-    body = Message(version=VERSION, client=client, **told)
+    body = Message(version=PROTOCOL_VERSION, client=client, **told)
     return encode(Kind.CONNECT, service.encode(), body.encode(), name.encode())

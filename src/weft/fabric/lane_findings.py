@@ -9,13 +9,9 @@ from weft.core.frames import Decoder, Kind
 from weft.core.messages import Message
 from weft.core.outbox import Outbox
 from weft.core.service import Service
-from weft.core.subjects import PIPELINE, is_subject
+from weft.core.subjects import HOT_ROUTES, is_subject
 from weft.errors import BadOption, WeftError
-from weft.fabric.words import Wanted
 
-SUBJECT = PIPELINE + b"hot_routes"
-# What every gateway asks others for, whoever is connected.
-FOR_ITSELF = Wanted(SUBJECT, b"", True)
 FINDINGS_MAX = 4096
 TTL_MAX_S = 300.0
 
@@ -47,7 +43,7 @@ class Findings:
     def begin(self) -> None:
         """Listen from now on, also to what is published at other gateways."""
         self.is_begun = True
-        self._service.router.tap(self._outbox, SUBJECT)
+        self._service.router.tap(self._outbox, HOT_ROUTES)
 
     def get(self, subject: bytes) -> Finding | None:
         """What was found about a subject, if it still holds."""

@@ -10,7 +10,7 @@ one of them, nothing may come where nobody is. Those beyond what others take wai
 from collections import Counter
 from collections.abc import Iterable
 
-from weft.core.subjects import CHANNEL, PIPELINE
+from weft.core.subjects import CHANNEL, HOT_ROUTES, PIPELINE
 from weft.fabric.wanted import NO_CHANGE, Change, WantedSet
 from weft.fabric.words import Wanted, wanted_bytes
 
@@ -26,6 +26,8 @@ _EVERYTHING = b">"
 # No wildcard in the first place stands for channels, or for what jobs say.
 _CHANNELS = Wanted(CHANNEL + b">", b"", True)
 _PIPELINES = Wanted(PIPELINE + b">", b"", True)
+# What every gateway subscribes to at the others, whatever its clients do.
+FOR_ITSELF = Wanted(HOT_ROUTES, b"", True)
 
 
 class OwnInterest:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from weft.core.service import Service
 from weft.fabric.counts import TrafficCounts
-from weft.fabric.lane_findings import FOR_ITSELF
 from weft.fabric.link import Link, mesh_links
 from weft.fabric.listening import heard_by, route_to
+from weft.fabric.own_interest import FOR_ITSELF
 from weft.fabric.own_load import step_of, weight_of
 from weft.fabric.targets import Target
 from weft.fabric.topology import hops

@@ -36,12 +36,13 @@ test-interpreted: dev
 	@WEFT_PURE=1 $(BIN)/coverage run -m pytest tests/core
 	@$(BIN)/coverage report --fail-under=100
 
-check: dev ## format, lint, types, layers
+check: dev ## format, lint, types, layers, style
 	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: run 'make format'"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/cython-lint src
 	@$(BIN)/mypy
 	@$(PY) -m pytest tests/test_layers.py
+	@$(PY) -m tools.style
 
 format: $(VENV)/.installed ## rewrite the sources in the house format
 	@$(BIN)/ruff format --quiet .

@@ -5,21 +5,17 @@ of a strictly lower layer. `weft/__init__.py` is the public face: it imports any
 highest layer, which uses weft as its users do, imports it.
 """
 
-import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from tools.style.imports import PACKAGE as FACE
+from tools.style.imports import cython_imports_in, imports_in
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
-FACE = "weft"
 BLOCK = re.compile(r"^```layers\n(.*?)^```", re.MULTILINE | re.DOTALL)
-CYTHON_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?c?import\b(?:[ \t]*\([^)]*\)|(?:\\\n|[^\n])*)", re.MULTILINE
-)
 
 PURE = {"core", "fabric"}
 # What these bring (waiting, sockets, clocks, chance, logs) comes into pure code as arguments.
@@ -27,13 +23,6 @@ IMPURE = {
     *("asyncio", "socket", "ssl", "selectors", "time", "random", "secrets"),
     *("logging", "threading", "os", "subprocess"),
 }
-
-
-class Import(NamedTuple):
-    """One imported module by its full dotted name, and the line it is on."""
-
-    line: int
-    module: str
 
 
 def layers_in(text: str) -> dict[str, int]:
@@ -44,38 +33,6 @@ def layers_in(text: str) -> dict[str, int]:
     names = [name for row in rows for name in row]
     assert len(names) == len(set(names)), "the `layers` block has a name twice"
     return {name: height for height, row in enumerate(rows) for name in row}
-
-
-def imports_in(source: str, path: Path) -> Iterator[Import]:
-    """Every import in a Python source, wherever it stands; `path` is below src."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (Import(node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = origin(node, path)
-            if module == FACE:
-                # `from weft import x` is of a module x or of a name in the face: see top_name.
-                yield from (Import(node.lineno, f"{FACE}.{alias.name}") for alias in node.names)
-            else:
-                yield Import(node.lineno, module)
-
-
-def cython_imports_in(source: str, path: Path) -> Iterator[Import]:
-    """Every import and cimport in a Cython source; each is read as the import it looks like."""
-    for statement in CYTHON_IMPORT.finditer(source):
-        python = re.sub(r"\bcimport\b", "import", statement[0].strip())
-        before = source.count("\n", 0, statement.start())
-        for line, module in imports_in(python, path):
-            yield Import(before + line, module)
-
-
-def origin(node: ast.ImportFrom, path: Path) -> str:
-    """The full name of the module a `from` import names, relative ones resolved."""
-    if node.level == 0:
-        return node.module or ""
-    # The last part is the file's own name, so one dot of a relative import is all the others.
-    package = path.parts[: len(path.parts) - node.level]
-    return ".".join([*package, *filter(None, [node.module])])
 
 
 def name_of(path: Path) -> str:

@@ -1,0 +1,1 @@
+"""Checks of prose and names against STYLE.md."""

@@ -2,7 +2,15 @@
 
 import pytest
 
-from weft.fabric.lane_addresses import is_encrypted, may_be_told, reach_of, written
+from weft.fabric.lane_addresses import (
+    UNIX_RANDOM_BYTES,
+    is_encrypted,
+    is_unix_name,
+    may_be_told,
+    reach_of,
+    unix_name,
+    written,
+)
 
 LOOPBACK, LINK, PRIVATE, PUBLIC = "127.0.0.1", "169.254.1.1", "10.0.0.1", "8.8.8.8"
 
@@ -70,3 +78,21 @@ def test_only_what_stays_in_one_machine_is_not_encrypted() -> None:
 )
 def test_an_address_is_written_as_people_do(host: str, text: str) -> None:
     assert written(host, 7) == text
+
+
+def test_a_name_of_a_listener_is_recognized() -> None:
+    assert is_unix_name(unix_name("0f" * UNIX_RANDOM_BYTES))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        unix_name("0f" * (UNIX_RANDOM_BYTES - 1)),
+        unix_name("0F" * UNIX_RANDOM_BYTES),
+        unix_name("0f" * UNIX_RANDOM_BYTES) + "\n",
+        "x" + unix_name("0f" * UNIX_RANDOM_BYTES),
+        "",
+    ],
+)
+def test_another_socket_is_not_taken_for_a_listener(name: str) -> None:
+    assert not is_unix_name(name)

@@ -33,7 +33,7 @@ test-compiled: dev
 
 test-interpreted: dev
 	@echo "== core tests, interpreted core (WEFT_PURE=1), every line and branch covered"
-	@WEFT_PURE=1 $(BIN)/coverage run -m pytest tests/core
+	@WEFT_PURE=1 $(BIN)/coverage run -m pytest tests/wire tests/broker
 	@$(BIN)/coverage report --fail-under=100
 
 check: dev ## format, lint, types, layers, style
@@ -78,7 +78,7 @@ bench-steady: dev ## what a delivery costs beside many others, and over time; ST
 	@$(PY) -m benchmarks steady
 
 browser: dev $(VENV)/.browser ## weft.js in Node and in Chromium, which is installed first, 300 MB; 2 minutes
-	@$(PY) -m pytest tests/pages tests/browser
+	@$(PY) -m pytest tests/javascript tests/browser
 
 interop: dev $(VENV)/.interop build/interop/bayeux/.installed build/interop/eventsource/.installed build/interop/typescript/.installed ## clients that others wrote against a gateway; needs node 20 and npm
 	@$(PY) -m pytest tests/interop

@@ -16,27 +16,32 @@ from setuptools.command.build_ext import build_ext
 SOURCE = Path("src")
 C_FILES = Path("build/cython")
 # Their .pxd holds inline bodies for the modules that cimport them; there is nothing to compile.
-INLINE_ONLY = {"weft.client.guard", "weft.client.scope", "weft.core.words", "weft.doors.kernel"}
+INLINE_ONLY = {
+    "weft.client.publish.gil_lock",
+    "weft.client.subscriptions.context_check",
+    "weft.wire.byteops",
+    "weft.transports.loop.syscalls",
+}
 
 # Modules that a message does not pass through: optimizing them fully would make the build a fifth
 # longer and no message faster.
 OFF_THE_MESSAGE_PATH = {
-    "weft.core.answers",
-    "weft.core.beyond",
-    "weft.core.control",
-    "weft.core.credit",
-    "weft.core.events",
-    "weft.core.greeting",
-    "weft.core.masks",
-    "weft.core.release",
-    "weft.core.senders",
-    "weft.core.service",
-    "weft.core.watch",
-    "weft.fabric.branches",
-    "weft.gateway.front",
-    "weft.gateway.listener",
-    "weft.gateway.lobby",
-    "weft.gateway.peek",
+    "weft.broker.replies",
+    "weft.broker.mesh_hooks",
+    "weft.broker.control",
+    "weft.broker.rate_limit",
+    "weft.broker.system_events",
+    "weft.broker.handshake",
+    "weft.broker.reply_aliases",
+    "weft.broker.journal.release_staged",
+    "weft.wire.frame_senders",
+    "weft.broker.service",
+    "weft.broker.sweep",
+    "weft.mesh.routing.forwarding_tree",
+    "weft.gateway.front.front",
+    "weft.gateway.front.listener",
+    "weft.gateway.front.pending_connections",
+    "weft.gateway.front.sniff",
 }
 
 Options.warning_errors = True

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.peers.brokers import PEERS
 from benchmarks.running import Failed, Figures, Gateway
-from weft.core.frames import Kind, encode
-from weft.core.messages import Message
+from weft.wire.frames import Kind, encode
+from weft.wire.message.message import Message
 
 SUBJECT = "burst"
 GROUP = "workers"

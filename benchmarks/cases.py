@@ -6,13 +6,13 @@ many operations.
 
 from collections.abc import Callable
 
-from weft.core.arena import Arena
-from weft.core.bounds import Bounds
-from weft.core.frames import Decoder, Kind, Run, Stamp, encode
-from weft.core.messages import Message
-from weft.core.meter import Meter
-from weft.core.outbox import Outbox
-from weft.core.router import Router
+from weft.broker.delivery.arena import Arena
+from weft.broker.delivery.outbox import Outbox
+from weft.broker.delivery.policy import Bounds
+from weft.broker.metering import Meter
+from weft.broker.routing.router import Router
+from weft.wire.frames import Decoder, Kind, Run, Stamp, encode
+from weft.wire.message.message import Message
 
 Case = tuple[Callable[[], object], int]
 

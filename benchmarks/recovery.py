@@ -7,7 +7,7 @@ import statistics
 import time
 
 from benchmarks.running import Figures, Gateway, Load, load
-from weft.core.frames import Kind, encode
+from weft.wire.frames import Kind, encode
 
 KILLS = 10
 READERS = 20

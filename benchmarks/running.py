@@ -20,7 +20,7 @@ _START = """
 import sys
 import msgspec
 from weft.gateway.serve import serve
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
 def ready(address): print(address, flush=True)
 sys.exit(serve(msgspec.json.decode(sys.argv[1], type=Settings), None, ready))
 """

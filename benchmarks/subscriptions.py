@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from weft.core.arena import Arena
-from weft.core.bounds import Bounds
-from weft.core.outbox import Outbox
-from weft.core.router import Router
+from weft.broker.delivery.arena import Arena
+from weft.broker.delivery.outbox import Outbox
+from weft.broker.delivery.policy import Bounds
+from weft.broker.routing.router import Router
 
 COUNT = 1_000_000
 CONNECTIONS = 1_000

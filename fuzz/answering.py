@@ -37,7 +37,7 @@ def main() -> None:
 
 def _check_core() -> None:
     """Refuse to pass one core off as the other, as a missing extension would."""
-    loaded = str(sys.modules["weft.core.codec"].__file__)
+    loaded = str(sys.modules["weft.wire.message.codec"].__file__)
     if loaded.endswith(".py") != (os.environ.get("WEFT_PURE") == "1"):
         raise SystemExit(f"weft: the other core was asked for, but {loaded} was loaded")
 

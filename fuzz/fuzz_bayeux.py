@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from fuzz.targets import Broken, Target, said
-from weft.core.frames import Kind, encode, parse
-from weft.core.messages import Message
-from weft.dialects.bayeux import (
+from weft.errors import UsageError, WeftError
+from weft.transports.bayeux.extensions import time_sync_of
+from weft.transports.bayeux.protocol import (
     Conversation,
     Said,
     failed,
@@ -22,8 +22,8 @@ from weft.dialects.bayeux import (
     told_message,
     wait_of,
 )
-from weft.dialects.bayeux_extensions import time_sync_of
-from weft.errors import UsageError, WeftError
+from weft.wire.frames import Kind, encode, parse
+from weft.wire.message.message import Message
 
 _BODY_LIMIT = 4096
 _NOW = 1_700_000_000_000

@@ -8,9 +8,8 @@ import json
 from collections.abc import Iterator
 
 from fuzz.targets import Broken, Target, said
-from weft.core.frames import Flag, Kind, encode, parse
-from weft.core.messages import Message
-from weft.dialects.datagrams import (
+from weft.errors import UsageError, WeftError
+from weft.transports.json.datagrams import (
     Datagram,
     Datagrams,
     datagrams_in,
@@ -18,7 +17,8 @@ from weft.dialects.datagrams import (
     since_of,
     text_of,
 )
-from weft.errors import UsageError, WeftError
+from weft.wire.frames import Flag, Kind, encode, parse
+from weft.wire.message.message import Message
 
 _BODY_LIMIT = 4096
 

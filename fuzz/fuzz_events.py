@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from fuzz.lodge import Lodge
 from fuzz.targets import Broken, Target
-from weft.core.frames import Flag, Kind, Stamp, encode, stamp_frame
-from weft.core.messages import Message
-from weft.doors.events import Events
-from weft.doors.exchange import Request
-from weft.doors.tunnels import Tunnels
+from weft.transports.http.exchange import Request
+from weft.transports.tunnel.registry import Tunnels
+from weft.transports.tunnel.uplink import Events
+from weft.wire.frames import Flag, Kind, Stamp, encode, stamp_frame
+from weft.wire.message.message import Message
 
 _OPEN = Request("GET", "default", "tunnel", (), {"new": "1", "format": "ndjson"}, {})
 # The inbox of a peer, as errors name it: random, so different in every run.

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from itertools import cycle
 
 from fuzz.targets import Broken, Target, said
-from weft.core.frames import (
+from weft.errors import BadFrame
+from weft.wire.frames import (
     BODY_LIMIT_BYTES,
     HEADER_BYTES,
     Decoder,
@@ -19,7 +20,6 @@ from weft.core.frames import (
     encode,
     parse,
 )
-from weft.errors import BadFrame
 
 _LIMITS_BYTES = (BODY_LIMIT_BYTES, 1024, 16, 0)
 _CHOICE_BYTES = 4

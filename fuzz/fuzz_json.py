@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterator
 
 from fuzz.targets import Broken, Target, said
-from weft.core.messages import Message
 from weft.errors import BadField
+from weft.wire.message.message import Message
 
 
 def outcome(data: bytes) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from fuzz.targets import Broken, Target, said
-from weft.core.codec import decode_fields, encode_fields
-from weft.core.frames import Kind, encode
-from weft.core.messages import Field, Message
 from weft.errors import BadMessage, WeftError
+from weft.wire.frames import Kind, encode
+from weft.wire.message.codec import decode_fields, encode_fields
+from weft.wire.message.message import Field, Message
 
 
 def outcome(data: bytes) -> str:

@@ -7,11 +7,11 @@ is itself one message.
 from collections.abc import Iterator
 
 from fuzz.targets import Broken, Target, said
-from weft.core.frames import Kind, encode, parse
-from weft.core.messages import Field, Message
-from weft.dialects.middleman import gist, read, written
-from weft.dialects.middleman_talk import MiddlemanTalk, body_text, error_frame
 from weft.errors import Refused, UsageError
+from weft.transports.middleman.protocol import gist, read, written
+from weft.transports.middleman.translator import MiddlemanTalk, body_text, error_frame
+from weft.wire.frames import Kind, encode, parse
+from weft.wire.message.message import Field, Message
 
 _INBOX = b"_INBOX.00000007.000000010123456789abcdef."
 _BODY_LIMIT = 4096

@@ -10,18 +10,18 @@ from pathlib import Path
 
 from fuzz.fuzz_events import page_seeds
 from fuzz.targets import Broken, Target, said
-from weft.core.frames import Flag, Kind, check_whole, encode, parse
-from weft.core.messages import Field, Message
-from weft.core.nonces import Nonces
-from weft.dialects.recall import Recalls
-from weft.dialects.spoken import each_frame
 from weft.errors import WeftError
-from weft.journal.blocks import Kind as BlockKind
-from weft.journal.blocks import about_block, header_of
-from weft.journal.history import history
-from weft.journal.kept import Kept
-from weft.journal.pages import Pages, Question
-from weft.journal.places import Place
+from weft.journal.read.history_pages import Pages, Question
+from weft.journal.read.messages import history
+from weft.journal.read.record import Kept
+from weft.journal.segment.blocks import Kind as BlockKind
+from weft.journal.segment.blocks import about_block, header_of
+from weft.journal.segment.file_names import Place
+from weft.transports.peer_replay import Recalls
+from weft.wire.frame_splitting import each_frame
+from weft.wire.frames import Flag, Kind, check_whole, encode, parse
+from weft.wire.message.message import Field, Message
+from weft.wire.nonces import Nonces
 
 _INBOX = b"_INBOX.00000001.000000010000000000000007."
 _TOLD = (Kind.MESSAGE, Kind.GAP, Kind.ERROR)

@@ -6,13 +6,13 @@ The first byte of an input says how it is cut: who says how many of the bytes th
 from collections.abc import Iterator
 
 from fuzz.targets import Broken, Target
-from weft.core.departure import leave
-from weft.core.frames import Decoder, Kind, encode, parse
-from weft.core.intake import feed
-from weft.core.limits import Limits
-from weft.core.messages import Message
-from weft.core.service import Peer, Service
-from weft.core.watch import sweep
+from weft.broker.disconnect import leave
+from weft.broker.ingest import feed
+from weft.broker.limits import Limits
+from weft.broker.service import Peer, Service
+from weft.broker.sweep import sweep
+from weft.wire.frames import Decoder, Kind, encode, parse
+from weft.wire.message.message import Message
 
 _LIMITS = Limits(body_bytes=4096, subscriptions=64, requests=8, control_burst=64, flows=16)
 _TOKEN = 7

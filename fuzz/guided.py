@@ -41,11 +41,11 @@ def _load_instrumented(name: str) -> Target:
     import weft  # noqa: F401, PLC0415
 
     for module in list(sys.modules):
-        if module.partition(".")[0] == "weft" and module != "weft.interpreted":
+        if module.partition(".")[0] == "weft" and module != "weft._pure":
             del sys.modules[module]
     with atheris.instrument_imports(include=["weft"]):
         target = load(name)
-    loader = type(sys.modules["weft.core.codec"].__loader__).__name__
+    loader = type(sys.modules["weft.wire.message.codec"].__loader__).__name__
     if not loader.startswith("Atheris"):
         raise SystemExit("weft: the core is not instrumented; guiding needs WEFT_PURE=1")
     return target

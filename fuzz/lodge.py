@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from fuzz.targets import Broken
-from weft.core.limits import Limits
-from weft.core.messages import Field, Message
-from weft.core.service import Peer, Service
-from weft.doors.exchange import Exchange, Request
-from weft.doors.house import House
-from weft.doors.origins import WebRules
-from weft.doors.turn import Turn
+from weft.broker.limits import Limits
+from weft.broker.service import Peer, Service
 from weft.errors import WeftError
-from weft.gateway.later import Asked
+from weft.gateway.requests.deferred import Asked
+from weft.transports.http.exchange import Exchange, Request
+from weft.transports.http.origins import WebRules
+from weft.transports.http.server import House
+from weft.transports.loop.turn import Turn
+from weft.wire.message.message import Field, Message
 
 _LIMITS = Limits(body_bytes=4096, subscriptions=64, requests=8, control_burst=256, flows=16)
 _CALLBACKS_MAX = 10_000

@@ -13,21 +13,19 @@ from hypothesis import settings
 from tests.sharing import Shares
 from xdist.remote import Producer
 
-from weft import interpreted
-from weft.gateway.settings import Tls
+from weft import _pure
+from weft.gateway.config.settings import Tls
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # A deadline would assert a time. Interpreted, the same properties get fewer examples: there they
 # look for a line that behaves otherwise, and the compiled run has already looked far.
-settings.register_profile(
-    "weft", deadline=None, max_examples=30 if interpreted.IS_ASKED_FOR else 100
-)
+settings.register_profile("weft", deadline=None, max_examples=30 if _pure.IS_ASKED_FOR else 100)
 settings.load_profile("weft")
 
-SOURCE = Path(interpreted.__file__).parent
-INLINE_ONLY = {"guard", "scope", "words", "kernel"}
+SOURCE = Path(_pure.__file__).parent
+INLINE_ONLY = {"byteops", "context_check", "gil_lock", "syscalls"}
 
 
 def faults_of_build() -> list[str]:
@@ -51,7 +49,7 @@ def _name(path: Path) -> str:
 
 
 def pytest_configure() -> None:
-    faults = [] if interpreted.IS_ASKED_FOR else faults_of_build()
+    faults = [] if _pure.IS_ASKED_FOR else faults_of_build()
     if faults:
         raise pytest.UsageError(f"{', '.join(faults)}; run 'touch setup.py' and 'make build'")
 

@@ -10,9 +10,11 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 OF_SPARK = (
-    "tests/cli/test_pipeline",
-    "tests/cli/test_spark",
-    "tests/cli/test_sql",
+    "tests/cli/commands/test_pipeline",
+    "tests/cli/commands/test_sql",
+    "tests/cli/options/test_spark",
+    "tests/cli/output/test_spark",
+    "tests/cli/spark/",
     "tests/examples/test_demo",
     "tests/pipeline/",
     "tests/spark/",

@@ -13,7 +13,12 @@ for found in pkgutil.walk_packages(weft.__path__, "weft."):
     print(found.name, importlib.import_module(found.name).__file__)
 """
 PXD_FOLDER = Path(weft.__file__).parent
-INLINE_ONLY = {"weft.client.guard", "weft.client.scope", "weft.core.words", "weft.doors.kernel"}
+INLINE_ONLY = {
+    "weft.client.publish.gil_lock",
+    "weft.client.subscriptions.context_check",
+    "weft.wire.byteops",
+    "weft.transports.loop.syscalls",
+}
 
 
 def loaded(pure: str) -> dict[str, str]:

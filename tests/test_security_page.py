@@ -13,7 +13,7 @@ def test_every_test_that_the_threat_model_names_is_there() -> None:
     missing = []
     for row in model.splitlines():
         folder = ""
-        for name in re.findall(r"`((?:[a-z]+/)?test_[a-z_*]+\.py)`", row):
+        for name in re.findall(r"`((?:[a-z]+/)*test_[a-z_*]+\.py)`", row):
             folder = name.rpartition("/")[0] or folder
             if not list((TESTS / folder).glob(name.rpartition("/")[2])):
                 missing.append(f"{folder}/{name}")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from weft import Field, FieldType, Message, errors
-from weft.core import frames, subjects
-from weft.core.codec import decode_fields
 from weft.errors import BadSubject, WeftError
+from weft.wire import frames, subjects
+from weft.wire.message.codec import decode_fields
 
 VECTORS = Path(__file__).parent.parent / "docs" / "vectors"
 

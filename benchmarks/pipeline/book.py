@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
-from weft.core.arena import Arena
-from weft.core.frames import Kind, Stamp, encode, stamp_frame
-from weft.core.journal import Batch, Journal
-from weft.core.messages import Message
-from weft.journal.places import Place
-from weft.journal.scribe import Rules
-from weft.journal.segment import OpenSegment
+from weft.broker.delivery.arena import Arena
+from weft.broker.journal.batcher import Batch, Journal
+from weft.journal.segment.file_names import Place
+from weft.journal.segment.writer import OpenSegment
+from weft.journal.writer_thread import Rules
+from weft.wire.frames import Kind, Stamp, encode, stamp_frame
+from weft.wire.message.message import Message
 
 SERVICE = "weather"
 NODE = "london"

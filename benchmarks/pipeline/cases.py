@@ -15,7 +15,7 @@ from benchmarks.pipeline.book import NODE, SERVICE
 from benchmarks.pipeline.jobs import IN_DUCKDB, MEASURED, by_duckdb, by_weft
 from benchmarks.pipeline.stage import Stage
 from benchmarks.running import Failed
-from weft.journal.sealing import Sealed, seal_all
+from weft.journal.parquet.seal import Sealed, seal_all
 from weft.spark.columns import STANDARD
 
 Way = Callable[[Stage], float]

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import weft.spark
 from benchmarks.pipeline.book import NODE, SERVICE, Progress, write
-from weft.journal.sealing import seal_all
+from weft.journal.parquet.seal import seal_all
 
 if TYPE_CHECKING:
     import duckdb

@@ -17,8 +17,8 @@ from pathlib import Path
 from examples.chat.quotes import serve_quotes
 
 import weft
-from weft.doors.origins import WebSettings
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
+from weft.transports.http.origins import WebSettings
 
 PAGE = Path(__file__).parent
 

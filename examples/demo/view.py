@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 import weft
-from weft.cli.serve import command_name
-from weft.journal.places import FOLDER, segments_of
+from weft.cli.commands.serve import command_name
+from weft.journal.segment.file_names import FOLDER, segments_of
 
 _EVERY_S = 1.0
 # At 80 columns, where the line about the lane takes two, and a window keeps one for the cursor.

@@ -1,26 +1,26 @@
 """Weft: a messaging mesh for Python shops."""
 
-import weft.interpreted  # noqa: F401, I001  # must run before any compiled module is imported
+import weft._pure  # noqa: F401, I001  # must run before any compiled module is imported
 
 import importlib
 from typing import TYPE_CHECKING
 
 from weft import errors
-from weft.core.fields import FieldType
-from weft.core.messages import Field, Message
+from weft.wire.message.types import FieldType
+from weft.wire.message.message import Field, Message
 from weft.errors import WeftError
 
 if TYPE_CHECKING:
-    from weft.client.aio import AsyncConnection, connect
-    from weft.client.aio_channel import AsyncChannel
-    from weft.client.aio_subscription import AsyncSubscription
-    from weft.client.calls import Identity
-    from weft.client.channel_facts import ChannelFacts, ChannelList
+    from weft.client.asyncio.channel import AsyncChannel
+    from weft.client.asyncio.connection import AsyncConnection, connect
+    from weft.client.asyncio.subscription import AsyncSubscription
+    from weft.client.channels.channel_info import ChannelFacts, ChannelList
     from weft.client.received import AsyncReceived, BlockingReceived, Received
+    from weft.client.requests.calls import Identity
     from weft.client.status import Gap, Statistics, Status, What
-    from weft.client.sync import Connection
-    from weft.client.sync_channel import Channel
-    from weft.client.sync_subscription import Subscription
+    from weft.client.sync.channel import Channel
+    from weft.client.sync.connection import Connection
+    from weft.client.sync.subscription import Subscription
     from weft.gateway.gateway import Gateway
 
 # Which version is installed; looked up when it is first asked for.
@@ -54,24 +54,24 @@ __all__ = [
 
 # A gateway needs no client and a client no gateway: each is imported when it is first asked for.
 _HOMES = {
-    "AsyncChannel": "weft.client.aio_channel",
-    "AsyncConnection": "weft.client.aio",
+    "AsyncChannel": "weft.client.asyncio.channel",
+    "AsyncConnection": "weft.client.asyncio.connection",
     "AsyncReceived": "weft.client.received",
-    "AsyncSubscription": "weft.client.aio_subscription",
+    "AsyncSubscription": "weft.client.asyncio.subscription",
     "BlockingReceived": "weft.client.received",
-    "Channel": "weft.client.sync_channel",
-    "ChannelFacts": "weft.client.channel_facts",
-    "ChannelList": "weft.client.channel_facts",
-    "Connection": "weft.client.sync",
+    "Channel": "weft.client.sync.channel",
+    "ChannelFacts": "weft.client.channels.channel_info",
+    "ChannelList": "weft.client.channels.channel_info",
+    "Connection": "weft.client.sync.connection",
     "Gap": "weft.client.status",
     "Gateway": "weft.gateway.gateway",
-    "Identity": "weft.client.calls",
+    "Identity": "weft.client.requests.calls",
     "Received": "weft.client.received",
     "Statistics": "weft.client.status",
     "Status": "weft.client.status",
-    "Subscription": "weft.client.sync_subscription",
+    "Subscription": "weft.client.sync.subscription",
     "What": "weft.client.status",
-    "connect": "weft.client.aio",
+    "connect": "weft.client.asyncio.connection",
 }
 
 

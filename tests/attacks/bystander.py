@@ -9,7 +9,7 @@ from typing import Self
 
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess
 
-from weft.client.sync import Connection
+from weft.client.sync.connection import Connection
 
 MESSAGES = 20
 _NUMBERS = itertools.count(1)

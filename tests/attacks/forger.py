@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, message, subscribe
 
-from weft.core.frames import Flag, Kind, Stamp, encode, stamp_frame
-from weft.core.messages import Message
-from weft.core.service import INBOX_BYTES
+from weft.broker.service import INBOX_BYTES
+from weft.wire.frames import Flag, Kind, Stamp, encode, stamp_frame
+from weft.wire.message.message import Message
 
 GUESSES_MAX = 40
 FORGED = b"forged"

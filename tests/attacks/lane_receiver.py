@@ -9,10 +9,10 @@ from tests.attacks.lane_stranger import HOT, LANES, Knowing, Scene, besieged, kn
 from tests.journeys.raw import LIMIT_S, fields, subscribe
 
 import weft
-from weft.core.frames import Decoder, Frame, parse
-from weft.core.lane_tickets import NONCE_BYTES, Proofs
-from weft.core.lane_words import lane_frame
-from weft.fabric.lane_policy import LaneSettings
+from weft.lanes.settings import LaneSettings
+from weft.wire.frames import Decoder, Frame, parse
+from weft.wire.lane_messages import lane_frame
+from weft.wire.lane_tickets import NONCE_BYTES, Proofs
 
 
 class Listening:

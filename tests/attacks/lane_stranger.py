@@ -8,13 +8,13 @@ from typing import Any
 from tests.journeys.raw import LIMIT_S, Raw, dialled, fields, greeting
 
 import weft
-from weft.core.frames import Flag, Frame, Kind, encode
-from weft.core.lane_tickets import NONCE_BYTES, Proofs, lane_number
-from weft.core.lane_words import lane_frame
-from weft.core.messages import Message
-from weft.fabric.lane_policy import LaneSettings
+from weft.gateway.config.settings import Settings
 from weft.gateway.gateway import Gateway
-from weft.gateway.settings import Settings
+from weft.lanes.settings import LaneSettings
+from weft.wire.frames import Flag, Frame, Kind, encode
+from weft.wire.lane_messages import lane_frame
+from weft.wire.lane_tickets import NONCE_BYTES, Proofs, lane_number
+from weft.wire.message.message import Message
 
 HOT = "hot"
 NONCE = bytes(NONCE_BYTES)

@@ -9,8 +9,8 @@ from collections import deque
 from tests.attacks.gateway_process import WAIT_S
 from tests.attacks.stranger import CONNECT, connect, fields, message, request, subscribe
 
-from weft.core.frames import Decoder, Flag, Kind, encode, parse
-from weft.core.messages import Message
+from weft.wire.frames import Decoder, Flag, Kind, encode, parse
+from weft.wire.message.message import Message
 
 # So many connections are open at once: enough for them to meet, few enough to come and go.
 AT_ONCE = 40

@@ -16,7 +16,7 @@ from typing import Any, Self
 from tests.attacks.gateway_process import WAIT_S
 from tests.attacks.stranger import CONNECT, fields, message
 
-from weft.core.frames import Decoder, Kind, encode, parse
+from weft.wire.frames import Decoder, Kind, encode, parse
 
 _ROOT = Path(__file__).parents[2]
 _PING = encode(Kind.PING)

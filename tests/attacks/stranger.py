@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from tests.attacks.gateway_process import WAIT_S
 
-from weft.core.frames import Decoder, Flag, Frame, Kind, encode, parse
-from weft.core.messages import Message
+from weft.wire.frames import Decoder, Flag, Frame, Kind, encode, parse
+from weft.wire.message.message import Message
 
 CONNECT = encode(Kind.CONNECT, b"default")
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.attacks.gateway_process import rss_bytes
 from tests.attacks.siege import Siege
-from tests.doors.bayeux_talk import HANDSHAKE, Polling
+from tests.transports.bayeux.conversation import HANDSHAKE, Polling
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 

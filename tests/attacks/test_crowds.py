@@ -11,7 +11,7 @@ from tests.attacks.gateway_process import descriptors, eventually, rss_bytes
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, message, subscribe
 
-from weft.core.frames import Kind, encode
+from weft.wire.frames import Kind, encode
 
 SETTINGS = {"limits.greeting_s": 2.0}
 CROWD = 5000

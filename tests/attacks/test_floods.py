@@ -8,8 +8,8 @@ from tests.attacks.gateway_process import eventually, rss_bytes
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, Stranger, message, request, subscribe
 
-from weft.core.frames import Flag, Kind, encode
-from weft.core.messages import Message
+from weft.wire.frames import Flag, Kind, encode
+from weft.wire.message.message import Message
 
 BURST = 2000
 SETTINGS = {"limits.control_burst": BURST, "limits.control_per_s": 100}

@@ -22,11 +22,11 @@ from tests.attacks.forger import (
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess
 from tests.attacks.siege import Siege
 from tests.attacks.web_stranger import WebStranger
-from tests.doors.middleman_peer import let_in
+from tests.transports.middleman.raw_peer import let_in
 
 import weft
-from weft.core.frames import Flag
-from weft.core.messages import Message
+from weft.wire.frames import Flag
+from weft.wire.message.message import Message
 
 GENUINE = b"genuine"
 REQUESTS = 30

@@ -14,8 +14,8 @@ from tests.attacks.stranger import (
     subscribe,
 )
 
-from weft.core.frames import Flag, Frame, Kind, encode
-from weft.core.messages import Message
+from weft.wire.frames import Flag, Frame, Kind, encode
+from weft.wire.message.message import Message
 
 REQUESTS = 1000
 SETTINGS = {"limits.requests": REQUESTS}

@@ -8,8 +8,8 @@ from tests.attacks.gateway_process import rss_bytes
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, message, subscribe
 
-from weft.core.fields import FieldType
-from weft.core.frames import Flag, Kind, encode
+from weft.wire.frames import Flag, Kind, encode
+from weft.wire.message.types import FieldType
 
 LIMIT = 1 << 20
 NAMES = 2 * 255

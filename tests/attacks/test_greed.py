@@ -10,9 +10,9 @@ import pytest
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess
 
 import weft
-from weft.client.aio import Connecting
+from weft.client.asyncio.connection import Connecting
 from weft.errors import TooMany
-from weft.gateway.key_making import make_key, new_record
+from weft.gateway.keys.manage import make_key, new_record
 
 SETTINGS = {
     "web.tunnels": 60,

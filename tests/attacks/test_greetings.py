@@ -8,7 +8,7 @@ from tests.attacks.gateway_process import descriptors, eventually
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, Stranger, connect, error_name
 
-from weft.core.frames import Kind, encode
+from weft.wire.frames import Kind, encode
 
 GREETING_BYTES = 4096
 SETTINGS = {"limits.greeting_s": 0.5, "limits.greeting_bytes": GREETING_BYTES}

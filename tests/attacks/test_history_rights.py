@@ -8,13 +8,13 @@ import pytest
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess
 
 import weft
-from weft.core.address import addresses_from
-from weft.core.keys import Grant
+from weft.broker.auth.keys import Grant
 from weft.errors import NotAllowed
-from weft.gateway.key_making import make_key, new_record
-from weft.journal.places import segments_of
-from weft.journal.ranges import Range, batches_in
+from weft.gateway.keys.manage import make_key, new_record
+from weft.journal.read.arrow_batches import Range, batches_in
+from weft.journal.segment.file_names import segments_of
 from weft.spark.remote import Lender, RemoteShelf
+from weft.wire.address import addresses_from
 
 HIDDEN_TEXT = "the-launch-code"
 GRANTS = {

@@ -6,7 +6,7 @@ import pytest
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, Stranger
 
-from weft.core.frames import Kind
+from weft.wire.frames import Kind
 
 SETTINGS = {"limits.greeting_s": 0.5}
 

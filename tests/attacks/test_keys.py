@@ -11,10 +11,10 @@ import pytest
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess, eventually
 from tests.attacks.stranger import Stranger, error_name, message, subscribe
 
-from weft.core.frames import Flag, Frame, Kind, encode
-from weft.core.keys import Grant
-from weft.core.messages import Message
-from weft.gateway.key_making import make_key, new_record, revoke_keys
+from weft.broker.auth.keys import Grant
+from weft.gateway.keys.manage import make_key, new_record, revoke_keys
+from weft.wire.frames import Flag, Frame, Kind, encode
+from weft.wire.message.message import Message
 
 RIGHTS = {
     "publish": Grant(allow=("open.>",)),

@@ -8,8 +8,8 @@ from tests.attacks.lane_stranger import HOT, NONCE, Knowing, Scene, besieged, kn
 from tests.journeys.raw import LIMIT_S, Raw, errors, fields
 
 import weft
-from weft.core.frames import Flag, Kind, encode
-from weft.core.lane_words import lane_frame
+from weft.wire.frames import Flag, Kind, encode
+from weft.wire.lane_messages import lane_frame
 
 
 def number_of(scene: Scene) -> int:

@@ -9,13 +9,13 @@ from tests.attacks.lane_receiver import going_direct, ready
 from tests.attacks.lane_stranger import HOT, besieged, hello, knowing, proven, tail
 from tests.journeys.raw import LIMIT_S, Raw, dialled, fields, subscribe
 
-from weft.client import lane_ends
-from weft.client.lane import UNSENT_MAX_BYTES
-from weft.client.lane_listener import STRANGERS_MAX
-from weft.client.lanes import HELD_MAX_BYTES, SLOW_S
-from weft.core.lane_words import lane_frame
+from weft.client.lanes import shutdown
+from weft.client.lanes.lane import UNSENT_MAX_BYTES
+from weft.client.lanes.listener import STRANGERS_MAX
+from weft.client.lanes.manager import HELD_MAX_BYTES, SLOW_S
+from weft.client.lanes.send_stream import WINDOW_BYTES
 from weft.errors import NotDirect
-from weft.fabric.lane_out import WINDOW_BYTES
+from weft.wire.lane_messages import lane_frame
 
 PIECE = bytes(500_000)
 
@@ -103,7 +103,7 @@ async def test_whoever_says_again_what_it_took_has_taken_nothing() -> None:
 async def test_a_lane_that_the_other_end_leaves_takes_nothing_new_and_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lane_ends, "PARTED_S", 0.5)
+    monkeypatch.setattr(shutdown, "PARTED_S", 0.5)
     async with going_direct("leaver") as (leaver, writer):
         table = writer._engine.lanes.table
         [left] = table

@@ -11,9 +11,9 @@ from tests.attacks.lane_stranger import HOT, besieged, hello, knowing, prove, pr
 from tests.journeys.raw import Raw, dialled, fields
 
 import weft
-from weft.client.lane_listener import STRANGERS_MAX
-from weft.core.frames import Kind, encode
-from weft.core.lane_words import lane_frame
+from weft.client.lanes.listener import STRANGERS_MAX
+from weft.wire.frames import Kind, encode
+from weft.wire.lane_messages import lane_frame
 
 CROWD = 1000
 

@@ -10,10 +10,10 @@ from tests.attacks.lane_stranger import HOT, LANES, besieged, knowing, proven, t
 from tests.journeys.raw import bodies, errors, fields
 
 import weft
-from weft.client.lane_offers import RECEIVERS_MAX
-from weft.core.frames import Kind, encode
-from weft.core.lane_words import lane_frame
+from weft.client.lanes.publisher_side import RECEIVERS_MAX
 from weft.errors import NotDirect
+from weft.wire.frames import Kind, encode
+from weft.wire.lane_messages import lane_frame
 
 
 @pytest.mark.req("HUB-21")

@@ -4,10 +4,10 @@ import asyncio
 import random
 
 from tests.attacks.siege import Siege
-from tests.doors.middleman_peer import LIMIT_S, dialled, error_in, let_in
+from tests.transports.middleman.raw_peer import LIMIT_S, dialled, error_in, let_in
 
-from weft.core.frames import Kind, encode
-from weft.dialects.middleman import written
+from weft.transports.middleman.protocol import written
+from weft.wire.frames import Kind, encode
 
 SETTINGS = {"limits.requests": 20, "limits.outbox_bytes": 65_536, "limits.outbox_age_s": 2.0}
 PIECES = (

@@ -3,7 +3,7 @@
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, error_name, fields, message, request, subscribe
 
-from weft.core.frames import Kind
+from weft.wire.frames import Kind
 
 # Together more than what may wait for one connection.
 LARGE = bytes(100_000)

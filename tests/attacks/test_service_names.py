@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.attacks.gateway_process import GatewayProcess, eventually, is_running
 from tests.attacks.stranger import Stranger, connect
-from tests.doors.houses import HOST, UPGRADE, get
+from tests.transports.houses import HOST, UPGRADE, get
 
 import weft
-from weft.core.frames import Kind, encode
-from weft.core.messages import Message
-from weft.gateway.key_making import make_key, new_record
+from weft.gateway.keys.manage import make_key, new_record
+from weft.wire.frames import Kind, encode
+from weft.wire.message.message import Message
 
 EVIL = b"Origin: https://evil.example"
 

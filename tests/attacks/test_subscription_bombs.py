@@ -8,7 +8,7 @@ from tests.attacks.gateway_process import rss_bytes
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, Stranger, message, subscribe
 
-from weft.core.frames import Flag, Kind, encode
+from weft.wire.frames import Flag, Kind, encode
 
 LIMIT = 2000
 SETTINGS = {"limits.subscriptions": LIMIT}

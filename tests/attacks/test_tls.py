@@ -11,7 +11,7 @@ from tests.attacks.readers import numbered
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, Stranger, message, subscribe
 
-from weft.core.frames import Kind
+from weft.wire.frames import Kind
 
 MIB = 1 << 20
 BOUND = 1 << 20

@@ -7,7 +7,7 @@ from tests.attacks.gateway_process import WAIT_S, eventually, rss_bytes
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import CONNECT, Stranger, message, request, subscribe
 
-from weft.core.frames import Kind, encode
+from weft.wire.frames import Kind, encode
 
 REQUESTS = 1000
 SETTINGS = {"limits.frame_s": 0.5, "limits.request_s": 0.5, "limits.requests": REQUESTS}

@@ -9,12 +9,12 @@ import pytest
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import Stranger
 from tests.attacks.web_stranger import WS, WebStranger
-from tests.doors.houses import HOST, UPGRADE, framed, get, raw, text
-from tests.doors.test_websocket import BAD_FRAMES
+from tests.transports.houses import HOST, UPGRADE, framed, get, raw, text
+from tests.transports.websocket.test_websocket import BAD_FRAMES
 from websockets.frames import Opcode
 
-from weft.core.frames import Kind, encode
-from weft.dialects.spoken import each_frame
+from weft.wire.frame_splitting import each_frame
+from weft.wire.frames import Kind, encode
 
 SETTINGS = {"limits.greeting_s": 0.5, "limits.frame_s": 0.5}
 PUBLISH = b"/default/publish/a/b"

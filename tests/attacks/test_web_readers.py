@@ -6,7 +6,7 @@ from tests.attacks.gateway_process import eventually, rss_bytes
 from tests.attacks.siege import Siege
 from tests.attacks.stranger import message
 from tests.attacks.web_stranger import WebStranger
-from tests.doors.houses import framed, text
+from tests.transports.houses import framed, text
 from websockets.frames import Opcode
 
 BOUND = 1 << 20

@@ -11,21 +11,21 @@ import pytest
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess, eventually
 
 import weft
-from weft.journal.places import segments_of
+from weft.journal.segment.file_names import segments_of
 
 SOURCE = Path(weft.__file__).parent
 # Every place that starts a Python process, by module; extend it together with a `-P` there.
 STARTED = {
-    "cli/bench_partner.py": 1,
-    "gateway/archive.py": 1,
-    "gateway/keeper.py": 1,
-    "gateway/lending.py": 1,
-    "gateway/tidying.py": 1,
+    "cli/bench/worker.py": 1,
+    "gateway/journal/history_requests.py": 1,
+    "gateway/worker/supervisor.py": 1,
+    "gateway/journal/lend.py": 1,
+    "gateway/journal/maintenance.py": 1,
 }
 # Names the interpreter without starting it: for Spark's settings and for a line of text.
-NAMED = {"cli/serve.py": 1, "spark/masters.py": 2}
+NAMED = {"cli/commands/serve.py": 1, "spark/cluster.py": 2}
 # multiprocessing builds its own command line: it takes the setting from the environment.
-POOLS = {"simulation/pools.py"}
+POOLS = {"simulation/process_pool.py"}
 MODULES = ("weft", "msgspec", "pyarrow", "uvloop", "multiprocessing", "encodings", "pyspark_weft")
 
 

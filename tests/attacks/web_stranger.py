@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.attacks.stranger import Stranger
-from tests.doors.houses import HOST, UPGRADE, framed, get, text
+from tests.transports.houses import HOST, UPGRADE, framed, get, text
 from websockets.frames import CLOSE, Frame, Opcode
 from websockets.protocol import CLIENT
 from websockets.protocol import Protocol as Conversation

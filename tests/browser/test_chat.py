@@ -7,8 +7,8 @@ from examples.chat.quotes import serve_quotes
 from tests.browser.chromium import browsing, needs_chromium
 
 import weft
-from weft.doors.origins import WebSettings
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
+from weft.transports.http.origins import WebSettings
 
 pytestmark = needs_chromium
 

@@ -10,8 +10,8 @@ from tests.browser.chromium import browsing, needs_chromium, page_at
 from tests.browser.cutting_proxy import BLOCKED, CuttingProxy, proxy_before
 
 import weft
-from weft.gateway.key_making import make_key, new_record
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
+from weft.gateway.keys.manage import make_key, new_record
 
 pytestmark = needs_chromium
 

@@ -6,7 +6,7 @@ import msgspec
 from tests.browser.chromium import browsing, needs_chromium
 
 import weft
-from weft.gateway.static_files import static_files, versioned_path
+from weft.gateway.http.static_files import static_files, versioned_path
 
 pytestmark = needs_chromium
 

@@ -16,8 +16,8 @@ from tests.browser.cutting_proxy import (
 )
 
 import weft
-from weft.doors.origins import WebSettings
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
+from weft.transports.http.origins import WebSettings
 
 pytestmark = needs_chromium
 

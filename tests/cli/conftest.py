@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from weft.cli.command_line import run
+from weft.cli.app import run
 
 COMMAND = (sys.executable, "-m", "weft.cli")
 READY = re.compile(r" is ready on (127\.0\.0\.1:\d+);")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tests.cli.conftest import COMMAND, READY
 
-from weft.cli.asked import fetch_status
-from weft.cli.target import Target
+from weft.cli.options.target import Target
+from weft.cli.query import fetch_status
 
 LIMIT_S = 20.0
 

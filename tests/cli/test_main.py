@@ -23,7 +23,7 @@ def test_without_its_packages_it_says_what_to_install(missing: str) -> None:
 
 def test_another_missing_module_is_not_hidden() -> None:
     program = (
-        "import sys; sys.modules['weft.cli.failures'] = None\n"
+        "import sys; sys.modules['weft.cli.errors'] = None\n"
         "from weft.cli.main import main\nmain()\n"
     )
     done = subprocess.run(  # noqa: S603  # our own program
@@ -51,7 +51,14 @@ main()
 
 
 @pytest.mark.parametrize(
-    "module", ["weft.cli.command_line", "click", "rich.console", "weft.cli.pub", "weft.client.sync"]
+    "module",
+    [
+        "weft.cli.app",
+        "click",
+        "rich.console",
+        "weft.cli.commands.pub",
+        "weft.client.sync.connection",
+    ],
 )
 def test_an_interrupt_while_modules_are_imported_is_no_traceback(module: str) -> None:
     done = subprocess.run(  # noqa: S603  # our own program

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from tests.client.conftest import Peer
-from tests.client.test_engine import Scripted, Statuses, meeting
+from tests.client.connection.test_engine import Scripted, Statuses, meeting
 
 import weft
-from weft.core.frames import Flag, Frame, Kind
-from weft.core.messages import Message
-from weft.core.proofs import Claim, Verifier, is_proven, secret_of, sign
 from weft.errors import WeftError
+from weft.wire.frames import Flag, Frame, Kind
+from weft.wire.message.message import Message
+from weft.wire.password_proof import Claim, Verifier, is_proven, secret_of, sign
 
 ID = "0123456789abcdef0123456789abcdef"
 OTHER_ID = "f" * 32

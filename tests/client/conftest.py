@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from weft.client.aio import AsyncConnection
-from weft.client.background import Background
-from weft.core import frames
-from weft.core.frames import Decoder, Flag, Frame, Kind
-from weft.core.messages import Field, Message
+from weft.client.asyncio.connection import AsyncConnection
+from weft.client.sync.loop_thread import Background
 from weft.gateway.gateway import Gateway
+from weft.wire import frames
+from weft.wire.frames import Decoder, Flag, Frame, Kind
+from weft.wire.message.message import Field, Message
 
 INBOX = "_INBOX.0badcafe.000000010123456789abcdef"
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from weft.core.address import Address
+from weft.wire.address import Address
 
 
 class HttpServer:

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from weft.client.received import Received
-from weft.core import frames
-from weft.core.frames import Flag, Kind
-from weft.core.messages import Field, Message
 from weft.errors import NoSuchField, WrongType
+from weft.wire import frames
+from weft.wire.frames import Flag, Kind
+from weft.wire.message.message import Field, Message
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MESSAGE = Message(

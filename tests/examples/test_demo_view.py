@@ -14,9 +14,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from weft.client.received import Received
-from weft.core import frames
-from weft.core.frames import Kind
-from weft.core.messages import Message
+from weft.wire import frames
+from weft.wire.frames import Kind
+from weft.wire.message.message import Message
 
 COLUMNS, LINES = 80, 24
 NAMES = (SENSORS_AT, *HEARD_AT)

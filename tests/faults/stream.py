@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from weft.client.aio import AsyncConnection, AsyncSubscription, Connecting, connect
+from weft.client.asyncio.connection import AsyncConnection, AsyncSubscription, Connecting, connect
 from weft.errors import ConnectionLost
 
 SUBJECT = "stream.numbers"

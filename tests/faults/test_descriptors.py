@@ -10,7 +10,7 @@ from tests.attacks.bystander import Bystander
 from tests.attacks.gateway_process import GatewayProcess, descriptors, eventually
 from tests.attacks.stranger import CONNECT, Stranger, error_name
 
-from weft.core.frames import Kind
+from weft.wire.frames import Kind
 
 Serve = Callable[..., GatewayProcess]
 

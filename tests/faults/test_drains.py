@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess, eventually
 from tests.attacks.stranger import CONNECT, Stranger, fields, message, subscribe
 
-from weft.core.frames import Flag, Frame, Kind, encode
+from weft.wire.frames import Flag, Frame, Kind, encode
 
 Serve = Callable[..., GatewayProcess]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from tests.attacks.gateway_process import GatewayProcess, eventually, is_running
 from tests.attacks.stranger import Stranger, connect
 
-from weft.core.frames import Kind
+from weft.wire.frames import Kind
 
 Serve = Callable[..., GatewayProcess]
 # The least that there is, and longer than that.

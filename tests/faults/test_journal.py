@@ -13,12 +13,12 @@ from tests.attacks.gateway_process import GatewayProcess, is_running
 from tests.attacks.stranger import CONNECT, Stranger
 
 import weft
-from weft.core.frames import Kind
 from weft.errors import ConnectionLost, JournalFailed
-from weft.journal.history import history
-from weft.journal.kept import Kept
-from weft.journal.places import segments_of
-from weft.journal.verify import check_segment
+from weft.journal.read.messages import history
+from weft.journal.read.record import Kept
+from weft.journal.segment.file_names import segments_of
+from weft.journal.segment.verify import check_segment
+from weft.wire.frames import Kind
 
 Serve = Callable[..., GatewayProcess]
 KILLS = 5

@@ -10,7 +10,7 @@ from tests.attacks.gateway_process import GatewayProcess, eventually
 from tests.attacks.stranger import CONNECT, Stranger, fields, message, subscribe
 from tests.faults.stream import streaming
 
-from weft.core.frames import Flag, Frame, Kind
+from weft.wire.frames import Flag, Frame, Kind
 
 Serve = Callable[..., GatewayProcess]
 

@@ -12,7 +12,7 @@ from tests.attacks.gateway_process import GatewayProcess, descriptors, eventuall
 from tests.attacks.stranger import CONNECT, Stranger, connect, message, subscribe
 from tests.faults.stream import streaming
 
-from weft.core.frames import Kind
+from weft.wire.frames import Kind
 
 SERVICES = ("one", "two", "three")
 Serve = Callable[..., GatewayProcess]

@@ -6,15 +6,15 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Any, Self
 
-from tests.core.locksmith import key_of
+from tests.broker.locksmith import key_of
 from tests.gateway.meshes import LIMIT_S, SERVICE, gateway
 
 import weft
-from weft.core.keys import KeyRecord
-from weft.core.proofs import Claim, Secret, prove, secret_of
+from weft.broker.auth.keys import KeyRecord
 from weft.errors import WeftError
 from weft.gateway.gateway import Gateway
-from weft.gateway.key_file import change_keys
+from weft.gateway.keys.key_file import change_keys
+from weft.wire.password_proof import Claim, Secret, prove, secret_of
 
 CHESS = "games.chess"
 PASSWORD = "correct horse"  # noqa: S105  # the one that tests are about

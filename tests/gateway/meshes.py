@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import weft
+from weft.gateway.config.mesh_settings import MeshSettings
+from weft.gateway.config.settings import Settings
 from weft.gateway.gateway import Gateway
-from weft.gateway.mesh_settings import MeshSettings
-from weft.gateway.settings import Settings
 
 SERVICE = "weather"
 LIMIT_S = 15.0

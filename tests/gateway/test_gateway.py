@@ -9,11 +9,11 @@ import msgspec
 import pytest
 import uvloop
 
-from weft.core.frames import Decoder, Kind, encode
-from weft.core.messages import Message
 from weft.errors import BadOption, NotOpen, UsageError
+from weft.gateway.config.settings import Settings, Tls
 from weft.gateway.gateway import Gateway
-from weft.gateway.settings import Settings, Tls
+from weft.wire.frames import Decoder, Kind, encode
+from weft.wire.message.message import Message
 
 HERE = "127.0.0.1:0"
 SUBJECT = b"sensors.london.temp"

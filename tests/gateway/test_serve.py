@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from weft.core.frames import Kind, encode
-from weft.gateway.settings import Tls
+from weft.gateway.config.settings import Tls
+from weft.wire.frames import Kind, encode
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from weft.gateway.config import load
+from weft.gateway.config.load import load
 from weft.gateway.serve import serve
 
 def read():

@@ -9,9 +9,9 @@ from tests.interop.stock import is_installed, stock
 from tests.journeys.running import RunningGateway, running
 
 import weft
-from weft.doors.origins import WebSettings
-from weft.gateway.key_making import make_key, new_record
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
+from weft.gateway.keys.manage import make_key, new_record
+from weft.transports.http.origins import WebSettings
 
 pytestmark = [
     pytest.mark.req("TUN-24"),

@@ -12,8 +12,8 @@ from tests.browser.chromium import browsing, needs_chromium
 from tests.interop.stock import PLACE, is_installed
 
 import weft
-from weft.doors.origins import WebSettings
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
+from weft.transports.http.origins import WebSettings
 
 pytestmark = [
     needs_chromium,

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from weft.core.arena import ARENA_BYTES, Arena
-from weft.core.frames import Flag, Kind, Stamp, encode, stamp_frame
-from weft.core.journal import Batch, Journal
-from weft.journal.blocks import Block, blocks_in, header_of
-from weft.journal.blocks import Kind as BlockKind
-from weft.journal.direct import BORDER_BYTES, end_on_border
-from weft.journal.places import Place
-from weft.journal.segment import OpenSegment
+from weft.broker.delivery.arena import ARENA_BYTES, Arena
+from weft.broker.journal.batcher import Batch, Journal
+from weft.journal.segment.blocks import Block, blocks_in, header_of
+from weft.journal.segment.blocks import Kind as BlockKind
+from weft.journal.segment.direct_io import BORDER_BYTES, end_on_border
+from weft.journal.segment.file_names import Place
+from weft.journal.segment.writer import OpenSegment
+from weft.wire.frames import Flag, Kind, Stamp, encode, stamp_frame
 
 ORIGIN = 0xABCD
 

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.journal.desk import ORIGIN, batch_of, place_in
 
-from weft.cli.command_line import run
-from weft.client.content import message_frame
-from weft.core.frames import Stamp, stamp_frame
-from weft.journal.history import history
-from weft.journal.kept import Kept
-from weft.journal.merging import Merged, merge_day
-from weft.journal.places import Place
-from weft.journal.ranges import Range, batches_in
-from weft.journal.sealing import Sealed, seal_all
-from weft.journal.segment import OpenSegment
-from weft.journal.shelves import FolderShelf
+from weft.cli.app import run
+from weft.client.publish.encode import message_frame
+from weft.journal.parquet.compact import Merged, merge_day
+from weft.journal.parquet.seal import Sealed, seal_all
+from weft.journal.read.arrow_batches import Range, batches_in
+from weft.journal.read.messages import history
+from weft.journal.read.record import Kept
+from weft.journal.read.sources import FolderShelf
+from weft.journal.segment.file_names import Place
+from weft.journal.segment.writer import OpenSegment
 from weft.spark.columns import Layout, Parsing
+from weft.wire.frames import Stamp, stamp_frame
 
 COUNT = 64
 BODY_BYTES = 6 << 20

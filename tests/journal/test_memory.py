@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.journal.peak import BODY_BYTES, COUNT, DAY, SEGMENT_MESSAGES
 
-from weft.journal.places import segments_of
-from weft.journal.row_groups import GROUP_BYTES
+from weft.journal.parquet.row_groups import GROUP_BYTES
+from weft.journal.segment.file_names import segments_of
 
 # With all libraries, and a few copies of what is bounded; the messages alone have 384 MiB, and
 # took three times that or more.

@@ -4,8 +4,8 @@ from time import time
 
 from tests.journal.desk import place_in, written
 
-from weft.journal.places import segments_of
 from weft.journal.retention import Keep, expire
+from weft.journal.segment.file_names import segments_of
 
 
 def made(root: Path) -> list[int]:

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar, Unpack
 
 import weft
-from weft.client.calls import Identity
-from weft.client.content import Body
 from weft.client.options import ConnectOptions, GatherOptions, SubscribeOptions
+from weft.client.publish.encode import Body
+from weft.client.requests.calls import Identity
 from weft.client.status import Statistics, Status, What
 from weft.errors import TimedOut
 

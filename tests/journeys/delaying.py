@@ -12,8 +12,8 @@ from typing import Any
 from tests.journeys.mesh_of import SETTINGS
 from tests.journeys.running import WAIT_S, RunningGateway, kill
 
-from weft.client.background import Background
-from weft.core.frames import Kind
+from weft.client.sync.loop_thread import Background
+from weft.wire.frames import Kind
 
 _CUT = 4096
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
-from weft.core.frames import Decoder, Flag, Frame, Kind, encode, parse
-from weft.core.messages import Message
+from weft.wire.frames import Decoder, Flag, Frame, Kind, encode, parse
+from weft.wire.message.message import Message
 
 LIMIT_S = 15.0
 READ_BYTES = 256 << 10

@@ -7,7 +7,7 @@ from tests.journeys.clients import Connect, in_thread
 from tests.journeys.raw import Raw, greeting
 from tests.journeys.running import RunningGateway
 
-from weft.core.frames import Kind
+from weft.wire.frames import Kind
 
 NEWCOMERS = 500
 HALF_A_GREETING = greeting()[:20]

@@ -8,8 +8,8 @@ from tests.journeys.raw import bodies, dialled, errors, greeted, greeting, messa
 from tests.journeys.running import RunningGateway
 
 import weft
-from weft.core.frames import BODY_LIMIT_BYTES, Kind, encode
 from weft.errors import BadField, ProtocolError
+from weft.wire.frames import BODY_LIMIT_BYTES, Kind, encode
 
 GARBAGE = [
     b"\xff\xff\xff\x7f",

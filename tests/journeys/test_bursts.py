@@ -12,8 +12,8 @@ from tests.journeys.running import RunningGateway, running
 
 import weft
 from weft.client.status import Gap, Status, What
-from weft.core.frames import Kind, encode
 from weft.errors import SlowReader, TimedOut
+from weft.wire.frames import Kind, encode
 
 BURST_S = 60.0
 

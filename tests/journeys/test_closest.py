@@ -12,7 +12,7 @@ from tests.gateway.meshes import LIMIT_S
 from tests.journeys.delaying import FarGateway, far_mesh, forget, taken
 
 import weft
-from weft.client import closest
+from weft.client.connection import closest
 
 FAR = 0.08
 # The one that is near is neither in the region that is asked for, nor the one that is asked.

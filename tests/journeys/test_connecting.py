@@ -11,8 +11,8 @@ from tests.journeys.running import RunningGateway
 
 import weft
 from weft.client.status import What
-from weft.core.frames import Kind, encode
 from weft.errors import BadGreeting, NotOpen, UsageError
+from weft.wire.frames import Kind, encode
 
 
 @pytest.mark.req("HUB-1")

@@ -11,8 +11,8 @@ from tests.attacks.gateway_process import GatewayProcess
 from tests.journeys.running import RunningGateway
 from tests.journeys.visitors import DOORS, LIMIT_S, Denied
 
-from weft.core.keys import Grant
-from weft.gateway.key_making import make_key, new_record
+from weft.broker.auth.keys import Grant
+from weft.gateway.keys.manage import make_key, new_record
 
 RIGHTS = {
     "publish": Grant(allow=("open.>",), deny=("open.secret.>",)),

@@ -9,9 +9,9 @@ import urllib.request
 from typing import Any
 
 import pytest
-from tests.doors.middleman_peer import let_in
 from tests.journeys.clients import LIMIT_S
 from tests.journeys.running import RunningGateway
+from tests.transports.middleman.raw_peer import let_in
 from websockets.asyncio.client import connect as dial
 
 import weft

@@ -19,8 +19,8 @@ from tests.journeys.running import RunningGateway
 
 import weft
 from weft.client.status import What
-from weft.core.frames import Kind
 from weft.errors import NotYours, UsageError
+from weft.wire.frames import Kind
 
 
 async def test_nobody_can_subscribe_to_the_inbox_of_another(gateway: RunningGateway) -> None:

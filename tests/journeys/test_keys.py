@@ -15,11 +15,11 @@ import pytest
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess, eventually
 from tests.attacks.stranger import CONNECT, Stranger, error_name
 
-from weft.core.frames import Flag, Kind, encode
-from weft.core.keys import Grant, KeyRecord
-from weft.core.messages import Message
-from weft.gateway.key_file import change_keys, path_of
-from weft.gateway.key_making import make_key, new_record, revoke_keys, rotate_key
+from weft.broker.auth.keys import Grant, KeyRecord
+from weft.gateway.keys.key_file import change_keys, path_of
+from weft.gateway.keys.manage import make_key, new_record, revoke_keys, rotate_key
+from weft.wire.frames import Flag, Kind, encode
+from weft.wire.message.message import Message
 
 
 def greeting(**options: str) -> bytes:

@@ -15,10 +15,10 @@ import pytest
 from tests.journeys.raw import LIMIT_S, Raw, dialled, fields, greeting, message, subscribe
 from tests.journeys.running import running
 
-from weft.core.frames import Flag, Frame, Kind, encode
-from weft.core.lane_tickets import Proofs, lane_number
-from weft.core.lane_words import lane_frame
-from weft.core.messages import Message
+from weft.wire.frames import Flag, Frame, Kind, encode
+from weft.wire.lane_messages import lane_frame
+from weft.wire.lane_tickets import Proofs, lane_number
+from weft.wire.message.message import Message
 
 SETTINGS = """
 name = "0"

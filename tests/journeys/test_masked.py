@@ -13,8 +13,8 @@ from tests.journeys.raw import subscribe as wish
 from tests.journeys.running import RunningGateway, running
 
 from weft.client.status import What
-from weft.core.frames import Flag, Kind
 from weft.errors import BadOption, NotKnown, NotYours, ResponderGone
+from weft.wire.frames import Flag, Kind
 
 MASKED = Flag.MASKED
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.doors.middleman_peer import LIMIT_S, dialled, error_in, let_in
 from tests.journeys.clients import Connect
 from tests.journeys.running import RunningGateway, running
+from tests.transports.middleman.raw_peer import LIMIT_S, dialled, error_in, let_in
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 
 import weft
-from weft.dialects.middleman import Said
+from weft.transports.middleman.protocol import Said
 
 PAGE = Path(__file__).parents[2] / "docs" / "doors.md"
 BODIES = ["", ".", "..", ".a", "a\n.\nb\n", "no end", "Grüße\r\n"]

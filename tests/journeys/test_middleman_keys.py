@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import pytest
 from tests.attacks.gateway_process import GatewayProcess
-from tests.doors.middleman_peer import dialled, error_in, let_in
+from tests.transports.middleman.raw_peer import dialled, error_in, let_in
 
 import weft
-from weft.dialects.middleman import Said
 from weft.errors import NotAllowed
-from weft.gateway.key_making import make_key, new_record
+from weft.gateway.keys.manage import make_key, new_record
+from weft.transports.middleman.protocol import Said
 
 
 class Place(NamedTuple):

@@ -10,8 +10,8 @@ from tests.journeys.raw import bodies, dialled, greeted, message, subscribe
 from tests.journeys.running import RunningGateway, running
 
 from weft.client.status import What
-from weft.core.frames import Kind, encode
 from weft.errors import Draining, Unreachable
+from weft.wire.frames import Kind, encode
 
 
 @pytest.fixture

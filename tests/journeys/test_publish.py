@@ -10,8 +10,8 @@ from tests.journeys.running import RunningGateway
 
 import weft
 from weft.client.status import What
-from weft.core.frames import Flag, Kind
 from weft.errors import BadSubject, Reserved
+from weft.wire.frames import Flag, Kind
 
 
 @pytest.mark.req("MM-1", "MM-16", "HUB-18")

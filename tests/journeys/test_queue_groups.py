@@ -8,7 +8,7 @@ from tests.journeys.raw import bodies, greeted, kinds, message, subscribe
 from tests.journeys.raw import unsubscribe as take_back
 from tests.journeys.running import RunningGateway
 
-from weft.core.frames import Kind
+from weft.wire.frames import Kind
 
 
 async def test_each_message_goes_to_exactly_one_member(connect: Connect, subject: str) -> None:

@@ -9,8 +9,8 @@ from tests.journeys.raw import dialled, greeting, subscribe
 from tests.journeys.running import RunningGateway
 
 import weft
-from weft.core.frames import HEADER_BYTES
 from weft.errors import BadOption, NotKnown, Refused
+from weft.wire.frames import HEADER_BYTES
 
 
 async def asked(client: Client, question: str, **about: object) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from tests.journeys.running import RunningGateway, running
 
 import weft
 from weft.client.status import Gap, What
-from weft.core.frames import Frame, Kind
+from weft.wire.frames import Frame, Kind
 
 # A small bound is reached soon; its age is not, however slow the machine.
 SETTINGS = """

@@ -8,8 +8,8 @@ from tests.journeys.running import RunningGateway
 
 import weft
 from weft.client.status import What
-from weft.core.frames import Kind
 from weft.errors import BadOption, NotOpen, NotYours, Refused, Reserved
+from weft.wire.frames import Kind
 
 
 async def heard_of(

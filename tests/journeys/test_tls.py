@@ -12,8 +12,8 @@ from tests.journeys.raw import dialled, greeting
 from tests.journeys.running import RunningGateway, running
 
 import weft
-from weft.core.frames import BODY_LIMIT_BYTES
 from weft.errors import Unreachable, WeftError
+from weft.wire.frames import BODY_LIMIT_BYTES
 
 
 @pytest.fixture(scope="module")

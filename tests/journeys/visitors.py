@@ -11,13 +11,13 @@ from functools import partial
 from http.client import HTTPResponse
 from typing import Any, Protocol
 
-from tests.doors.middleman_peer import MiddlemanPeer, dialled, error_in
-from tests.doors.web import Browser, event, line
+from tests.transports.middleman.raw_peer import MiddlemanPeer, dialled, error_in
+from tests.transports.web import Browser, event, line
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 
 import weft
-from weft.dialects.middleman import Said
+from weft.transports.middleman.protocol import Said
 
 LIMIT_S = 20
 

@@ -12,11 +12,11 @@ from pyspark.sql.functions import col, unix_micros
 from pyspark.sql.types import TimestampType
 from tests.journal.desk import batch_of, place_in
 
-from weft.core.frames import Flag, Kind, Stamp, encode, stamp_frame
-from weft.core.journal import ARRIVED
-from weft.core.messages import Message
-from weft.journal.segment import OpenSegment
+from weft.broker.journal.batcher import ARRIVED
+from weft.journal.segment.writer import OpenSegment
 from weft.pipeline.job import Job, Value
+from weft.wire.frames import Flag, Kind, Stamp, encode, stamp_frame
+from weft.wire.message.message import Message
 
 # The beginning of a minute.
 BEGAN_S = 1_700_000_040

@@ -13,13 +13,13 @@ from tests.journeys.running import WAIT_S, running
 from tests.pipeline.desk import Said, numbered, read_journals, rows_of, write_journals
 
 import weft
-from weft.core.frames import parse
-from weft.core.journal import ARRIVED
-from weft.journal.history import history
-from weft.journal.kept import Kept
-from weft.journal.places import FOLDER
+from weft.broker.journal.batcher import ARRIVED
+from weft.journal.read.messages import history
+from weft.journal.read.record import Kept
+from weft.journal.segment.file_names import FOLDER
 from weft.pipeline.job import Job
 from weft.pipeline.jobs import audit, matrix
+from weft.wire.frames import parse
 
 NODES = ("london", "paris", "rome")
 COUNT = 50

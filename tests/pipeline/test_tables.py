@@ -5,7 +5,7 @@ from pyspark.sql import SparkSession
 from tests.pipeline.desk import Said, moment, rows_of, streamed, write_journals
 
 from weft.errors import BadOption, NotKnown
-from weft.pipeline.reading import Source
+from weft.pipeline.source import Source
 from weft.pipeline.tables import Tables, without_codes
 
 SAID = [Said(n, n, "ab"[n % 2], position=n) for n in range(10)]

@@ -4,8 +4,7 @@ from random import Random
 
 import pytest
 
-from weft.core.frames import Flag, Kind, encode
-from weft.fabric.rules import Rules
+from weft.mesh.settings import Rules
 from weft.simulation.clients import Subscriber
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.gateway import SERVICE
@@ -13,6 +12,7 @@ from weft.simulation.history import Heard
 from weft.simulation.network import FAST
 from weft.simulation.wire import Wire
 from weft.simulation.world import World
+from weft.wire.frames import Flag, Kind, encode
 
 CONNECT = encode(Kind.CONNECT, SERVICE.encode())
 MESSAGE = encode(Kind.MESSAGE, b"a.b", b"somebody 7", b"", int(Flag.BARE))

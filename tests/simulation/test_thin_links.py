@@ -1,13 +1,13 @@
 """A link with little bandwidth and much to send stays up, and control goes before messages."""
 
-from weft.core.frames import Flag, Kind, encode
-from weft.fabric.rules import Rules
+from weft.mesh.settings import Rules
 from weft.simulation.clients import Client, Requester, Responder, Subscriber
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.gateway import Gateway
 from weft.simulation.history import Gap, Heard
 from weft.simulation.wire import Pace
 from weft.simulation.world import World
+from weft.wire.frames import Flag, Kind, encode
 
 BYTES_PER_S = 1 << 20
 MESSAGES = 800

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tests.journal.desk import batch_of, place_in
 
-from weft.core.frames import Kind, Stamp, encode, stamp_frame
-from weft.core.messages import Message
-from weft.journal.segment import OpenSegment
+from weft.journal.segment.writer import OpenSegment
+from weft.wire.frames import Kind, Stamp, encode, stamp_frame
+from weft.wire.message.message import Message
 
 
 class Book:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sql
 
 import weft.spark
 from weft.pipeline.jobs.rates import JOB, rates
-from weft.pipeline.reading import Source
+from weft.pipeline.source import Source
 
 # Long enough on a machine that is busy with other things.
 WAIT_S = 180

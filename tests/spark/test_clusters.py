@@ -12,7 +12,7 @@ from tests.spark.clusters import FAST_JAVA, connect_server, driver, standalone
 from tests.spark.conftest import Book
 from tests.spark.job import Data, answer
 
-from weft.journal.sealing import seal_all
+from weft.journal.parquet.seal import seal_all
 
 PLACES = ("local", "standalone", "connect")
 ON_A_CLUSTER = {

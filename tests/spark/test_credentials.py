@@ -8,15 +8,15 @@ import pytest
 from tests.attacks.gateway_process import GatewayProcess
 
 import weft
-from weft.client.content import message_frame
-from weft.core.address import addresses_from
-from weft.core.keys import Grant
+from weft.broker.auth.keys import Grant
+from weft.client.publish.encode import message_frame
 from weft.errors import BadKey, BadOption, NotAllowed
-from weft.gateway.key_making import make_key, new_record
+from weft.gateway.keys.manage import make_key, new_record
 from weft.spark.credentials import key_at
-from weft.spark.gate import Batch, Gate
 from weft.spark.options import READING, WRITING, read_options, write_options
 from weft.spark.remote import RemoteShelf
+from weft.spark.staging_client import Batch, Gate
+from weft.wire.address import addresses_from
 
 
 class Locked:

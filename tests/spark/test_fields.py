@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.core.fields import FieldType
-from weft.core.frames import Flag
-from weft.core.messages import Field, Message
 from weft.spark.fields import BadColumn, by_messages, fields_of
+from weft.wire.frames import Flag
+from weft.wire.message.message import Field, Message
+from weft.wire.message.types import FieldType
 
 NAMES = ("a", "b", "städte", "")
 PLAIN = (

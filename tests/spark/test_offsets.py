@@ -1,7 +1,7 @@
 import pytest
 
-from weft.journal.ranges import Lost
-from weft.journal.tail import Extent
+from weft.journal.read.arrow_batches import Lost
+from weft.journal.segment.tail import Extent
 from weft.spark.offsets import Offset, Shares, offset_of, resumed
 
 STORED = {"london": 10, "paris": 5, "@journals": {"london": "a"}}

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from weft.errors import BadOption
-from weft.journal.shelves import FolderShelf
+from weft.journal.read.sources import FolderShelf
 from weft.spark.columns import Mode, Parsing
 from weft.spark.options import ReadOptions, read_options
 

@@ -15,7 +15,7 @@ from tests.attacks.gateway_process import GatewayProcess, eventually
 
 import weft
 from weft.errors import Unreachable
-from weft.journal.ranges import Lost, batches_in
+from weft.journal.read.arrow_batches import Lost, batches_in
 from weft.spark import remote
 from weft.spark.source import Part, WeftStreamReader
 

@@ -14,14 +14,14 @@ from pyspark.sql.types import StructType
 from tests.journal.desk import batch_of, message, place_in
 from tests.spark.conftest import Book
 
-from weft.core.messages import Message
 from weft.errors import BadOption
-from weft.journal.blocks import Block, blocks_in, salt_of, seal_batch
-from weft.journal.places import segments_of
-from weft.journal.ranges import Lost
-from weft.journal.recovery import recover
-from weft.journal.sealing import seal_all
+from weft.journal.parquet.seal import seal_all
+from weft.journal.read.arrow_batches import Lost
+from weft.journal.segment.blocks import Block, blocks_in, salt_of, seal_batch
+from weft.journal.segment.file_names import segments_of
+from weft.journal.segment.recovery import recover
 from weft.spark.source import Part, WeftStreamReader
+from weft.wire.message.message import Message
 
 Read = Callable[..., DataFrame]
 

@@ -8,11 +8,11 @@ from tools.crashes.kills import kill_often
 from tools.crashes.publisher import Publisher
 from tools.crashes.tally import tally
 
-from weft.core.frames import Kind, encode
-from weft.core.messages import Message
-from weft.journal.places import Place
-from weft.journal.recovery import recover
-from weft.journal.segment import OpenSegment
+from weft.journal.segment.file_names import Place
+from weft.journal.segment.recovery import recover
+from weft.journal.segment.writer import OpenSegment
+from weft.wire.frames import Kind, encode
+from weft.wire.message.message import Message
 
 
 def keep(place: Place, numbers: list[int], first: int = 0) -> Path:

@@ -9,9 +9,9 @@ from tests.journal.desk import batch_of, place_in
 from tools.exactly_once.source import END, FIRST, STEP
 from tools.exactly_once.tally import Tally, tally
 
-from weft.core.frames import Kind, encode
-from weft.core.messages import Message
-from weft.journal.segment import OpenSegment
+from weft.journal.segment.writer import OpenSegment
+from weft.wire.frames import Kind, encode
+from weft.wire.message.message import Message
 
 READ = [("in.x", Message(n=number, at=FIRST + number * STEP)) for number in range(7000)]
 READ.append(("in.end", Message(n=0, at=END)))

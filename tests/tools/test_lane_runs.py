@@ -1,14 +1,14 @@
 """Runs of lanes on a made-up network, and a judge that must find what was spoilt on purpose."""
 
 import pytest
-from tests.fabric.naive import Naive
+from tests.client.lanes.naive import Naive
 from tools.lane_runs.checker import judge
 from tools.lane_runs.history import NEVER, Episode, Gap, Heard, Published, Publisher
 from tools.lane_runs.run import RELAYED, Run
 from tools.lane_runs.runs import joining, result_of, summed
 
-from weft.fabric.lane_in import In, Unheard
-from weft.fabric.lane_in import Run as Frames
+from weft.client.lanes.receive_stream import In, Unheard
+from weft.client.lanes.receive_stream import Run as Frames
 
 SEEDS = 100
 # Among the next thousands these were wrong once.

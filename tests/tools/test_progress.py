@@ -19,7 +19,7 @@ def run(log: Path, script: str) -> subprocess.CompletedProcess[str]:
     ("line", "step"),
     [
         ("[ 3/65] Cythonizing src/a.py", Step(3, 65, "Cythonizing src/a.py")),
-        ("[65/65] compiling weft.core.a", Step(65, 65, "compiling weft.core.a")),
+        ("[65/65] compiling weft.broker.a", Step(65, 65, "compiling weft.broker.a")),
         ("gcc -c a.c", None),
         ("Collecting click==8.5.1", None),
     ],

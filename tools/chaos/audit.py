@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tools.chaos.gateways import NAME, Failed
 
-from weft.journal.places import FOLDER
+from weft.journal.segment.file_names import FOLDER
 
 _RUN = ("-m", "weft.cli", "pipeline", "run", "audit", "--json", "--path")
 # That there are no faults, and that there are some.

@@ -6,8 +6,8 @@ from typing import Any, cast
 from tools.chaos.book import Book
 from tools.chaos.gateways import SERVICE, Gateway
 
-from weft.core.frames import Decoder, Kind, encode, parse
-from weft.core.messages import Message
+from weft.wire.frames import Decoder, Kind, encode, parse
+from weft.wire.message.message import Message
 
 BODY_BYTES = 1 << 20
 # A client that finds nobody tries again after this.

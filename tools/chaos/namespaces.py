@@ -17,8 +17,8 @@ from tools.chaos.gateways import Gateway, Site
 from tools.chaos.plan import FLAP, ISOLATE, KINDS, ONE_WAY, Fault
 from tools.chaos.proxy import Way
 
-from weft.core.keys import ANY_SERVICE
-from weft.gateway.key_making import make_key, new_record
+from weft.broker.auth.keys import ANY_SERVICE
+from weft.gateway.keys.manage import make_key, new_record
 
 NAME = "namespaces"
 PORT = 7411

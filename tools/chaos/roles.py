@@ -13,10 +13,10 @@ from tools.chaos.book import REFUSED, Book, gap
 from tools.chaos.clients import Client, fields
 from tools.chaos.gateways import Gateway
 
-from weft.core.frames import HEADER_BYTES, Flag, Kind, encode
-from weft.core.messages import Message
-from weft.core.words import u32_at, u64_at
 from weft.simulation.history import Asked, Session
+from weft.wire.byteops import u32_at, u64_at
+from weft.wire.frames import HEADER_BYTES, Flag, Kind, encode
+from weft.wire.message.message import Message
 
 # How often a publisher says something.
 TURN_S = 0.02

@@ -16,7 +16,7 @@ from tools.chaos.gateways import Failed, Gateway, Site
 from tools.chaos.plan import KILL, PAUSE, Fault, planned
 from tools.chaos.recovery import Happened
 
-from weft.gateway.private_file import write_private
+from weft.gateway.keys.private_file import write_private
 from weft.simulation.history import History, Round
 
 # Everyone should reach everyone so soon after the last fault.

@@ -26,7 +26,7 @@ from tools.crashes.publisher import Publisher
 from tools.crashes.tally import Tally, tally
 from tools.crashes.victim import Victim
 
-from weft.journal.recovery import owned, recover
+from weft.journal.segment.recovery import owned, recover
 
 # As a file with holes: only what is written takes room.
 DISK_BYTES = 1 << 30

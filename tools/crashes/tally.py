@@ -8,11 +8,11 @@ from typing import NamedTuple
 from tools.crashes.publisher import Publisher
 
 import weft
-from weft.journal.blocks import header_at
-from weft.journal.history import history
-from weft.journal.kept import Hole, Kept
-from weft.journal.places import Place, segments_of
-from weft.journal.verify import Fault, check_segment
+from weft.journal.read.messages import history
+from weft.journal.read.record import Hole, Kept
+from weft.journal.segment.blocks import header_at
+from weft.journal.segment.file_names import Place, segments_of
+from weft.journal.segment.verify import Fault, check_segment
 
 
 class Tally(NamedTuple):

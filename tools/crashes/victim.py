@@ -13,7 +13,7 @@ from typing import Self
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess, eventually
 from tools.crashes.publisher import SUBJECT
 
-from weft.journal.places import FOLDER, Place
+from weft.journal.segment.file_names import FOLDER, Place
 
 SERVICE = "default"
 NODE = "london"

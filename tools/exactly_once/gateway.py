@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.attacks.gateway_process import GatewayProcess
 from tools.crashes.victim import children, free_port, wait_for_end
 
-from weft.journal.places import FOLDER, Place
+from weft.journal.segment.file_names import FOLDER, Place
 
 SERVICE = "default"
 # Small, so that segments end and are sealed often.

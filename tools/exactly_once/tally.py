@@ -9,8 +9,8 @@ from tools.exactly_once.gateway import SERVICE, Gateway
 from tools.exactly_once.source import END, FIRST
 
 import weft
-from weft.journal.history import history
-from weft.journal.kept import Kept
+from weft.journal.read.messages import history
+from weft.journal.read.record import Kept
 
 _WINDOW = timedelta(minutes=10)
 

@@ -13,7 +13,7 @@ from tools.lane_faults.notes import Noting, Session, read
 from tools.lane_faults.places import Place
 from tools.lane_faults.publisher import CALM, Publisher, Tally
 
-from weft.client.aio import connect
+from weft.client.asyncio.connection import connect
 from weft.errors import WeftError
 
 # By which way each receiver is reached; the last says where it is, and is not there.

@@ -8,8 +8,8 @@ from typing import Protocol, Self
 from tools.chaos.gateways import Gateway, Site
 from tools.chaos.namespaces import NAME, Namespaces
 
-from weft.core.keys import ANY_SERVICE
-from weft.gateway.key_making import make_key, new_record
+from weft.broker.auth.keys import ANY_SERVICE
+from weft.gateway.keys.manage import make_key, new_record
 
 # The address of the tool itself, where the publishers are, and an interface that leads there.
 _HERE = "10.77.2.254"

@@ -11,7 +11,7 @@ from time import monotonic_ns
 from tools.lane_faults.judge import Break, Counts, Speech
 from tools.lane_faults.notes import Said
 
-from weft.client.aio import AsyncConnection, connect
+from weft.client.asyncio.connection import AsyncConnection, connect
 from weft.client.status import Status, What
 from weft.errors import WeftError
 

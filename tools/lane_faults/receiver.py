@@ -18,7 +18,7 @@ import uvloop
 from tools.lane_faults.notes import Noting
 from tools.lane_faults.stalling import stall_lanes
 
-from weft.client.aio import AsyncConnection, AsyncSubscription, connect
+from weft.client.asyncio.connection import AsyncConnection, AsyncSubscription, connect
 from weft.client.received import AsyncReceived
 from weft.errors import WeftError
 

@@ -5,8 +5,8 @@ Their sockets fill up, and what is in them is read after whatever the program do
 
 import asyncio
 
-from weft.client.aio import AsyncConnection
-from weft.client.lane_wire import Wire
+from weft.client.asyncio.connection import AsyncConnection
+from weft.client.lanes.transport import Wire
 
 
 class _Stalled:

@@ -8,16 +8,16 @@ from typing import Any
 from tools.lane_runs.history import BY_LANE, NEVER, Episode, Gap, Heard, Published, Publisher
 from tools.lane_runs.world import Process
 
-from weft.client.aio import AsyncConnection, AsyncSubscription
-from weft.client.engine import Engine
-from weft.client.keeper import Keeper
-from weft.client.lane import Lane
+from weft.client.asyncio.connection import AsyncConnection, AsyncSubscription
+from weft.client.connection.engine import Engine
+from weft.client.connection.reconnect import Keeper
+from weft.client.lanes.lane import Lane
 from weft.client.options import Options
 from weft.client.received import AsyncReceived
 from weft.client.status import Gap as Announced
 from weft.client.status import Reporter, Status, What
-from weft.core.address import addresses_from
 from weft.errors import NotOpen, WeftError
+from weft.wire.address import addresses_from
 
 GATEWAY = "127.0.0.1:7411"
 ASKED = "ask"

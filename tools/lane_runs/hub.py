@@ -7,19 +7,19 @@ from collections.abc import Callable
 from tools.lane_runs.network import Network, Port, Socket
 from tools.lane_runs.world import Process
 
-from weft.core.answers import told
-from weft.core.departure import leave, withdraw_ended
-from weft.core.frames import Kind, stamp_frame
-from weft.core.intake import READ_BYTES, drop_large, feed, took_large
-from weft.core.limits import Limits
-from weft.core.messages import Message
-from weft.core.outbox import Outbox
-from weft.core.review import review
-from weft.core.service import Peer, Service
-from weft.core.watch import sweep
+from weft.broker.auth.revalidate import review
+from weft.broker.delivery.outbox import Outbox
+from weft.broker.disconnect import leave, withdraw_ended
+from weft.broker.ingest import READ_BYTES, drop_large, feed, took_large
+from weft.broker.limits import Limits
+from weft.broker.replies import told
+from weft.broker.service import Peer, Service
+from weft.broker.sweep import sweep
 from weft.errors import SlowReader, WeftError
-from weft.fabric.lane_policy import LaneSettings
-from weft.fabric.lanes import Lanes
+from weft.lanes.coordinator import Lanes
+from weft.lanes.settings import LaneSettings
+from weft.wire.frames import Kind, stamp_frame
+from weft.wire.message.message import Message
 
 SERVICE = "default"
 LIMITS = Limits(body_bytes=64 << 10, ping_s=2.0, outbox_age_s=10.0)

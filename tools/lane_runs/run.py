@@ -12,9 +12,9 @@ from tools.lane_runs.hub import Hub
 from tools.lane_runs.network import Network, Pace
 from tools.lane_runs.world import Process, World
 
-from weft.client.lane import Lane
-from weft.fabric import lane_out
-from weft.fabric.lane_policy import LaneSettings
+from weft.client.lanes import send_stream
+from weft.client.lanes.lane import Lane
+from weft.lanes.settings import LaneSettings
 
 RELAYED = LaneSettings(enabled=False, ask=False)
 SETTINGS = LaneSettings(messages_s=50, hold_s=0.1, retry_s=0.2, idle_s=1.0)
@@ -92,12 +92,12 @@ class Run:
 
     def result(self) -> Result:
         """Let it happen, and judge it."""
-        window_bytes = lane_out.WINDOW_BYTES
-        lane_out.WINDOW_BYTES = self._chance.choice(WINDOWS)
+        window_bytes = send_stream.WINDOW_BYTES
+        send_stream.WINDOW_BYTES = self._chance.choice(WINDOWS)
         try:
             self._happen()
         finally:
-            lane_out.WINDOW_BYTES = window_bytes
+            send_stream.WINDOW_BYTES = window_bytes
         return self._judged()
 
     def _happen(self) -> None:

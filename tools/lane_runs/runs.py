@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from tools.lane_runs.run import RELAYED, Result, Run
 
-from weft.client import lane
+from weft.client.lanes import lane
 
 
 @dataclass

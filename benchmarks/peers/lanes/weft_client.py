@@ -25,7 +25,7 @@ from benchmarks.peers.lanes.part import (
 )
 from benchmarks.peers.lanes.progress import AsyncProgress
 from benchmarks.running import Failed
-from weft.client.lane_listener import Listener
+from weft.client.lanes.listener import Listener
 
 FIRST_BY_LANE = 1 << 63
 

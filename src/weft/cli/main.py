@@ -18,7 +18,7 @@ def main() -> None:
 def _import_run() -> Callable[[Sequence[str]], int]:
     """Import the command line; exit with a sentence if the extra `cli` is not installed."""
     try:
-        from weft.cli.command_line import run  # noqa: PLC0415  # see main()
+        from weft.cli.app import run  # noqa: PLC0415  # see main()
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in ("click", "rich"):
             raise

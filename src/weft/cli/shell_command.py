@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import IO
 
-from weft.cli.target import KEY_VARIABLE
+from weft.cli.options.target import KEY_VARIABLE
 from weft.errors import BadField, ResponderGone, TimedOut
 
 # What the buffer of a connection holds: no longer answer can be sent. A gateway's own limit is

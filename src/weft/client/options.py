@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from weft.client.status import Gap, Logger, StatusCallback
-from weft.core.address import addresses_from
-from weft.core.since import Since, beginning
-from weft.core.subjects import checked_subject
 from weft.errors import BadOption, shortened
+from weft.wire.address import addresses_from
+from weft.wire.since import Since, beginning
+from weft.wire.subjects import checked_subject
 
 # Longer than any key, and short enough for every greeting.
 KEY_MAX = 255

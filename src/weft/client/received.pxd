@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.core.messages cimport Message, message_in
+from weft.wire.message.message cimport Message, message_in
 
 
 cdef int _REQUEST

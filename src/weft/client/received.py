@@ -9,10 +9,10 @@ from collections.abc import Coroutine, Iterator
 from datetime import datetime
 from typing import Any, Protocol
 
-from weft.core.failure import failure_in, failure_message, is_failure
-from weft.core.frames import Flag
-from weft.core.messages import Field, Message, message_in
 from weft.errors import ConnectionLost, Overloaded, RequestFailed, UsageError, WrongType
+from weft.wire.frames import Flag
+from weft.wire.message.message import Field, Message, message_in
+from weft.wire.request_failure import failure_in, failure_message, is_failure
 
 # What a requester gets if a handler raised: no more than that.
 FAILED = "the responder failed; its log says why"

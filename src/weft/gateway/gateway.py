@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 import msgspec
 
 from weft.errors import BadOption, NotOpen
-from weft.gateway.node import Node
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
+from weft.gateway.runtime import Node
 
 
 class Gateway:

@@ -11,10 +11,10 @@ import msgspec
 import uvloop
 
 from weft.errors import BadOption, WeftError, shortened
-from weft.gateway import logs
-from weft.gateway.descriptors import raise_limit
+from weft.gateway.config import log_format
+from weft.gateway.config.settings import Log, Settings
+from weft.gateway.front.fd_limits import raise_limit
 from weft.gateway.gateway import Gateway
-from weft.gateway.settings import Log, Settings
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def serve(
         read_again: gives the settings anew on SIGHUP; without it SIGHUP changes nothing.
         on_ready: called once with the address, when the gateway listens and its services are up.
     """
-    logs.configure(settings.log, gateway=settings.name)
+    log_format.configure(settings.log, gateway=settings.name)
     raise_limit()
     server = Server(settings, read_again, on_ready)
     try:
@@ -124,7 +124,7 @@ class Server:
     def _change(self, settings: Settings) -> list[str]:
         waiting = self._gateway.change(settings)
         self._settings = msgspec.structs.replace(settings, name=self._settings.name)
-        logs.configure(settings.log, gateway=self._settings.name)
+        log_format.configure(settings.log, gateway=self._settings.name)
         return waiting
 
     def _fulfil(self, verb: str, value: str) -> str:

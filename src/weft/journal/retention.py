@@ -7,7 +7,7 @@ from pathlib import Path
 from time import time
 from typing import NamedTuple
 
-from weft.journal.places import Segment, segments_of
+from weft.journal.segment.file_names import Segment, segments_of
 
 
 class Keep(NamedTuple):

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.errors import BadOption, NotKnown
 from weft.pipeline.job import Value, nearest
-from weft.pipeline.reading import Source
+from weft.pipeline.source import Source
 from weft.spark.columns import STANDARD
 
 # How long a stream waits for what is late before it forgets a stretch of time.

@@ -40,8 +40,8 @@ from functools import cache
 
 import msgspec
 
-from weft.core.subjects import matches
 from weft.simulation.history import Gap, Heard, History, Passage, Published, Session
+from weft.wire.subjects import matches
 
 LOST = "lost silently"
 DOUBLED = "doubled"

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Protocol
 
-from weft.core.frames import Flag, Frame, Kind, encode, parse
-from weft.core.messages import Message
-from weft.core.service import Peer
+from weft.broker.service import Peer
 from weft.simulation.clock import Clock
 from weft.simulation.gateway import SERVICE, Gateway
 from weft.simulation.history import Asked, Gap, Heard, History, Published, Session
+from weft.wire.frames import Flag, Frame, Kind, encode, parse
+from weft.wire.message.message import Message
 
 _CONNECT = encode(Kind.CONNECT, SERVICE.encode())
 _SIZE = Struct("<I")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from weft.simulation.clients import Client
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.gateway import Gateway, Hands
-from weft.simulation.returning import Returning
+from weft.simulation.returning_subscriber import Returning
 from weft.simulation.wire import Pace
 from weft.simulation.world import World
 

@@ -8,21 +8,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from weft.core.departure import leave, withdraw_ended
-from weft.core.intake import READ_BYTES, drop_large, feed, took_large
-from weft.core.limits import Limits
-from weft.core.outbox import Outbox
-from weft.core.service import Door, Peer, Service
-from weft.core.watch import sweep
-from weft.fabric.channels import Channels
-from weft.fabric.fabric import Fabric
-from weft.fabric.promises import Note, Promises
-from weft.fabric.rules import Rules
-from weft.fabric.voters import Voters
+from weft.broker.delivery.outbox import Outbox
+from weft.broker.disconnect import leave, withdraw_ended
+from weft.broker.ingest import READ_BYTES, drop_large, feed, took_large
+from weft.broker.limits import Limits
+from weft.broker.service import Door, Peer, Service
+from weft.broker.sweep import sweep
+from weft.mesh.channels.coordinator import Channels
+from weft.mesh.channels.leases import Note, Promises
+from weft.mesh.channels.quorum import Voters
+from weft.mesh.node import Fabric
+from weft.mesh.settings import Rules
 from weft.simulation.clock import MS, SECOND
-from weft.simulation.ends import ClientEnd, LinkEnd
 from weft.simulation.identity import admission
 from weft.simulation.network import Network
+from weft.simulation.transports import ClientEnd, LinkEnd
 from weft.simulation.wire import Wire
 
 TICK_NS = 50 * MS

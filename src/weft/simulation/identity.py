@@ -5,7 +5,7 @@ Nobody in a simulation wants to forge anything: whoever knows a key could.
 
 from hashlib import blake2b
 
-from weft.fabric.handshake import Admission
+from weft.mesh.links.handshake import Admission
 
 _SECRET = b"everyone in a simulation knows it"
 

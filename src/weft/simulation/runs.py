@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from weft.simulation.checker import Verdict
-from weft.simulation.pools import process_pool
+from weft.simulation.process_pool import process_pool
 from weft.simulation.scenario import Manner, Outcome, run
 
 CRASHED = "crashed"

@@ -12,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from weft.fabric.rules import Rules
+from weft.mesh.settings import Rules
 from weft.simulation.clients import Client, Subscriber
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.gateway import Gateway

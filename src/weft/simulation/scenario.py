@@ -5,7 +5,7 @@ from random import Random
 
 import msgspec
 
-from weft.fabric.rules import Rules
+from weft.mesh.settings import Rules
 from weft.simulation.checker import Verdict, check
 from weft.simulation.clients import Client, Requester, Responder, Subscriber
 from weft.simulation.clock import MS, SECOND

@@ -3,15 +3,15 @@
 from random import Random
 from struct import Struct
 
-from weft.core.frames import HEADER_BYTES, Kind
-from weft.core.words import u32_at
-from weft.fabric.envelope import AGAIN, HOPS_AT, WORD
-from weft.fabric.rules import Rules
+from weft.mesh.routing.forward_header import AGAIN, HOPS_AT, WORD
+from weft.mesh.settings import Rules
 from weft.simulation.clients import Prober
 from weft.simulation.clock import MS, SECOND, Clock
 from weft.simulation.gateway import Gateway
 from weft.simulation.history import History, Passage, Round
 from weft.simulation.network import Network
+from weft.wire.byteops import u32_at
+from weft.wire.frames import HEADER_BYTES, Kind
 
 PROBE_NS = 250 * MS
 LOOK_NS = 100 * MS

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.core.messages import Message
 from weft.errors import BadOption, ProtocolError
-from weft.journal.ranges import ALL_COLUMNS, Range
+from weft.journal.read.arrow_batches import ALL_COLUMNS, Range
 from weft.spark.fields import BadColumn, fields_of
+from weft.wire.message.message import Message
 
 STANDARD = (
     "subject string, reply string, payload binary, timestamp timestamp, origin bigint,"

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weft.core.frames import Flag
-from weft.core.messages import Message
-from weft.core.words import i32_at
 from weft.errors import ProtocolError, WeftError, WrongType
-from weft.journal.typed import FieldColumn, FieldReader, Form
-from weft.spark.values import fit_for, plain
+from weft.journal.parquet.field_columns import FieldColumn, FieldReader, Form
+from weft.spark.arrow_values import fit_for, plain
+from weft.wire.byteops import i32_at
+from weft.wire.frames import Flag
+from weft.wire.message.message import Message
 
 _BARE = int(Flag.BARE)
 # So much of a value is in an error.

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from weft.errors import BadOption
-from weft.journal.ranges import Lost
-from weft.journal.tail import Extent, Positions
+from weft.journal.read.arrow_batches import Lost
+from weft.journal.segment.tail import Extent, Positions
 
 # No node can have this name.
 _JOURNALS = "@journals"

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from weft.core.address import addresses_from
-from weft.core.greeting import SERVICE_NAME
-from weft.core.subjects import checked_pattern, checked_subject
+from weft.broker.handshake import SERVICE_NAME
 from weft.errors import BadOption, BadSubject, shortened
-from weft.journal.places import root_of
-from weft.journal.shelves import FolderShelf, Shelf
+from weft.journal.read.sources import FolderShelf, Shelf
+from weft.journal.segment.file_names import root_of
 from weft.spark.columns import Mode, Parsing, is_standard
 from weft.spark.remote import RemoteShelf
+from weft.wire.address import addresses_from
+from weft.wire.subjects import checked_pattern, checked_subject
 
 READING = (
     "path",

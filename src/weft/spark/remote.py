@@ -12,14 +12,14 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import quote
 
-from weft.client.page import problem_in
-from weft.core.address import Address
+from weft.client.connection.http_get import problem_in
 from weft.errors import BadKey, BadOption, NotAllowed, NotKnown, Unreachable, WeftError
-from weft.journal.places import Segment
-from weft.journal.sealed import Damaged
-from weft.journal.shelves import Stretch
-from weft.journal.tail import Extent, Positions
+from weft.journal.parquet.sealed_files import Damaged
+from weft.journal.read.sources import Stretch
+from weft.journal.segment.file_names import Segment
+from weft.journal.segment.tail import Extent, Positions
 from weft.spark.credentials import key_at
+from weft.wire.address import Address
 
 _log = logging.getLogger(__name__)
 

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from weft.errors import BadOption
-from weft.spark.launch import ended_if_interrupted
-from weft.spark.masters import check_reached, chosen, is_connect, needs_of, prepare
-from weft.spark.syntax import check_syntax
-from weft.spark.version import check_pyspark
+from weft.spark.cluster import check_reached, chosen, is_connect, needs_of, prepare
+from weft.spark.jvm_launch import ended_if_interrupted
+from weft.spark.sql_syntax import check_syntax
+from weft.spark.version_check import check_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,10 +21,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from weft.errors import BadOption, WeftError
-from weft.journal.batches import ONCE
-from weft.spark.gate import Batch, Gate
+from weft.journal.staging.batches import ONCE
 from weft.spark.options import write_options
-from weft.spark.rows import Rows
+from weft.spark.row_encoder import Rows
+from weft.spark.staging_client import Batch, Gate
 
 _log = logging.getLogger(__name__)
 

@@ -29,10 +29,10 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from weft.errors import BadOption, NotKnown
-from weft.journal.places import services_in
-from weft.journal.ranges import Range, batches_in
-from weft.journal.shelves import FolderShelf
-from weft.journal.tail import Extent, Positions
+from weft.journal.read.arrow_batches import Range, batches_in
+from weft.journal.read.sources import FolderShelf
+from weft.journal.segment.file_names import services_in
+from weft.journal.segment.tail import Extent, Positions
 from weft.spark.columns import STANDARD, Layout
 from weft.spark.offsets import (
     Offset,

@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pipeline import book
-from weft.core.messages import Message
-from weft.journal.places import segments_of
-from weft.journal.ranges import Range, batches_in
-from weft.journal.sealing import Sealed, seal_all
-from weft.journal.shelves import FolderShelf
+from weft.journal.parquet.seal import Sealed, seal_all
+from weft.journal.read.arrow_batches import Range, batches_in
+from weft.journal.read.sources import FolderShelf
+from weft.journal.segment.file_names import segments_of
+from weft.wire.message.message import Message
 
 
 @pytest.mark.parametrize("is_open", [False, True])

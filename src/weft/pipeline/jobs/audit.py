@@ -5,7 +5,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, functions
 from pyspark.sql.functions import col, count, lag, lit, row_number
 
-from weft.pipeline.entry import entered
+from weft.pipeline.entry_gateway import entered
 from weft.pipeline.job import Job
 
 _RESULT = ("kind", "service", "node", "origin", "subject", "first", "last", "count")

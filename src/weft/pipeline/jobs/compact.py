@@ -7,8 +7,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from weft.errors import BadOption
-from weft.journal.merging import Merged, merge_day
-from weft.journal.places import Place
+from weft.journal.parquet.compact import Merged, merge_day
+from weft.journal.segment.file_names import Place
 from weft.pipeline.job import Job
 
 FOLDERS = "root string, service string, date string, node string"

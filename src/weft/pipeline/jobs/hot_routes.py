@@ -6,8 +6,8 @@ The result is made to be published to `_WEFT.PIPELINE.hot_routes`, where gateway
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.functions import col, count, length, lit
 
-from weft.pipeline.counting import counted, in_time
 from weft.pipeline.job import Job
+from weft.pipeline.windows import counted, in_time
 
 
 def hot_routes(  # noqa: PLR0913  # each is a parameter of the job

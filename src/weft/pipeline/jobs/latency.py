@@ -11,8 +11,8 @@ from pyspark.sql.functions import (
     when,
 )
 
-from weft.pipeline.counting import counted, in_time
 from weft.pipeline.job import Job
+from weft.pipeline.windows import counted, in_time
 
 _PERCENTILES = (50, 90, 99)
 

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.functions import coalesce, col, count, length, lit, when
 
-from weft.pipeline.entry import entry_nodes, has_entered
+from weft.pipeline.entry_gateway import entry_nodes, has_entered
 from weft.pipeline.job import Job
 
 

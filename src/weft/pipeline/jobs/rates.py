@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.functions import count, length, lit
 
-from weft.pipeline.counting import counted, in_time
 from weft.pipeline.job import Job
+from weft.pipeline.windows import counted, in_time
 
 
 def rates(messages: DataFrame, *, window_s: float = 10.0, watermark_s: float = 10.0) -> DataFrame:

@@ -3,9 +3,9 @@
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, concat, lit
 
-from weft.core.journal import ARRIVED
-from weft.core.subjects import checked_subject
+from weft.broker.journal.batcher import ARRIVED
 from weft.pipeline.job import Job
+from weft.wire.subjects import checked_subject
 
 
 def replay(messages: DataFrame, *, prefix: str = "") -> DataFrame:

@@ -11,8 +11,8 @@ from pyspark.sql.functions import (
     session_window,
 )
 
-from weft.pipeline.counting import in_time, interval
 from weft.pipeline.job import Job
+from weft.pipeline.windows import in_time, interval
 
 
 def sessions(messages: DataFrame, *, gap_s: float = 30.0, watermark_s: float = 10.0) -> DataFrame:

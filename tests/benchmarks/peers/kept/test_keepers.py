@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from benchmarks.peers.kept.keepers import KEEPERS, UNKEPT
 
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from benchmarks.peers.lanes.ways import WAYS, Way
 
-from weft.gateway.settings import Settings
+from weft.gateway.config.settings import Settings
 
 OURS = [way for way in WAYS.values() if way.gateway]
 

@@ -1,0 +1,1 @@
+"""Keys, tickets and permissions."""

@@ -1,0 +1,1 @@
+"""Queues to peers: outboxes, backlogs, bounds and backpressure."""

@@ -1,0 +1,42 @@
+"""What backlogs are made of: pieces of whole frames, shared by all that keep the same."""
+
+from typing import TYPE_CHECKING
+
+from weft.wire.byteops import u32_at
+
+if TYPE_CHECKING:
+    from weft.broker.delivery.drop_counts import Losses
+
+# What it takes to keep a piece beside its bytes, about: counted against the bound, so that many
+# tiny pieces cannot cost many times what they hold.
+KEPT_COST_BYTES = 256
+
+_KEPT_COST = KEPT_COST_BYTES
+
+
+class Piece:
+    """Whole frames that wait in one or more backlogs."""
+
+    def __init__(self, frames: bytes) -> None:
+        self.frames = frames
+        self.holders = 0
+
+
+class Kept:
+    """A piece that waits under one policy; or a hole, where messages were not taken in."""
+
+    def __init__(self, piece: Piece, policy: int, time_ns: int, subject: bytes | None) -> None:
+        self.piece = piece
+        self.cost = len(piece.frames) + _KEPT_COST
+        self.policy = policy
+        self.time_ns = time_ns
+        self.subject = subject
+        self.losses: Losses | None = None
+
+
+def piece_end(data: bytearray, at: int, end: int, most: int) -> int:
+    """Return the end of the whole frames that fit in `most` bytes, one frame at least."""
+    last = at + u32_at(data, at)
+    while last < end and last - at + u32_at(data, last) <= most:
+        last += u32_at(data, last)
+    return last

@@ -1,0 +1,1 @@
+"""The broker's side of the journal: batches, acknowledgements, staged messages."""

@@ -1,0 +1,1 @@
+"""Subscriptions, and the routes of subjects."""

@@ -1,0 +1,118 @@
+"""The folder of a journal, as commands are given it, and which of its messages they are to take."""
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.cli.output import streams
+from weft.errors import NotKnown
+from weft.journal.segment.file_names import root_of, segments_of, services_in
+from weft.wire.frames import HEADER_BYTES
+from weft.wire.subjects import checked_pattern, matches
+
+if TYPE_CHECKING:
+    from weft.journal.read.record import Kept
+    from weft.journal.segment.file_names import Segment
+
+FOLDER = click.argument("folder", metavar="DATA", type=click.Path(path_type=Path, exists=True))
+JSON = click.option("--json", "is_json", is_flag=True, help="JSON, an object a line.")
+
+
+def segments_in(folder: Path, service: str | None) -> "list[Segment]":
+    """The segments of a service, or of all.
+
+    Raises:
+        NotKnown: there is no such service.
+    """
+    root = root_of(folder)
+    services = services_in(root)
+    if service is not None and service not in services:
+        known = ", ".join(services) or "none"
+        raise NotKnown(f"there is no journal of {service!r} in {root}, only of {known}")
+    chosen = services if service is None else [service]
+    return [segment for each in chosen for segment in segments_of(root, each)]
+
+
+@dataclass(slots=True)
+class Selection:
+    """Which messages of a journal to take; `holes` counts what was found missing meanwhile."""
+
+    folder: Path
+    service: str
+    node: str | None
+    first: int | None
+    count: int | None
+    subject: str
+    holes: int = 0
+
+    def messages(self) -> "Iterator[tuple[str, Kept]]":
+        """The messages, node by node; what is missing is told on standard error.
+
+        Raises:
+            NotKnown: there is no such service or node.
+            BadSubject: the pattern is not legal.
+        """
+        pattern = checked_pattern(self.subject)
+        taken = 0
+        for node in self._nodes():
+            for kept in self._of(node):
+                subject = kept.frame[HEADER_BYTES : HEADER_BYTES + kept.frame[6]]
+                if matches(pattern, subject):
+                    yield node, kept
+                    taken += 1
+                    if taken == self.count:
+                        return
+
+    def _of(self, node: str) -> "Iterator[Kept]":
+        from weft.journal.read.messages import history  # noqa: PLC0415  # slow to import
+        from weft.journal.read.record import Hole  # noqa: PLC0415  # slow to import
+
+        for found in history(root_of(self.folder), self.service, node, self.first):
+            if isinstance(found, Hole):
+                self.holes += 1
+                lost = f"positions {found.first} … {found.last}"
+                streams.news(f"{node}: {lost} are missing: {found.why}")
+            else:
+                yield found
+
+    def _nodes(self) -> list[str]:
+        nodes = sorted({each.node for each in segments_in(self.folder, self.service)})
+        if self.node is not None:
+            if self.node not in nodes:
+                raise NotKnown(f"the journal of {self.service} has nothing of node {self.node}")
+            return [self.node]
+        if self.first is not None and len(nodes) > 1:
+            raise click.UsageError(f"positions are a node's own: give --node, {' or '.join(nodes)}")
+        return nodes
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say which messages; it gets them as one `selection`."""
+    names = ("folder", "service", "node", "first", "count", "subject")
+
+    @functools.wraps(command)
+    def with_selection(**options: Any) -> Any:
+        selection = Selection(**{name: options.pop(name) for name in names})
+        return command(selection=selection, **options)
+
+    for option in reversed(_OPTIONS):
+        option(with_selection)
+    return with_selection
+
+
+_OPTIONS = (
+    FOLDER,
+    click.option(
+        "--service", metavar="NAME", default="default", show_default=True, help="Of this service."
+    ),
+    click.option("--node", metavar="NAME", help="Only what this gateway took; for --from."),
+    click.option("--from", "first", type=click.IntRange(min=0), help="From this position on."),
+    click.option("--count", type=click.IntRange(min=1), help="At most so many messages."),
+    click.option(
+        "--subject", metavar="PATTERN", default=">", help="Only messages to these subjects."
+    ),
+)

@@ -1,0 +1,1 @@
+"""Tables, messages and progress on the terminal."""

@@ -1,0 +1,208 @@
+"""What a gateway says of itself: over HTTP for all its services, by request within one.
+
+Answers are kept as they came, for JSON; what a table shows is read from them with a default for
+whatever an older gateway leaves out.
+"""
+
+import http
+import http.client
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from weft import Connection
+from weft.cli.options.target import DEFAULT_SERVICE, KEY_VARIABLE, Target
+from weft.cli.output.message_text import printable
+from weft.cli.query_errors import place, sentence_about
+from weft.client.connection.http_get import problem_in
+from weft.errors import (
+    BadKey,
+    NoSuchService,
+    NotAllowed,
+    ProtocolError,
+    Unreachable,
+    WeftError,
+    shortened,
+)
+from weft.wire.address import Address, addresses_from
+
+TIMEOUT_S = 5.0
+STATUS_MAX_BYTES = 16 << 20
+# As many as a gateway tells in one answer, so that the busiest are among them.
+ALL = {"limit": 1000}
+_REFUSALS: dict[int, type[WeftError]] = {401: BadKey, 403: NotAllowed}
+
+Answer = dict[str, Any]
+Shape = TypeVar("Shape")
+
+
+class ServiceTotals(msgspec.Struct, frozen=True):
+    """What a service did and holds, as a table shows it."""
+
+    connections: int = 0
+    subscriptions: int = 0
+    messages_in: int = 0
+    message_rate: float = 0.0
+    byte_rate: float = 0.0
+    # By reason.
+    dropped: dict[str, int] = {}
+    slow_readers: int = 0
+    backlog_bytes: int = 0
+
+
+class ServiceRow(msgspec.Struct, frozen=True):
+    """A service and its worker; there are no totals while the worker does not answer."""
+
+    state: str = ""
+    pid: int | None = None
+    restarts: int = 0
+    status: ServiceTotals | None = None
+
+
+class GatewayPage(msgspec.Struct, frozen=True):
+    """A gateway and its services by name."""
+
+    gateway: str
+    services: dict[str, ServiceRow]
+    # Those that have a journal, whether they run or not.
+    journals: tuple[str, ...] = ()
+    version: str = ""
+    state: str = ""
+    uptime_s: float = 0.0
+
+
+class ConnectionRow(msgspec.Struct, frozen=True):
+    """A connection as a table shows it."""
+
+    number: int = 0
+    name: str = ""
+    address: str = ""
+    client: str = ""
+    subscriptions: int = 0
+    messages: int = 0
+    message_rate: float = 0.0
+    byte_rate: float = 0.0
+    owed_bytes: int = 0
+    dropped: int = 0
+    is_behind: bool = False
+
+
+class SubjectRow(msgspec.Struct, frozen=True):
+    """What is published to one subject."""
+
+    subject: str = ""
+    messages: int = 0
+    bytes: int = 0
+    message_rate: float = 0.0
+    byte_rate: float = 0.0
+
+
+class FlowRow(SubjectRow, frozen=True):
+    """What one connection publishes to one subject."""
+
+    connection: int = 0
+    name: str = ""
+
+
+def ask(connection: Connection, what: str, about: Mapping[str, Any] | None = None) -> Answer:
+    """The gateway's answer to `_WEFT.ask.<what>`, as plain values."""
+    answer = connection.send_request(f"_WEFT.ask.{what}", about or {}, timeout=TIMEOUT_S)
+    values: Answer = json.loads(answer.to_json())
+    return values
+
+
+def ask_others(connection: Connection) -> Answer:
+    """The gateway's list of connections without this one: it is there only to look."""
+    answer = ask(connection, "connections", ALL)
+    rows, more = answer["connections"], answer["more"]
+    # Others may have chosen the same name, but they came before.
+    own = max((row for row in rows if row["name"] == connection.name), key=_number, default=None)
+    if own is None:
+        return {"connections": rows, "more": max(more - 1, 0)}
+    return {"connections": [row for row in rows if row is not own], "more": more}
+
+
+def read(answer: object, kind: type[Shape]) -> Shape:
+    """An answer, or a part of one, in the shape that a table shows.
+
+    Raises:
+        ProtocolError: it does not have that shape.
+    """
+    try:
+        return msgspec.convert(answer, kind)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"the gateway's answer cannot be read: {error}") from error
+
+
+def check_service(target: Target) -> Answer:
+    """Make sure that the service runs: to connect to another would start it.
+
+    The default one is everybody's, and may be started by whoever comes first. The answer is the
+    page `/status`.
+
+    Raises:
+        NoSuchService: the gateway does not run it.
+        Unreachable: nothing answers there, or what does is no gateway.
+    """
+    answer = fetch_status(target)
+    services = read(answer, GatewayPage).services
+    if target.service not in {*services, DEFAULT_SERVICE}:
+        running = ", ".join(map(printable, services)) or "none"
+        raise NoSuchService(
+            f"{target.gateway} does not run a service {shortened(target.service)}, only {running}"
+        )
+    return answer
+
+
+def fetch_status(target: Target) -> Answer:
+    """The gateway's own page `/status`, which tells of all its services.
+
+    Raises:
+        BadKey: the gateway has keys, and does not accept ours.
+        NotAllowed: it is not for a key like ours.
+        Unreachable: nothing answers there, or what does is no gateway.
+    """
+    address = addresses_from(target.gateway)[0]
+    # Not below: that it cannot be read says nothing about the gateway.
+    headers = _headers(target)
+    http_connection = _http(address, target)
+    try:
+        http_connection.request("GET", "/status", headers=headers)
+        response = http_connection.getresponse()
+        body = response.read(STATUS_MAX_BYTES)
+        if response.status == http.HTTPStatus.UNAUTHORIZED and not target.key():
+            raise BadKey(f"a key is needed: --key-file FILE, or {KEY_VARIABLE}")
+        if response.status in _REFUSALS:
+            raise _REFUSALS[response.status](problem_in(body))
+        if response.status != http.HTTPStatus.OK:
+            raise Unreachable(f"{place(address)} answers /status with {response.status}")
+        values = json.loads(body)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Unreachable(sentence_about(address, error)) from error
+    finally:
+        http_connection.close()
+    if not isinstance(values, dict):
+        raise Unreachable(f"what answers at {place(address)} is no gateway")
+    return values
+
+
+def _headers(target: Target) -> dict[str, str]:
+    headers = {"Accept": "application/json"}
+    if key := target.key():
+        headers["Authorization"] = f"Bearer {key}"
+    return headers
+
+
+def _number(row: Answer) -> int:
+    number: int = row["number"]
+    return number
+
+
+def _http(address: Address, target: Target) -> http.client.HTTPConnection:
+    if not address.is_tls:
+        return http.client.HTTPConnection(address.host, address.port, timeout=TIMEOUT_S)
+    return http.client.HTTPSConnection(
+        address.host, address.port, timeout=TIMEOUT_S, context=target.tls()
+    )

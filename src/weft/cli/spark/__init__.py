@@ -1,0 +1,1 @@
+"""Running Spark from commands."""

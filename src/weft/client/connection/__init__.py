@@ -1,0 +1,1 @@
+"""The connection to a gateway: session, transport, reconnects."""

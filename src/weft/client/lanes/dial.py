@@ -1,0 +1,123 @@
+"""How a client goes where the gateway told it to: by the machine's own way first, then by TCP."""
+
+import asyncio
+import os
+import socket
+
+from weft.client.connection.transport import Line
+from weft.client.lanes.handshake import Calling, Invitation
+from weft.client.lanes.transport import Wire
+from weft.errors import NotAllowed, UnexpectedFrame, Unreachable, WeftError
+from weft.wire.address import Address, addresses_from
+from weft.wire.frames import Kind
+from weft.wire.lane_addresses import is_unix_name
+from weft.wire.lane_messages import word_in
+from weft.wire.lane_tickets import NONCE_BYTES
+
+_LANE = int(Kind.LANE)
+
+
+class Caller:
+    """One call: a wire, and whether its other end has proven to be who was meant."""
+
+    def __init__(self, invitation: Invitation) -> None:
+        self.wire = Wire(self)
+        self.calling = Calling(invitation, os.urandom(NONCE_BYTES))
+        self._name = invitation.other.name
+        self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def call(self, address: str, unix: str) -> str:
+        """Reach the other end and prove both; by which way it was reached.
+
+        Raises:
+            Unreachable: nobody is there.
+            NotAllowed: whoever is there is not the one, or will not have it.
+        """
+        way = await self._reach(address, unix)
+        try:
+            self.wire.write(self.calling.hello())
+            await self._answered
+        except BaseException:
+            self.wire.close()
+            raise
+        return way
+
+    def keys(self) -> tuple[bytes, bytes] | None:
+        """What is said is sealed with: by this end, and by the other; None if it is not."""
+        proofs = self.calling.proofs
+        return proofs.keys() if proofs is not None and self.calling.invitation.is_sealed else None
+
+    def took(self, run: list[bytes]) -> None:
+        """The answer came.
+
+        Raises:
+            WeftError: it proves nothing.
+        """
+        frame = run[0]
+        if frame[4] != _LANE:
+            raise UnexpectedFrame(f"a lane does not begin with a frame of kind {frame[4]}")
+        word, facts = word_in(frame)
+        try:
+            if word != "serve":
+                raise NotAllowed(str(facts.get("reason", word)))
+            self.wire.write(self.calling.served(facts))
+        except WeftError as error:
+            self._fail(error)
+        else:
+            # Whoever called may have given up meanwhile.
+            if not self._answered.done():
+                self._answered.set_result(None)
+
+    def read_all(self) -> None:
+        """There is nothing to confirm."""
+
+    def overstepped(self) -> None:
+        """Whoever called is told why."""
+
+    def broke(self, reason: str) -> None:
+        """It hung up."""
+        self._fail(Unreachable(f"{self._name} hung up: {reason}"))
+
+    def _fail(self, error: WeftError) -> None:
+        if not self._answered.done():
+            self._answered.set_exception(error)
+
+    async def _reach(self, address: str, unix: str) -> str:
+        loop = asyncio.get_running_loop()
+        if is_unix_name(unix) and await self._reach_here(unix):
+            return "unix"
+        if not address:
+            raise Unreachable(f"{self._name} cannot be reached on this machine")
+        [at] = addresses_from(address)
+        try:
+            await loop.create_connection(self._line, at.host, at.port)
+        except OSError as error:
+            self.wire.line = None
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+            raise Unreachable(f"{self._name} cannot be reached at {address}: {why}") from error
+        return "tcp"
+
+    async def _reach_here(self, unix: str) -> bool:
+        """Reach the other end by a name on this machine; False if it is not there."""
+        loop = asyncio.get_running_loop()
+        try:
+            # Connected here: not every loop knows names that are no files.
+            sock = socket.socket(socket.AF_UNIX)
+        except (AttributeError, OSError):
+            return False
+        sock.setblocking(False)
+        try:
+            await loop.sock_connect(sock, "\0" + unix)
+        except (OSError, NotImplementedError):
+            # It is on another machine, behind a wall within this one, or the loop cannot.
+            sock.close()
+            return False
+        except BaseException:
+            sock.close()
+            raise
+        await loop.create_unix_connection(self._line, sock=sock)
+        return True
+
+    def _line(self) -> Line:
+        self.wire.line = Line(Address("lane", 0, False), self.wire)
+        return self.wire.line

@@ -1,0 +1,204 @@
+"""Where a client waits for those whom the gateway told to come: a port, and a name on the machine.
+
+Nothing listens before the gateway asks for it. Strangers get no word beyond a refusal, and not
+many of them are heard at a time.
+"""
+
+import asyncio
+import errno
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+
+from weft.client.connection.transport import Line
+from weft.client.lanes.handshake import Answering, Invitation
+from weft.client.lanes.transport import Wire
+from weft.errors import NotAllowed, UnexpectedFrame, WeftError
+from weft.wire.address import Address
+from weft.wire.frames import Kind
+from weft.wire.lane_addresses import UNIX_RANDOM_BYTES, unix_name
+from weft.wire.lane_messages import lane_frame, word_in
+from weft.wire.lane_tickets import NONCE_BYTES
+
+# How many that have proven nothing may wait, and for how long.
+STRANGERS_MAX = 16
+GREETING_S = 5.0
+# How many invitations are remembered.
+INVITATIONS_MAX = 1024
+
+_LANE = int(Kind.LANE)
+
+# A wire whose other end has proven an invitation, and the greeting that shows it.
+Welcome = Callable[[Wire, Invitation, Answering], None]
+
+
+class Listener:
+    """The door of one connection for lanes."""
+
+    def __init__(self, welcome: Welcome) -> None:
+        self.port = 0
+        self.unix = ""
+        self.refused = 0
+        self._welcome = welcome
+        self._loop = asyncio.get_running_loop()
+        self._host = ""
+        self._opening = asyncio.Lock()
+        self._servers: list[asyncio.AbstractServer] = []
+        # The one that came first is the first.
+        self._strangers: dict[Stranger, None] = {}
+        self._invitations: dict[bytes, Invitation] = {}
+
+    async def open(self, host: str) -> None:
+        """Listen at an address of this machine, and at no other, if not yet.
+
+        Raises:
+            OSError: it cannot be.
+        """
+        # Several may be asked for at once: one listener does for all.
+        async with self._opening:
+            if not self._servers or host != self._host:
+                await self._open(host)
+
+    async def _open(self, host: str) -> None:
+        self._stop()
+        self.unix = ""
+        if not host:
+            # Without one it would be every address that the machine has.
+            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+        self._host = host
+        server = await self._loop.create_server(self._met, host, 0)
+        self._servers.append(server)
+        self.port = server.sockets[0].getsockname()[1]
+        name = unix_name(secrets.token_hex(UNIX_RANDOM_BYTES))
+        # A name that is no file is gone with the process; only Linux has such.
+        with suppress(OSError, NotImplementedError, AttributeError):
+            self._servers.append(await self._loop.create_unix_server(self._met, "\0" + name))
+            self.unix = name
+
+    def invite(self, invitation: Invitation) -> None:
+        """Let in whoever proves this, once, until it ends."""
+        while len(self._invitations) >= INVITATIONS_MAX:
+            del self._invitations[next(iter(self._invitations))]
+        self._invitations[invitation.ticket] = invitation
+
+    def take(self, ticket: bytes) -> Invitation | None:
+        """The invitation for a ticket, this once; None if it is unknown, was used or is too old."""
+        invitation = self._invitations.pop(ticket, None)
+        if invitation is None or invitation.ends_at < self._loop.time():
+            return None
+        return invitation
+
+    def expects(self, number: int) -> bool:
+        """Say if a connection was told to come here, and may still, or is at the door."""
+        now = self._loop.time()
+        return self.is_shown(number) or any(
+            each.other.number == number and each.ends_at >= now
+            for each in self._invitations.values()
+        )
+
+    def is_shown(self, number: int) -> bool:
+        """Say if a connection is at the door, with a ticket."""
+        shown = [stranger.shown for stranger in self._strangers]
+        return any(each is not None and each.other.number == number for each in shown)
+
+    def forget(self) -> None:
+        """Let nobody in of those who were told to come."""
+        for stranger in list(self._strangers):
+            stranger.wire.close()
+        self._invitations.clear()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._stop()
+        self.forget()
+
+    def _stop(self) -> None:
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+
+    def answering(self) -> Answering:
+        """This side of a greeting that begins."""
+        return Answering(self.take, os.urandom(NONCE_BYTES))
+
+    def _met(self) -> Line:
+        stranger = Stranger(self.answering(), self._passed, self._left)
+        wire = stranger.wire
+        wire.line = Line(Address("lane", 0, False), wire)
+        self._strangers[stranger] = None
+        if len(self._strangers) > STRANGERS_MAX:
+            # Whoever waits longest has proven nothing for longest.
+            oldest = next(iter(self._strangers))
+            self._left(oldest)
+            # It may have come in this very turn, and have no socket yet.
+            self._loop.call_soon(oldest.refuse, "too many wait")
+        return wire.line
+
+    def _passed(self, stranger: "Stranger", invitation: Invitation, answering: Answering) -> None:
+        if stranger not in self._strangers:
+            raise NotAllowed("too many wait")
+        self._welcome(stranger.wire, invitation, answering)
+        del self._strangers[stranger]
+
+    def _left(self, stranger: "Stranger") -> None:
+        if stranger in self._strangers:
+            del self._strangers[stranger]
+            self.refused += 1
+
+
+class Stranger:
+    """Whoever has connected, and proven nothing yet."""
+
+    def __init__(
+        self,
+        answering: Answering,
+        passed: Callable[["Stranger", Invitation, Answering], None],
+        left: Callable[["Stranger"], None],
+    ) -> None:
+        self.wire = Wire(self)
+        self._answering = answering
+        self._passed = passed
+        self._left = left
+        self._timer = asyncio.get_running_loop().call_later(GREETING_S, self.refuse, "too slow")
+
+    @property
+    def shown(self) -> Invitation | None:
+        """The invitation that it has shown a ticket of."""
+        return self._answering.invitation
+
+    def refuse(self, reason: str) -> None:
+        """Say that it is not welcome, and hang up."""
+        self.wire.write(lane_frame("refused", reason=reason))
+        self.wire.close(reason)
+
+    def took(self, run: list[bytes]) -> None:
+        """Its first words came."""
+        try:
+            self._greeted(run[0])
+        except WeftError as error:
+            self.refuse(str(error))
+
+    def read_all(self) -> None:
+        """There is nothing to confirm."""
+
+    def overstepped(self) -> None:
+        """It is counted when it has left."""
+
+    def broke(self, reason: str) -> None:  # noqa: ARG002  # nobody asks why a stranger left
+        """It left, or was sent away."""
+        self._timer.cancel()
+        self._left(self)
+
+    def _greeted(self, frame: bytes) -> None:
+        if frame[4] != _LANE:
+            raise UnexpectedFrame(f"a lane does not begin with a frame of kind {frame[4]}")
+        word, facts = word_in(frame)
+        if word == "hello":
+            self.wire.write(self._answering.hello(facts))
+        elif word == "prove":
+            invitation = self._answering.proven(facts)
+            self._timer.cancel()
+            self._passed(self, invitation, self._answering)
+        else:
+            raise NotAllowed(f"a lane does not begin with {word}")

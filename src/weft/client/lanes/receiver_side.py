@@ -1,0 +1,135 @@
+"""The receiver's side of lanes: listen when the gateway asks, let in who proves a ticket."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from weft.client.lanes.encryption import can_seal
+from weft.client.lanes.handshake import Answering, Invitation, Other
+from weft.client.lanes.lane import Lane
+from weft.client.lanes.listener import Listener
+from weft.client.lanes.transport import Wire
+from weft.errors import NotAllowed, WeftError
+from weft.wire.lane_messages import lane_frame
+from weft.wire.message.message import Message
+
+if TYPE_CHECKING:
+    from weft.client.lanes.manager import Lanes
+
+
+class Invitations:
+    """Whom the gateway told to come here."""
+
+    def __init__(self, lanes: "Lanes") -> None:
+        self._lanes = lanes
+        self._loop = asyncio.get_running_loop()
+        self.listener = Listener(self._welcome)
+        self._tasks: set[asyncio.Task[None]] = set()
+        # How often the gateway was lost: an earlier one's invitations are good for nothing.
+        self._losses = 0
+        # Further subjects that are being proven on lanes.
+        self._answering: dict[tuple[Lane, bytes], Answering] = {}
+
+    def invited(self, facts: Message) -> None:
+        """The gateway asks for a lane to here."""
+        now = self._loop.time()
+        subject = facts.subject.encode()
+        invitation = Invitation(
+            subject,
+            facts.get_blob("ticket"),
+            facts.get_blob("key"),
+            Other(facts.get_int64("sender"), facts.get_string("name")),
+            facts.get_bool("encrypt"),
+            now + facts.get_double("ttl_s"),
+            f"{facts.get('inbox', '')}.".encode(),
+            bool(facts.get("answers", False)),
+        )
+        if not self._lanes.serves(subject):
+            self._no(invitation, "it does not serve the subject")
+        elif invitation.is_sealed and not can_seal():
+            self._no(invitation, "it cannot encrypt: cryptography is not installed there")
+        else:
+            task = self._loop.create_task(self._ready(invitation))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def hello(self, lane: Lane, facts: Message) -> None:
+        """The other end of a lane shows a ticket for a further subject."""
+        subject = facts.subject.encode()
+        answering = self.listener.answering()
+        try:
+            answer = self._checked(lane, answering, facts)
+        except WeftError as error:
+            self.listener.refused += 1
+            answer = lane_frame("refused", subject, reason=str(error))
+        else:
+            lane.show(subject)
+            self._answering[(lane, subject)] = answering
+        lane.tell(answer)
+
+    def proven(self, lane: Lane, facts: Message) -> None:
+        """The other end of a lane proves a further subject."""
+        answering = self._answering.pop((lane, facts.subject.encode()), None)
+        if answering is None:
+            raise NotAllowed(f"{lane.other.name} proves what it did not show")
+        lane.serve(answering.proven(facts))
+
+    def lane_lost(self, lane: Lane) -> None:
+        """A lane is over."""
+        for key in [key for key in self._answering if key[0] is lane]:
+            del self._answering[key]
+
+    def lost(self) -> None:
+        """The gateway is gone: nobody comes any more of those whom it told to."""
+        self._losses += 1
+        self._answering.clear()
+        self.listener.forget()
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self.lost()
+        for task in self._tasks:
+            task.cancel()
+        self.listener.close()
+
+    async def _ready(self, invitation: Invitation) -> None:
+        losses = self._losses
+        try:
+            await self.listener.open(self._lanes.gate.local_host())
+        except OSError as error:
+            self._no(invitation, f"it cannot listen: {error.strerror}")
+            return
+        if losses != self._losses:
+            return
+        self.listener.invite(invitation)
+        self._lanes.gate.tell_gateway(
+            lane_frame(
+                "ready",
+                invitation.subject,
+                ticket=invitation.ticket,
+                port=self.listener.port,
+                unix=self.listener.unix,
+            )
+        )
+
+    def _no(self, invitation: Invitation, reason: str) -> None:
+        word = lane_frame("no", invitation.subject, ticket=invitation.ticket, reason=reason)
+        self._lanes.gate.tell_gateway(word)
+
+    def _checked(self, lane: Lane, answering: Answering, facts: Message) -> bytes:
+        if not self._lanes.hears(facts.subject.encode()):
+            raise NotAllowed(f"{facts.subject} is not served here")
+        answer = answering.hello(facts)
+        if answering.invitation is None or not lane.is_for(answering.invitation):
+            raise NotAllowed("the ticket is for another lane")
+        return answer
+
+    def _welcome(self, wire: Wire, invitation: Invitation, answering: Answering) -> None:
+        """Somebody has proven a ticket over a new wire."""
+        if not self._lanes.hears(invitation.subject):
+            raise NotAllowed(f"{invitation.subject.decode()} is not served here")
+        proofs = answering.proofs
+        keys = proofs.keys()[::-1] if proofs is not None and invitation.is_sealed else None
+        lane = self._lanes.begin(wire, invitation, keys)
+        lane.serve(invitation)
+        # The other end waits for this: only now is there somebody for what it sends.
+        lane.tell_taken()

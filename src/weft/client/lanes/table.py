@@ -1,0 +1,82 @@
+"""The lanes that a connection has, and how what comes by them is joined with what is relayed."""
+
+from collections.abc import Callable, Iterator
+
+from weft.client.connection.session import Session
+from weft.client.lanes.lane import Lane
+from weft.client.lanes.receive_stream import Run, Unheard
+from weft.client.subscriptions.flow_control import Reading
+
+
+class LaneTable:
+    """Lanes, by the numbers of those at their other ends: one for each.
+
+    Numbers are those of one gateway. Lanes that are left from another are only counted.
+    """
+
+    def __init__(self, session: Session, reading: Reading) -> None:
+        self._session = session
+        self._reading = reading
+        self._lanes: dict[Lane, None] = {}
+        self._by_number: dict[int, Lane] = {}
+        self._by_identity: dict[bytes, Lane] = {}
+
+    def __iter__(self) -> Iterator[Lane]:
+        return iter(list(self._lanes))
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    def __contains__(self, lane: Lane) -> bool:
+        return lane in self._lanes
+
+    def of(self, number: int) -> Lane | None:
+        """The lane to a connection."""
+        return self._by_number.get(number)
+
+    def of_sender(self, frame: bytes) -> Lane | None:
+        """The lane to whoever sent a message."""
+        return self._by_identity.get(frame[8:16])
+
+    def add(self, lane: Lane) -> None:
+        """Know of a lane; its other end has no other."""
+        self._lanes[lane] = None
+        self._by_number[lane.other.number] = lane
+        self._by_identity[lane.identity] = lane
+        self._reading.wires.add(lane.wire)
+        self._session.has_lanes = True
+
+    def forget(self, lane: Lane) -> None:
+        """Know nothing of a lane any more."""
+        if lane in self._lanes:
+            del self._lanes[lane]
+            if self._by_number.get(lane.other.number) is lane:
+                del self._by_number[lane.other.number]
+            if self._by_identity.get(lane.identity) is lane:
+                del self._by_identity[lane.identity]
+            self._reading.wires.discard(lane.wire)
+            self._session.has_lanes = bool(self._lanes)
+
+    def detach(self) -> None:
+        """The gateway is gone, and the next one has other numbers."""
+        self._by_number.clear()
+        self._by_identity.clear()
+
+    def merge(self, run: Run, is_heard: Callable[[Run], bool]) -> list[Run]:
+        """Messages came through the gateway: what of them is next, now.
+
+        Those that have to wait and have no receiver yet are dropped, as if they did not wait: a
+        subscription that is confirmed meanwhile must not receive them.
+        """
+        if not any(lane.incoming.is_holding for lane in self._lanes):
+            return [run]
+        merged: list[Run] = []
+        for frame in run:
+            lane = self.of_sender(frame)
+            if lane is None:
+                merged.append([frame])
+            elif lane.incoming.is_holding and not is_heard([frame]):
+                merged += lane.incoming.by_gateway(Unheard(1))
+            else:
+                merged += lane.incoming.by_gateway([frame])
+        return merged

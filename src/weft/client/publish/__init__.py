@@ -1,0 +1,1 @@
+"""Publishing: encoding and the send buffer."""

@@ -1,0 +1,1 @@
+"""Subscriptions: dispatch, flow control, replay."""

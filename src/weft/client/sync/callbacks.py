@@ -1,0 +1,194 @@
+"""Where the callbacks of a blocking connection run: on the library's thread, or pumped by hand."""
+
+import concurrent.futures
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from weft.client.status import Reporter, Status, StatusCallback
+from weft.client.subscriptions.receive_window import Intake
+from weft.client.sync.interruptible import piece_of, result_of
+from weft.client.sync.queue import Item
+from weft.errors import NotOpen, UsageError
+
+_Result = TypeVar("_Result")
+
+# How long a callback may take to end when the connection is closed.
+STOP_S = 10.0
+# News of the connection that nobody has taken; each is small, but they may come for ever.
+NEWS_MAX = 1024
+
+
+class Callbacks:
+    """Runs calls in order, one at a time; an intake bounds those that carry messages."""
+
+    def __init__(self, intake: Intake, reporter: Reporter) -> None:
+        self.intake = intake
+        self.is_discarding = False
+        self.news_lost = 0
+        self._reporter = reporter
+        self._due: deque[Item | None] = deque()
+        self._news = 0
+        self._news_lock = threading.Lock()
+        self._changed = threading.Condition(threading.Lock())
+        # Whoever puts a hundred calls wakes those who wait once. It is set before they look for
+        # the last time, so that whoever puts may read it without the lock.
+        self._is_anyone_asleep = False
+        self._thread: threading.Thread | None = None
+        # Only one thread at a time runs callbacks; this is its number.
+        self._runner: int | None = None
+
+    def start(self, name: str | None) -> None:
+        """Begin to run callbacks on a thread of this name; without one they wait for pump()."""
+        if name is not None:
+            # A daemon: a program that forgets to close still ends.
+            self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._thread.start()
+
+    def put(self, call: Callable[[Any], object], argument: object) -> None:
+        """Put a call that the intake has admitted."""
+        self._due.append((call, argument))
+        if self._is_anyone_asleep:
+            self._wake()
+
+    def put_back(self, call: Callable[[Any], object], argument: object) -> None:
+        """Put a call before all others: what one that was interrupted has left."""
+        self._due.appendleft((call, argument))
+
+    def put_news(self, call: Callable[[Any], object], argument: object) -> None:
+        """Put a call that no intake counts; if too many wait already, only count it."""
+        with self._news_lock:
+            if self._news >= NEWS_MAX:
+                self.news_lost += 1
+                return
+            self._news += 1
+        self.put(self._tell, (call, argument))
+
+    def is_running_here(self) -> bool:
+        """Say if the calling thread is within a callback."""
+        return self._runner == threading.get_ident()
+
+    def pump(self, timeout: float | None) -> int:
+        """Run what is due on the calling thread; wait for something if nothing is.
+
+        Raises:
+            UsageError: a thread of the library runs it, or the caller is a callback itself.
+        """
+        if self._thread is not None:
+            raise UsageError("pump() needs a connection made with callbacks='pumped'")
+        if self.is_running_here():
+            raise UsageError("a callback cannot pump: it is being run by pump()")
+        return self._pump(timeout)
+
+    def run_until(self, future: concurrent.futures.Future[_Result]) -> _Result:
+        """Wait for a result, and if this connection is pumped by hand, pump meanwhile.
+
+        Raises:
+            NotOpen: another thread closed the connection first.
+        """
+        if self._thread is None:
+            future.add_done_callback(lambda _: self._wake())
+            while not future.done():
+                self._pump(None, future.done)
+        try:
+            return result_of(future)
+        except concurrent.futures.CancelledError:
+            raise NotOpen("the connection was closed meanwhile") from None
+
+    def teller(self, on_status: StatusCallback) -> StatusCallback:
+        """A status callback that is run here instead of where the status arises."""
+
+        def tell(status: Status) -> None:
+            try:
+                on_status(status)
+            except Exception:
+                self._reporter.logger.exception(
+                    "%s: the status callback raised", self._reporter.label
+                )
+
+        return lambda status: self.put_news(tell, status)
+
+    def discard(self) -> None:
+        """From now on throw messages away instead of handing them to callbacks."""
+        self.is_discarding = True
+
+    def stop(self) -> None:
+        """End, once what is due has run; a callback that stops its own runner does not wait."""
+        self.end()
+        if self._thread is not None and not self.is_running_here():
+            self._thread.join(STOP_S)
+
+    def end(self) -> None:
+        """End, once what is due has run, without waiting for it."""
+        self._due.append(None)
+        self._wake()
+
+    def _run(self) -> None:
+        self._runner = threading.get_ident()
+        due = self._due
+        while True:
+            while due:
+                item = due.popleft()
+                if item is None:
+                    return
+                call, argument = item
+                try:
+                    call(argument)
+                except BaseException as error:
+                    # Not even sys.exit() may end this thread: every later callback would wait.
+                    self._reporter.handler_failed("the connection", error)
+            with self._changed:
+                self._wait(lambda: bool(due), None)
+
+    def _pump(self, timeout: float | None, is_over: Callable[[], bool] = lambda: False) -> int:
+        with self._changed:
+            # While another thread runs callbacks there is nothing to do for this one.
+            self._wait(lambda: is_over() or (bool(self._due) and self._runner is None), timeout)
+            if self._runner is not None:
+                return 0
+            self._runner = threading.get_ident()
+        try:
+            return self._run_due()
+        finally:
+            self._runner = None
+            self._wake()
+
+    def _wait(self, is_ready: Callable[[], bool], timeout: float | None) -> None:
+        """Wait, with the lock held, until there is something to do or the time is over."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self._is_anyone_asleep = True
+            if is_ready():
+                return
+            left_s = None if deadline is None else deadline - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                return
+            self._changed.wait(piece_of(left_s))
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._is_anyone_asleep = False
+            self._changed.notify_all()
+
+    def _run_due(self) -> int:
+        # What comes meanwhile is for the next call: this one must come to an end.
+        count = 0
+        for _ in range(len(self._due)):
+            item = self._due.popleft()
+            if item is None:
+                # There is nothing after it, and whoever pumps again must not wait.
+                self._due.append(None)
+                break
+            call, argument = item
+            done = call(argument)
+            # Several messages may be one call.
+            count += done if type(done) is int else 1
+        return count
+
+    def _tell(self, news: Item) -> None:
+        with self._news_lock:
+            self._news -= 1
+        call, argument = news
+        call(argument)

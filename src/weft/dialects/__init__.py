@@ -1,1 +1,0 @@
-"""What peers say that do not speak frames, and what they are told: pure translation."""

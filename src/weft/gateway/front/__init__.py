@@ -1,0 +1,1 @@
+"""The front process: accepting connections and passing them on."""

@@ -1,0 +1,107 @@
+"""The pages that a gateway shows to people, probes and Prometheus."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from weft.errors import BadOption, NoSuchService, Overloaded
+from weft.gateway.http import discovery
+from weft.gateway.http.metrics import metrics
+from weft.gateway.http.report import GatewayReport
+from weft.gateway.http.response import Page, refused
+from weft.gateway.http.static_files import static_files, static_page, versioned_path
+from weft.mesh.candidates import Candidate
+from weft.transports.http.exchange import status_of
+
+_INDEX = """\
+A Weft gateway.
+
+/healthz           ok while it runs
+/readyz            whether it takes connections and every worker is up
+/status            the gateway and its services, JSON
+/metrics           the same for Prometheus
+/nodes             the gateways of the mesh, by service, JSON
+/closest           those to connect to, the best guess first: ?service=S&region=R&limit=N
+/journal/SERVICE   what is kept of a service, JSON
+/weft.js           the client for browsers and Node; /weft.d.ts has its types
+{versioned}
+                   the same, which browsers keep for ever
+"""
+
+
+class Shown(Protocol):
+    """The gateway that the pages are about."""
+
+    @property
+    def unready(self) -> str:
+        """Why it is not ready; empty if it is."""
+
+    async def report(self) -> GatewayReport:
+        """Everything it tells about itself."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def running(self) -> list[str]:
+        """The services that run."""
+
+    async def nodes(self, service: str) -> tuple[Candidate, ...]:
+        """The gateways of a service, as Finder says."""
+
+
+class Pages:
+    """The pages by their path."""
+
+    def __init__(self, gateway: Shown) -> None:
+        self._gateway = gateway
+        # Now, so that no request has to wait until they are prepared.
+        static_files()
+        self._pages: dict[str, Callable[[], Awaitable[Page]]] = {
+            "/": self._index,
+            "/healthz": self._health,
+            "/readyz": self._readiness,
+            "/status": self._status,
+            "/metrics": self._metrics,
+            discovery.NODES: self._nodes,
+        }
+
+    async def page(self, path: str, query: str = "") -> Page | None:
+        """The page at a path; None if there is none."""
+        if path == discovery.CLOSEST:
+            return await _found(discovery.closest(self._gateway, query))
+        make = self._pages.get(path)
+        return static_page(path) if make is None else await make()
+
+    async def _index(self) -> Page:
+        return Page(200, _INDEX.format(versioned=versioned_path()))
+
+    async def _health(self) -> Page:
+        return Page(200, "ok\n")
+
+    async def _readiness(self) -> Page:
+        reason = self._gateway.unready
+        return Page(503, f"{reason}\n") if reason else Page(200, "ready\n")
+
+    async def _status(self) -> Page:
+        body = msgspec.json.encode(await self._gateway.report())
+        return Page(200, body.decode() + "\n", "application/json")
+
+    async def _nodes(self) -> Page:
+        return await _found(discovery.nodes(self._gateway))
+
+    async def _metrics(self) -> Page:
+        body = metrics(await self._gateway.report())
+        return Page(200, body.decode(), CONTENT_TYPE_LATEST)
+
+
+async def _found(finding_it: Awaitable[bytes]) -> Page:
+    """What somebody who looks for a gateway is answered."""
+    try:
+        body = await finding_it
+    except (BadOption, NoSuchService, Overloaded) as error:
+        return refused(status_of(error), error)
+    return Page(200, body.decode() + "\n", "application/json")

@@ -1,0 +1,67 @@
+"""One answer of the gateway's own pages, and its headers: pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+from weft.errors import WeftError
+from weft.gateway.http.content_negotiation import accepts_gzip, has_tag
+from weft.gateway.http.discovery import Headers
+from weft.transports.http.exchange import JSON, error_body
+
+NO_BODY = (HTTPStatus.NOT_MODIFIED, HTTPStatus.NO_CONTENT)
+# A year: what is never another may be kept as long as is of any use.
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is answered."""
+
+    status: int
+    body: str
+    kind: str = "text/plain; charset=utf-8"
+    # Of a file that is the same for everyone: browsers keep it by its tag, any page may import it.
+    tag: str = ""
+    headers: Headers = ()
+    # The same compressed, for those who take it; its tag is another, because its bytes are.
+    gzipped: bytes = b""
+    # Its path names its content.
+    is_immutable: bool = False
+
+    def for_client(self, headers: Mapping[str, str]) -> "Page":
+        """Return what a client is sent that asks for this file with these headers."""
+        is_gzipped = bool(self.gzipped) and accepts_gzip(headers)
+        tag = f'{self.tag[:-1]}-gzip"' if is_gzipped else self.tag
+        gzipped = self.gzipped if is_gzipped else b""
+        if has_tag(headers, tag):
+            return replace(self, status=304, body="", gzipped=b"", tag=tag)
+        return replace(self, gzipped=gzipped, tag=tag)
+
+
+def refused(status: int, error: WeftError) -> Page:
+    """Return the page of an error: JSON, as from the doors of a service."""
+    return Page(status, error_body(error).decode(), JSON)
+
+
+def headers_of(page: Page, length: int) -> list[tuple[str, str]]:
+    """Return the headers of an answer whose body has this length."""
+    kept = _FOR_EVER if page.is_immutable else "no-cache"
+    headers = [
+        ("Content-Type", page.kind),
+        ("Cache-Control", kept if page.tag else "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+    ]
+    if page.status not in NO_BODY:
+        # It would be read as the length of what the browser has.
+        headers.append(("Content-Length", str(length)))
+    if page.status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers.append(("Allow", "GET, HEAD"))
+    if page.status == HTTPStatus.UNAUTHORIZED:
+        headers.append(("WWW-Authenticate", 'Bearer realm="weft"'))
+    if page.tag:
+        tagged = ("ETag", page.tag), ("Vary", "Accept-Encoding")
+        headers += [*tagged, ("Access-Control-Allow-Origin", "*")]
+    if page.gzipped:
+        headers.append(("Content-Encoding", "gzip"))
+    return [*headers, *page.headers]

@@ -1,0 +1,126 @@
+"""Passes those who ask for a journal on to the process that lends it."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from weft.errors import Overloaded, TooMany, WeftError
+from weft.journal.segment.file_names import FOLDER
+
+_NEWS_MAX_BYTES = 4096
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What is asked for, as far as it matters here."""
+
+    target: str
+    range: str
+    is_head: bool
+    # Who asks: a key, or nothing where there are none; and from where.
+    holder: str = ""
+    peer: str = ""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Library to gateway: somebody was turned away, and why."""
+
+    name: str
+    text: str
+    peer: str
+
+
+class Lending:
+    """The library of one gateway; it is started when somebody comes, and again if it has ended."""
+
+    def __init__(self, data: Path, node: str, patterns: tuple[bytes, ...] = ()) -> None:
+        self.patterns = patterns
+        # Told of the refusals of the library: the error, and where the reader is.
+        self.on_refused: Callable[[WeftError, str], None] | None = None
+        self._arguments = (str(data / FOLDER), node)
+        self._near: socket.socket | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
+
+    async def lend(self, sock: socket.socket, request: Request) -> None:
+        """Have a request answered; the connection is still the caller's to close.
+
+        Raises:
+            Overloaded: too many are waiting already.
+        """
+        for _ in range(2):
+            near = await self._library()
+            try:
+                socket.send_fds(near, [msgspec.json.encode(request)], [sock.fileno()])
+            except BlockingIOError:
+                raise Overloaded("too many wait for the library") from None
+            except ConnectionError:
+                # It has just ended, and nobody was told yet.
+                self._process = None
+            else:
+                return
+        raise Overloaded("the library has ended; ask again")
+
+    async def close(self) -> None:
+        """Lend nothing more; what is being read is read to its end, for a moment."""
+        self._hang_up()
+        if self._process is not None and self._process.returncode is None:
+            try:
+                async with asyncio.timeout(1.0):
+                    await self._process.wait()
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+
+    async def _library(self) -> socket.socket:
+        """The socket of the library, which is started if it does not run."""
+        async with self._starting:
+            is_running = self._process is not None and self._process.returncode is None
+            if self._near is None or not is_running:
+                self._near = await self._started()
+        return self._near
+
+    async def _started(self) -> socket.socket:
+        self._hang_up()
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        near.setblocking(False)
+        with far:
+            self._process = await asyncio.create_subprocess_exec(
+                *(
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "weft.gateway.journal.file_server",
+                    str(far.fileno()),
+                ),
+                *self._arguments,
+                pass_fds=(far.fileno(),),
+                stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        asyncio.get_running_loop().add_reader(near.fileno(), self._hear, near)
+        return near
+
+    def _hear(self, near: socket.socket) -> None:
+        """Read what the library says of a reader that it refused."""
+        try:
+            data = near.recv(_NEWS_MAX_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            # It has ended: the next reader has it started again.
+            asyncio.get_running_loop().remove_reader(near.fileno())
+            return
+        news = msgspec.json.decode(data, type=Refused)
+        error = TooMany(news.text) if news.name == TooMany.__name__ else Overloaded(news.text)
+        if self.on_refused is not None:
+            self.on_refused(error, news.peer)
+
+    def _hang_up(self) -> None:
+        if self._near is not None:
+            asyncio.get_running_loop().remove_reader(self._near.fileno())
+            self._near.close()
+            self._near = None

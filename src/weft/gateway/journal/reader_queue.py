@@ -1,0 +1,122 @@
+"""Readers of lent journals: a few are answered at once, the others take turns.
+
+One key has half of the places at most, and half of the queue, so that no key keeps out others.
+Without keys each connection has its own share. Stalled readers are given up while others wait.
+"""
+
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+from weft.broker.auth.key_quota import Shares
+from weft.broker.limits import Limits
+from weft.errors import Overloaded
+from weft.gateway.http.lingering_close import Lingering
+from weft.gateway.journal.fair_queue import FairQueue
+from weft.gateway.journal.lend import Request
+from weft.gateway.journal.transfer import Transfer
+
+# How many are answered at once, and how many may wait.
+READERS_MAX = 64
+WAITING_MAX = 256
+
+# Half.
+_LIMITS = Limits()
+
+# Answers a request; raises OSError if the reader is gone.
+Answer = Callable[[Transfer, Request], None]
+
+
+class Reader(NamedTuple):
+    """Who asked, and what."""
+
+    holder: str
+    sock: socket.socket
+    request: Request
+
+
+class Readers:
+    """Threads that answer requests, and the requests that wait for one."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._threads = ThreadPoolExecutor(READERS_MAX)
+        self._lock = threading.Lock()
+        self._queue: FairQueue[Reader] = FairQueue()
+        self._waiting = Shares("readers of journals that wait")
+        self._busy = Shares("readers of journals")
+        self._active = 0
+        self._number = 0
+        self.lingering = Lingering()
+
+    def take(self, sock: socket.socket, request: Request) -> None:
+        """Own a connection of which the request was read.
+
+        Raises:
+            TooMany: its key has its share of the queue; the connection is the caller's.
+            Overloaded: there are too many; likewise.
+        """
+        with self._lock:
+            self._number += 1
+            holder = request.holder or f"connection {self._number}"
+            self._waiting.check(holder, WAITING_MAX, _LIMITS)
+            if len(self._queue) >= WAITING_MAX:
+                raise Overloaded(f"{WAITING_MAX} readers of journals wait, which is the limit")
+            sock.setblocking(False)
+            self._queue.add(holder, self._number, Reader(holder, sock, request))
+            self._waiting.add(holder)
+            self._start()
+
+    def close(self) -> None:
+        """Refuse the requests that wait, finish the others, and end."""
+        with self._lock:
+            while (reader := self._queue.take()) is not None:
+                reader.sock.close()
+        self._threads.shutdown()
+        self.lingering.close()
+
+    def _start(self) -> None:
+        """Answer the next ones, as far as there are places; the lock is held."""
+        while self._active < READERS_MAX:
+            reader = self._queue.take(self._may_begin)
+            if reader is None:
+                return
+            self._waiting.add(reader.holder, -1)
+            self._busy.add(reader.holder)
+            self._active += 1
+            self._threads.submit(self._serve, reader)
+
+    def _may_begin(self, holder: str) -> bool:
+        return self._busy.count(holder) < _LIMITS.share_of(READERS_MAX)
+
+    def _serve(self, reader: Reader) -> None:
+        is_answered = False
+        try:
+            is_crowded = partial(self._is_crowded, reader.holder)
+            self._answer(Transfer(reader.sock.fileno(), is_crowded), reader.request)
+            is_answered = True
+        except OSError as error:
+            print(f"a reader was left: {error}", file=sys.stderr)
+        except Exception:
+            # A fault of ours: it must cost neither the place nor the connection.
+            traceback.print_exc()
+        finally:
+            if is_answered:
+                self.lingering.add(reader.sock)
+            else:
+                reader.sock.close()
+            with self._lock:
+                self._busy.add(reader.holder, -1)
+                self._active -= 1
+                self._start()
+
+    def _is_crowded(self, holder: str) -> bool:
+        """Return whether a request waits for the place that a reader of this holder has."""
+        with self._lock:
+            # Those whose own share is full wait for places of their own.
+            return any(each == holder or self._may_begin(each) for each in self._queue.holders())

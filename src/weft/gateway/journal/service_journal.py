@@ -1,0 +1,195 @@
+"""The journal of a running service: its turns fill it, a scribe writes it, and both are told."""
+
+import logging
+import os
+import queue
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+
+from weft.broker.journal.acks import journal_failed
+from weft.broker.journal.batcher import Batch, Journal
+from weft.broker.service import Peer
+from weft.errors import WeftError
+from weft.gateway.config.settings import JournalSettings
+from weft.gateway.http.service_status import JournalStatus
+from weft.gateway.journal.history_requests import Archive
+from weft.gateway.journal.maintenance import Tidying
+from weft.gateway.journal.staging import Folders, Staging, prepare
+from weft.journal.segment.file_names import FOLDER, Place
+from weft.journal.segment.recovery import owned, recover
+from weft.journal.writer_thread import (
+    Ended,
+    Failed,
+    Recovered,
+    Report,
+    Rules,
+    Safe,
+    Scribe,
+    Written,
+)
+from weft.transports.loop.poller import READING, Poll
+from weft.transports.loop.turn import Turn
+from weft.wire.message.message import Message
+
+_log = logging.getLogger(__name__)
+
+_DESKS = ("history", "stage", "release", "discard")
+
+
+def _nothing_is_written(_batch: Batch) -> None:
+    raise AssertionError("a journal that cannot be begun has taken something")
+
+
+class NoJournal:
+    """The journal of a service while it cannot be begun: live traffic goes on without it."""
+
+    def __init__(self, turn: Turn, settings: JournalSettings, problem: str) -> None:
+        self._turn = turn
+        patterns = [pattern.encode() for pattern in settings.patterns]
+        # Nothing is taken while it fails, so nothing is ever written.
+        self._journal = Journal(patterns, 0, turn.service.arena, _nothing_is_written)
+        self._journal.is_of_mesh = settings.scope == "mesh"
+        self._journal.failed(problem)
+        turn.service.router.journal = self._journal
+        for name in _DESKS:
+            turn.service.desks[name] = self.refuse
+
+    def refuse(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:  # noqa: ARG002  # a desk
+        """Refuse to read or write it."""
+        return self._journal.failure()
+
+    def end(self) -> None:
+        """Tell what was missed; the journal that has begun has its own desks in place of these."""
+        if self._journal.missed:
+            _log.warning("journal: %s messages were missed before it began", self._journal.missed)
+
+    def status(self) -> JournalStatus:
+        """Return the journal in numbers."""
+        journal = self._journal
+        return JournalStatus(position=0, safe=0, missed=journal.missed, problem=journal.problem)
+
+
+class Journaling:
+    """One service's journal.
+
+    Waits for up to `wait_s` for the process that wrote it before.
+
+    Raises:
+        BadOption: another gateway writes it.
+        OSError: it cannot be read, or its folder not be made.
+    """
+
+    def __init__(
+        self, turn: Turn, poll: Poll, data: Path, settings: JournalSettings, wait_s: float
+    ) -> None:
+        service = turn.service
+        place = Place(data / FOLDER, service.name, service.gateway)
+        self._service = service
+        self._turn = turn
+        self._poll = poll
+        self._safe = 0
+        with ExitStack() as stack:
+            stack.enter_context(owned(place, wait_s))
+            found = recover(place)
+            # Nothing is begun before everything that the disk can refuse is done.
+            folders = Folders(data, data / FOLDER, settings.staged_bytes)
+            prepare(folders, service)
+            self._stack = stack.pop_all()
+        for news in found.news:
+            _log.error("journal: %s", news)
+        _log.info("journal: %s, next position %s", place.folder, found.position)
+        self._safe = found.position
+        self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        # Rung by the scribe's thread; a turn answers, however long the loop is kept waiting.
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        rules = Rules(
+            sync=settings.sync,
+            sync_s=settings.sync_s,
+            sync_bytes=settings.sync_bytes,
+            interval_s=settings.interval_s,
+            segment_bytes=settings.segment_bytes,
+            segment_s=settings.segment_s,
+        )
+        self._scribe = Scribe(place, rules, found.position, self._reported)
+        patterns = [pattern.encode() for pattern in settings.patterns]
+        self._journal = Journal(patterns, found.position, service.arena, self._scribe.write)
+        # Before there is a mesh: what is wanted of other gateways is told from the first word on.
+        self._journal.is_of_mesh = settings.scope == "mesh"
+        service.router.journal = self._journal
+        self._archive = Archive(turn, self._journal, data / FOLDER)
+        self._tidying = Tidying(data / FOLDER, service.name, service.gateway, settings)
+        self._staging = Staging(turn, poll, self._journal, folders)
+        poll.watch(self._bell, self, READING)
+        self._scribe.start()
+
+    def status(self) -> JournalStatus:
+        """The journal in numbers."""
+        return JournalStatus(
+            position=self._journal.position,
+            safe=self._safe,
+            missed=self._journal.missed,
+            problem=self._journal.problem,
+        )
+
+    def happened(self, events: int) -> None:  # noqa: ARG002  # the bell only rings
+        """The scribe has news."""
+        os.eventfd_read(self._bell)
+        while not self._reports.empty():
+            self._tell(self._reports.get_nowait())
+
+    def give_up(self, error: WeftError) -> None:
+        """Nothing: the journal has no connection that could end."""
+        _log.error("journal: %s", error)
+
+    async def close(self, within_s: float) -> None:
+        """Write what there is, and end; bounded in time."""
+        await self._archive.close()
+        await self._tidying.close()
+        deadline = monotonic() + within_s
+        if not self._staging.close(within_s):
+            _log.error("journal: staged rows were not written after %s s", within_s)
+        self._poll.watch(self._bell, self, 0)
+        self._journal.keep()
+        try:
+            while not self._journal.is_clean():
+                self._tell(self._reports.get(timeout=max(deadline - monotonic(), 0.001)))
+        except queue.Empty:
+            _log.error("journal: what is not written after %s s is lost", within_s)
+        if not self._scribe.end(max(deadline - monotonic(), 0.001)):
+            # Its thread still has the bell and the files; they end with the process.
+            _log.error("journal: the disk did not answer for %s s", within_s)
+            return
+        os.close(self._bell)
+        self._stack.close()
+
+    def _reported(self, report: Report) -> None:
+        self._reports.put(report)
+        os.eventfd_write(self._bell, 1)
+
+    def _tell(self, report: Report) -> None:
+        match report:
+            case Written(batch):
+                position = batch.next_position
+                self._journal.written(batch)
+                self._archive.written_until(position)
+            case Safe(position):
+                self._safe = position
+                self._journal.safe_until(position)
+            case Failed(problem):
+                self._fail(problem)
+            case Recovered():
+                _log.warning(
+                    "journal: written again; %s messages were missed", self._journal.missed
+                )
+                self._journal.recovered()
+                self._staging.resume()
+            case Ended():
+                self._tidying.segment_ended()
+
+    def _fail(self, problem: str) -> None:
+        if problem != self._journal.problem:
+            _log.error("journal: it cannot be written: %s", problem)
+        journal_failed(self._service, problem)
+        self._staging.journal_failed()
+        self._archive.written_until(self._journal.position)

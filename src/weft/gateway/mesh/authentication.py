@@ -1,0 +1,32 @@
+"""How a gateway knows others of its mesh: what its front told it, in the words of the fabric."""
+
+import os
+
+from weft.errors import NoSuchService, WeftError
+from weft.gateway.mesh.membership import Membership
+from weft.mesh.links.handshake import NONCE_BYTES, Admission, Handshake, Introduction
+from weft.mesh.links.signing import Signer, verify
+from weft.wire.frames import Frame
+
+_NOBODY = Introduction(1, 0, "", "", "", 0)
+
+
+def admission_of(membership: Membership) -> Admission:
+    """Who this gateway is, and whom it lets in."""
+    roster = frozenset(bytes.fromhex(key) for key in membership.mesh.roster)
+    identity = Signer(membership.seed)
+    return Admission(identity, verify, membership.secret, roster or None)
+
+
+def refusal(membership: Membership, service: str, hello: Frame) -> WeftError:
+    """What to tell a gateway that asks for a service which does not run.
+
+    Only those who could be members learn that; to others it reads as if the service was there.
+    """
+    nonce = os.urandom(NONCE_BYTES)
+    listener = Handshake(admission_of(membership), service, _NOBODY, nonce, is_dialler=False)
+    try:
+        listener.hear(hello)
+    except WeftError as error:
+        return error
+    return NoSuchService(f"this gateway does not run a service {service!r} at the moment")

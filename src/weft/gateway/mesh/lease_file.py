@@ -1,0 +1,146 @@
+"""What a gateway has promised about channels, and who counts: kept over a restart.
+
+A line of JSON for each change, safely on the disk before anybody is told. The file is written anew
+when it is opened, so it holds little more than what is current.
+"""
+
+import logging
+import os
+from pathlib import Path
+
+import msgspec
+
+from weft.mesh.channels.leases import Note
+
+_log = logging.getLogger(__name__)
+
+# Above this it is written anew while the gateway runs.
+LIMIT_BYTES = 8 << 20
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+_MODE = 0o600
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One change: a promise for a name, or a gateway that counts from now on or no more."""
+
+    name: str = ""
+    epoch: int = 0
+    channel: str = ""
+    voter: str = ""
+    is_voter: bool = True
+
+
+class PromiseFile:
+    """The file of one service."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._notes: dict[bytes, Note] = {}
+        self._voters: dict[bytes, None] = {}
+        self._size = 0
+        # The last line may be a part of one: what came after it would not be recalled.
+        self._is_failing = False
+
+    def recall(self) -> tuple[list[Note], list[bytes]]:
+        """What an earlier life promised, and whom it knew.
+
+        Raises:
+            OSError: the file cannot be read, or not be written anew.
+        """
+        try:
+            lines = self.path.read_bytes().splitlines()
+        except FileNotFoundError:
+            lines = []
+        for text in lines:
+            try:
+                self._take(msgspec.json.decode(text, type=Line))
+            except (msgspec.DecodeError, ValueError):
+                # A torn line is the last of a life that ended there: nobody was told of it.
+                continue
+        self._rewrite()
+        return list(self._notes.values()), list(self._voters)
+
+    def keep(self, note: Note) -> None:
+        """Keep a promise; return when it is on the disk.
+
+        Raises:
+            OSError: it cannot be kept.
+        """
+        line = Line(note.name.decode(), note.epoch, note.channel.hex())
+        self._append(line, is_synced=True)
+        self._take(line)
+
+    def note_voter(self, node: bytes, is_voter: bool) -> None:
+        """Keep that a gateway counts from now on, or no more.
+
+        Raises:
+            OSError: it cannot be kept.
+        """
+        line = Line(voter=node.hex(), is_voter=is_voter)
+        self._append(line, is_synced=False)
+        self._take(line)
+
+    def _take(self, line: Line) -> None:
+        if line.voter:
+            node = bytes.fromhex(line.voter)
+            self._voters.pop(node, None)
+            if line.is_voter:
+                self._voters[node] = None
+        else:
+            name = line.name.encode()
+            self._notes.pop(name, None)
+            self._notes[name] = Note(name, line.epoch, bytes.fromhex(line.channel))
+
+    def _append(self, line: Line, *, is_synced: bool) -> None:
+        try:
+            self._write_line(msgspec.json.encode(line) + b"\n", is_synced=is_synced)
+        except OSError as error:
+            # Once, until it can be written again: it is tried for each channel every few seconds.
+            if not self._is_failing:
+                _log.error("what is promised about channels cannot be written: %s", error)
+            self._is_failing = True
+            raise
+        self._is_failing = False
+
+    def _write_line(self, data: bytes, *, is_synced: bool) -> None:
+        if self._is_failing or self._size > LIMIT_BYTES:
+            self._rewrite()
+        descriptor = os.open(self.path, _FLAGS, _MODE)
+        try:
+            _write(descriptor, data)
+            if is_synced:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._size += len(data)
+
+    def _rewrite(self) -> None:
+        lines = [
+            *(
+                Line(each.name.decode(), each.epoch, each.channel.hex())
+                for each in self._notes.values()
+            ),
+            *(Line(voter=node.hex()) for node in self._voters),
+        ]
+        data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        aside = self.path.with_name(f"{self.path.name}.new")
+        descriptor = os.open(aside, _FLAGS | os.O_TRUNC, _MODE)
+        try:
+            _write(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        aside.replace(self.path)
+        folder = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._size = len(data)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

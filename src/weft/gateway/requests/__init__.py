@@ -1,0 +1,1 @@
+"""System requests: `_WEFT.ask.*`."""

@@ -1,0 +1,69 @@
+"""What each key has of the channels that one gateway can hold and open.
+
+Without keys nothing is counted: the bounds of each connection are enough.
+"""
+
+from weft.broker.auth.key_connections import holder_of
+from weft.broker.auth.key_quota import Shares
+from weft.broker.channel_membership import Admissions
+from weft.broker.service import Peer, Service
+from weft.errors import TooMany, WeftError
+from weft.mesh.channels.coordinator import HELD_HERE_MAX, OPENINGS_MAX
+
+
+class ChannelShares:
+    """Channels that are held here because of a key's connections, and those being opened."""
+
+    def __init__(self, service: Service, admissions: Admissions) -> None:
+        self._service = service
+        self._admissions = admissions
+        self._held = Shares("channels with members here")
+        self._opening = Shares("channels that are being opened")
+        # The holder that a channel counts for, by the id of the channel: its first member here.
+        self._holders: dict[bytes, str] = {}
+
+    def begin(self, peer: Peer) -> None:
+        """Count an opening.
+
+        Raises:
+            TooMany: the key has its share of openings, or of channels.
+        """
+        if peer.key is None:
+            return
+        holder = holder_of(peer, 0)
+        self._opening.check(holder, OPENINGS_MAX, self._service.limits)
+        self._check(holder)
+        self._opening.add(holder)
+
+    def end(self, peer: Peer) -> None:
+        """Count an opening no longer."""
+        if peer.key is not None:
+            self._opening.add(holder_of(peer, 0), -1)
+
+    def problem(self, peer: Peer, channel: bytes) -> WeftError | None:
+        """Return why a peer may not be the first member of a channel here; None if it may."""
+        if peer.key is None or self._admissions.count(channel):
+            return None
+        try:
+            self._check(holder_of(peer, 0))
+        except TooMany as error:
+            return error
+        return None
+
+    def admitted(self, peer: Peer, channel: bytes) -> None:
+        """Count a channel for its first member's key; called for every new member."""
+        if peer.key is not None and channel not in self._holders:
+            holder = self._holders[channel] = holder_of(peer, 0)
+            self._held.add(holder)
+
+    def expire(self) -> None:
+        """Count channels no longer that have no members here; called about once a second."""
+        for channel in [each for each in self._holders if not self._admissions.count(each)]:
+            self._held.add(self._holders.pop(channel), -1)
+
+    def _check(self, holder: str) -> None:
+        limits = self._service.limits
+        if self._held.count(holder) >= limits.share_of(HELD_HERE_MAX):
+            # Some may have ended since the last look.
+            self.expire()
+        self._held.check(holder, HELD_HERE_MAX, limits)

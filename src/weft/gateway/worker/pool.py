@@ -1,0 +1,199 @@
+"""A worker process for each service, started when first asked for."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from weft.errors import WeftError
+from weft.gateway.config.settings import Settings
+from weft.gateway.front.fd_passing import AS_FRAMES, AS_LINK, Passed
+from weft.gateway.front.preauth import STRANGE, Newcomer, check_link, check_start
+from weft.gateway.front.rejections import Refusals
+from weft.gateway.http.report import ServiceReport
+from weft.gateway.keys.key_file import Records
+from weft.gateway.mesh.membership import Membership
+from weft.gateway.service_pool_api import DECOY, Fulfil, admit, begun
+from weft.gateway.worker.ipc import Change, Rules, Start
+from weft.gateway.worker.supervisor import START_S, Keeper
+from weft.mesh.candidates import Candidate
+
+_log = logging.getLogger(__name__)
+
+
+class Pool:
+    """The services of one gateway, each in a process of its own."""
+
+    def __init__(self, settings: Settings, refusals: Refusals, keys: Records | None = None) -> None:
+        self._settings = settings
+        self._keys = keys
+        self._refusals = refusals
+        self._keepers: dict[str, Keeper] = {}
+        self._decoy: Keeper | None = None
+        # Since when each was not used, and how many connections it had been given by then.
+        self._idle: dict[str, tuple[float, int]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self.on_return: Callable[[int], None] | None = None
+        self.membership: Membership | None = None
+        self.fulfil: Fulfil | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many connections they have, those on their way included."""
+        keepers = [*self._keepers.values(), *filter(None, [self._decoy])]
+        return sum([keeper.connections for keeper in keepers])
+
+    @property
+    def not_up(self) -> list[str]:
+        """The services whose worker is starting, or starting again."""
+        return [name for name, keeper in self._keepers.items() if not keeper.up.is_set()]
+
+    @property
+    def silent(self) -> list[str]:
+        """The services whose worker makes no turns at the moment."""
+        return [name for name, keeper in self._keepers.items() if keeper.is_silent]
+
+    async def start(self) -> None:
+        """Start the services that the settings name; those that take too long go on trying."""
+        keepers = [self._keeper(service) for service in begun(self._settings)]
+        # The keepers log why; a gateway that waited for ever would serve nobody at all.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_S):
+                for keeper in keepers:
+                    await keeper.up.wait()
+        self._have_decoy()
+
+    def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:
+        """Pass a connection of which nothing was read to its service, which owns it from now on.
+
+        Raises:
+            NoSuchService: this gateway does not run it, or not for another gateway to begin with.
+            WeftError: it would have to be started, and check_start() has a reason not to.
+            Overloaded: it does not keep up with newcomers.
+        """
+        if way == AS_LINK and self._keys is not None:
+            is_there = service in self._keepers or service in self._settings.services
+            check_link(fd, service, is_there, self.membership)
+        elif service not in self._keepers:
+            try:
+                check_start(Newcomer(fd, service, way), self._settings, self._keys)
+            except STRANGE as error:
+                if self._decoy is None:
+                    raise
+                self._refusals.count(error, "")
+                self._decoy.give(fd, way)
+                return
+        self._keeper(service).give(fd, way)
+
+    def has(self, service: str) -> bool:
+        """Return whether a service runs, so that nothing has to be started for a connection."""
+        return service in self._keepers
+
+    def end_idle(self) -> None:
+        """End services that nobody has used for `idle_s`; called about once a second."""
+        now = asyncio.get_running_loop().time()
+        idle_s = self._settings.idle_s
+        needed = begun(self._settings)
+        for service, keeper in list(self._keepers.items()):
+            since, handed_over = self._idle.get(service, (now, -1))
+            if service in needed or not keeper.is_idle or handed_over != keeper.handed_over:
+                self._idle[service] = (now, keeper.handed_over)
+            elif idle_s and now - since >= idle_s:
+                # Whoever comes from now on has another one started.
+                del self._keepers[service], self._idle[service]
+                _log.info("not used for %s s: it ends", idle_s, extra=self._about(service))
+                task = asyncio.get_running_loop().create_task(self._end(keeper))
+                self._ending.add(task)
+                task.add_done_callback(self._ending.discard)
+
+    def change(self, settings: Settings) -> None:
+        """Go by these settings from now on."""
+        self._settings = settings
+        change = Change(Rules.of(settings))
+        for keeper in [*self._keepers.values(), *filter(None, [self._decoy])]:
+            keeper.change(change)
+        for service in settings.services:
+            self._keeper(service)
+
+    def set_keys(self, keys: Records | None) -> None:
+        """Let every service be told who may come in, unless it was told already."""
+        self._keys = keys
+        for keeper in self._keepers.values():
+            keeper.set_keys(keys)
+        self._have_decoy()
+
+    async def report(self) -> dict[str, ServiceReport]:
+        """Every service in numbers; bounded in time."""
+        keepers = dict(self._keepers)
+        reports = await asyncio.gather(*(keeper.report() for keeper in keepers.values()))
+        return dict(zip(keepers, reports, strict=True))
+
+    async def nodes(self, service: str) -> tuple[Candidate, ...] | None:
+        """The gateways of a service; None if it does not run, or does not say in time."""
+        keeper = self._keepers.get(service)
+        return None if keeper is None else await keeper.nodes()
+
+    @property
+    def running(self) -> list[str]:
+        """The services that run."""
+        return list(self._keepers)
+
+    async def drain(self, within_s: float) -> None:
+        """Ask everyone to go elsewhere, send what they are owed, and end; bounded in time."""
+        keepers = [*self._keepers.values(), *filter(None, [self._decoy])]
+        await asyncio.gather(*(keeper.drain(within_s) for keeper in keepers))
+
+    async def close(self) -> None:
+        """End what is left, at once."""
+        keepers = [*self._keepers.values(), *filter(None, [self._decoy])]
+        await asyncio.gather(*self._ending, *(keeper.close() for keeper in keepers))
+
+    async def _end(self, keeper: Keeper) -> None:
+        await keeper.drain(self._settings.drain_s)
+        await keeper.close()
+
+    def _about(self, service: str) -> dict[str, str]:
+        return {"gateway": self._settings.name, "service": service}
+
+    def _keeper(self, service: str) -> Keeper:
+        settings = self._settings
+        admit(service, self._keepers, settings, self._keys)
+        keeper = self._keepers.get(service)
+        if keeper is None:
+            data = str(Path(settings.data).absolute()) if settings.data else ""
+            start = Start(
+                service,
+                settings.name,
+                Rules.of(settings),
+                data,
+                settings.journal,
+                membership=self.membership,
+            )
+            keeper = self._keepers[service] = Keeper(start, self._turn_away, self._returned)
+            keeper.fulfil = self.fulfil
+            keeper.set_keys(self._keys)
+        return keeper
+
+    def _have_decoy(self) -> None:
+        """Have a process that answers strangers for services that do not run, if there are keys.
+
+        It is one more worker, whose service has no name and no keys: what it answers does not tell
+        a service that runs from one that does not.
+        """
+        if self._keys is not None and self._decoy is None:
+            settings = self._settings
+            start = Start(DECOY, settings.name, Rules.of(settings), keys=())
+            self._decoy = Keeper(start, self._turn_away, self._returned)
+
+    def _returned(self, fd: int) -> None:
+        if self.on_return is None:
+            os.close(fd)
+        else:
+            self.on_return(fd)
+
+    def _turn_away(self, passed: Passed, error: WeftError) -> None:
+        fd, way = passed
+        self._refusals.refuse(socket.socket(fileno=fd), error, "", way)

@@ -1,0 +1,115 @@
+"""Frames taken apart into columns, as Arrow lays them out: offsets and bytes, or numbers in a row.
+
+Nothing of a body is looked at. The work is done for a block at a time and without an object for a
+message, because a journal holds millions of them.
+"""
+
+from weft.wire.buffer import Writer
+from weft.wire.byteops import cut, i64_at, put_bytes, put_i32, put_i64, same_bytes, u32_at
+from weft.wire.frames import HEADER_BYTES
+from weft.wire.subjects import matches
+
+_HEADER = HEADER_BYTES
+
+
+class Texts:
+    """A column of strings or bytes."""
+
+    def __init__(self) -> None:
+        self.offsets = Writer()
+        self.data = Writer()
+        self._end()
+
+    def add(self, source: bytes, start: int, length: int) -> None:
+        """Append a stretch of bytes."""
+        at = self.data.reserve(length)
+        put_bytes(self.data.data, at, source, start, length)
+        self._end()
+
+    def _end(self) -> None:
+        at = self.offsets.reserve(4)
+        put_i32(self.offsets.data, at, self.data.size)
+
+
+class Numbers:
+    """A column of 64-bit integers."""
+
+    def __init__(self) -> None:
+        self.data = Writer()
+
+    def add(self, value: int) -> None:
+        """Append a number."""
+        at = self.data.reserve(8)
+        put_i64(self.data.data, at, value)
+
+
+class Columns:
+    """The columns of some messages; of those only that match one of the patterns."""
+
+    def __init__(self, patterns: tuple[bytes, ...] = (b">",)) -> None:
+        self.rows = 0
+        self.subject = Texts()
+        self.reply = Texts()
+        self.payload = Texts()
+        self.flags = Numbers()
+        self.origin = Numbers()
+        self.publisher = Numbers()
+        self.sequence = Numbers()
+        self.time_ns = Numbers()
+        self.position = Numbers()
+        self._patterns = patterns
+        self._takes_all = b">" in patterns
+        # Most messages have the subject of the one before.
+        self._subject = b""
+        self._is_wanted = False
+
+    @property
+    def size(self) -> int:
+        """How many bytes the largest column takes, about."""
+        return self.payload.data.size
+
+    def add(self, frames: bytes, first: int, count: int) -> None:
+        """Append whole frames that follow one another; `first` is the position of the first.
+
+        Raises:
+            ValueError: they are not so many, or not whole.
+        """
+        at = 0
+        end = len(frames)
+        for number in range(count):
+            if end - at < _HEADER:
+                raise ValueError(f"{count} frames do not fit in {end} bytes")
+            length = u32_at(frames, at)
+            names = _HEADER + frames[at + 6] + frames[at + 7]
+            if length < names or length > end - at:
+                raise ValueError(f"a frame of {length} bytes at {at} is not in {end}")
+            if self._wants(frames, at + _HEADER, frames[at + 6]):
+                self._add_row(frames, at, length, first + number)
+            at += length
+        if at != end:
+            raise ValueError(f"{end - at} bytes follow {count} frames")
+
+    def _add_row(self, frames: bytes, at: int, length: int, position: int) -> None:
+        subject = frames[at + 6]
+        reply = frames[at + 7]
+        names = _HEADER + subject + reply
+        self.subject.add(frames, at + _HEADER, subject)
+        self.reply.add(frames, at + _HEADER + subject, reply)
+        self.payload.add(frames, at + names, length - names)
+        self.flags.add(frames[at + 5])
+        self.origin.add(u32_at(frames, at + 8))
+        self.publisher.add(u32_at(frames, at + 12))
+        self.sequence.add(i64_at(frames, at + 16))
+        self.time_ns.add(i64_at(frames, at + 24))
+        self.position.add(position)
+        self.rows += 1
+
+    def _wants(self, frames: bytes, start: int, length: int) -> bool:
+        if self._takes_all:
+            return True
+        if length != len(self._subject) or not same_bytes(frames, start, self._subject, 0, length):
+            self._subject = cut(frames, start, start + length)
+            self._is_wanted = False
+            for pattern in self._patterns:
+                self._is_wanted = self._is_wanted or matches(pattern, self._subject)
+        return self._is_wanted

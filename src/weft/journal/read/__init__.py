@@ -1,0 +1,1 @@
+"""Reading journals, by position or time."""

@@ -1,0 +1,142 @@
+"""A journal a page at a time: what somebody who catches up is given, as fast as they ask.
+
+A page holds whole frames, or, of a message that is larger than a page, a part of one.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.broker.journal.batcher import ARRIVED
+from weft.journal.read.messages import history
+from weft.journal.read.record import Hole, Kept
+from weft.journal.read.time_index import position_at
+from weft.wire.frames import HEADER_BYTES
+from weft.wire.subjects import matches
+
+# So much is looked at for a page, at most, however little of it is wanted.
+SCAN_MAX_BYTES = 16 << 20
+# To match a pattern counts as much as looking at so many bytes.
+_MATCH_BYTES = 16
+# Subjects of which is remembered if they are wanted.
+_SUBJECTS_MAX = 4096
+# Readers that may come back for their next page without its place being looked for.
+_READERS_MAX = 64
+_FLAGS = 5
+
+
+class Question(NamedTuple):
+    """What a page is asked for: which subjects, from where to where, and how large it may be.
+
+    `offset` says how much of the message at `first` the asker has already.
+    """
+
+    patterns: tuple[bytes, ...]
+    first: int
+    until: int
+    max_bytes: int
+    offset: int = 0
+
+
+class Page(NamedTuple):
+    """Some frames, the position to ask for next, and how many messages were missing before it.
+
+    `left` bytes of a large message are still to come; then the next position is still its own.
+    """
+
+    frames: bytes
+    next: int
+    left: int
+    missing: int
+
+
+class Pages:
+    """The pages of one node's journal of a service."""
+
+    def __init__(self, root: Path, service: str, node: str) -> None:
+        self._root = root
+        self._service = service
+        self._node = node
+        self._open: dict[tuple[tuple[bytes, ...], int], Iterator[Kept | Hole]] = {}
+
+    def page(self, question: Question) -> Page:
+        """Answer a question.
+
+        Raises:
+            OSError: the journal cannot be read.
+        """
+        found = self._open.pop((question.patterns, question.first), iter(()))
+        page, is_over = _page(found, question)
+        if is_over and page == Page(b"", question.first, 0, 0):
+            # There is no such reader, or it ended where the journal did at that time.
+            found = self._history(question.first)
+            page, is_over = _page(found, question)
+        if not is_over:
+            self._open[question.patterns, page.next] = found
+            if len(self._open) > _READERS_MAX:
+                del self._open[next(iter(self._open))]
+        return page
+
+    def position_at(self, time_ns: int) -> int | None:
+        """The position of the first message that came at a time or after it; None if none did.
+
+        Raises:
+            OSError: the journal cannot be read.
+        """
+        return position_at(self._root, self._service, self._node, time_ns)
+
+    def _history(self, first: int) -> Iterator[Kept | Hole]:
+        return history(self._root, self._service, self._node, first)
+
+
+def _page(found: Iterator[Kept | Hole], question: Question) -> tuple[Page, bool]:
+    """A page of what was found, and whether what follows must be looked for anew."""
+    frames: list[bytes] = []
+    position = question.first
+    wanted: dict[bytes, bool] = {}
+    size = scanned = missing = 0
+    for each in found:
+        if isinstance(each, Hole):
+            missing += each.last - each.first + 1
+            position = each.last + 1
+            continue
+        scanned += len(each.frame)
+        subject = each.frame[HEADER_BYTES : HEADER_BYTES + each.frame[6]]
+        if subject not in wanted:
+            scanned += len(question.patterns) * _MATCH_BYTES
+            _learn(wanted, subject, question.patterns)
+        if wanted[subject]:
+            frame = _as_sent(each.frame)
+            if len(frame) > question.max_bytes:
+                # It has pages of its own.
+                if frames:
+                    return Page(b"".join(frames), each.position, 0, missing), True
+                return _part(Kept(each.position, frame), question, missing), True
+            frames.append(frame)
+            size += len(frame)
+        position = each.position + 1
+        if position >= question.until or size >= question.max_bytes or scanned >= SCAN_MAX_BYTES:
+            return Page(b"".join(frames), position, 0, missing), False
+    return Page(b"".join(frames), position, 0, missing), True
+
+
+def _part(kept: Kept, question: Question, missing: int) -> Page:
+    offset = question.offset if kept.position == question.first else 0
+    part = kept.frame[offset : offset + question.max_bytes]
+    left = len(kept.frame) - offset - len(part)
+    return Page(part, kept.position if left else kept.position + 1, left, missing)
+
+
+def _as_sent(frame: bytes) -> bytes:
+    """A frame as it went over the wire: a reader need not know what a journal says of it."""
+    flags = frame[_FLAGS]
+    if not flags & ARRIVED:
+        return frame
+    return b"".join((frame[:_FLAGS], bytes((flags & ~ARRIVED,)), frame[_FLAGS + 1 :]))
+
+
+def _learn(wanted: dict[bytes, bool], subject: bytes, patterns: tuple[bytes, ...]) -> None:
+    """Note whether a subject is wanted."""
+    if len(wanted) >= _SUBJECTS_MAX:
+        wanted.clear()
+    wanted[subject] = any(matches(pattern, subject) for pattern in patterns)

@@ -1,0 +1,1 @@
+"""Segments: files of blocks that are being written."""

@@ -1,0 +1,1 @@
+"""Messages of sinks, staged until they are committed."""

@@ -1,0 +1,1 @@
+"""Direct connections between clients, the gateway's side. Pure."""

@@ -1,0 +1,231 @@
+"""Commands of administrators: those that were given at this gateway, and those that come from afar.
+
+Each gateway that a command is for judges it by itself and tells what came of it. Whoever gave it
+hears of everybody: of those who do not answer, that they do not.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from weft.broker.service import Service
+from weft.errors import BadOption, NotAllowed, Overloaded, WeftError, shortened
+from weft.mesh.admin.admin_command import NODE, Command, Judge, Place, Refusal, Signed, is_for
+from weft.mesh.membership.members import Member
+from weft.mesh.membership.mesh_handle import Mesh
+from weft.mesh.protocol import FACTS_MAX_BYTES, CommandWord, Obeyed
+
+# For so long answers are waited for.
+WAIT_NS = 4_000_000_000
+GATHERINGS_MAX = 16
+# More than people give: what is over it in a second, from one gateway, is not even looked at.
+COMMANDS_PER_S = 20
+
+DONE = "done"
+FAILED = "failed"
+REFUSED = "refused"
+SILENT = "silent"
+UNREACHABLE = "unreachable"
+
+_S = 1_000_000_000
+_MS = 1_000_000
+
+Facts = dict[str, Any]
+
+
+class Outcome(NamedTuple):
+    """What came of a command at one gateway."""
+
+    state: str
+    text: str = ""
+    facts: Facts | None = None
+
+
+Tell = Callable[[Outcome], None]
+Obey = Callable[[Command, Tell], None]
+Rows = list[Facts]
+Done = Callable[[Rows], None]
+
+
+class Gathering:
+    """One command that was given here, and what was heard of it so far."""
+
+    def __init__(self, since_ns: int, done: Done) -> None:
+        self.since_ns = since_ns
+        self._done = done
+        self._rows: dict[int, Facts] = {}
+        self._waiting: set[int] = set()
+
+    def expect(self, number: int, place: Place) -> None:
+        """Somebody is to be told."""
+        self._rows[number] = {"number": number, "state": SILENT, "text": "", **place._asdict()}
+        self._waiting.add(number)
+
+    def hear(self, number: int, outcome: Outcome) -> bool:
+        """Somebody has answered; whether everybody has."""
+        if number not in self._waiting:
+            return False
+        self._waiting.discard(number)
+        self._rows[number] |= {"state": outcome.state, "text": outcome.text}
+        if outcome.facts:
+            self._rows[number]["facts"] = outcome.facts
+        return not self._waiting
+
+    def end(self) -> None:
+        """Tell whoever gave it."""
+        for number in self._waiting:
+            self._rows[number]["text"] = f"no answer within {WAIT_NS // _S} s"
+        self._done(sorted(self._rows.values(), key=_name_of))
+
+
+class Commanding:
+    """The commands of one gateway; `mesh` is None where there are no others."""
+
+    def __init__(self, service: Service, place: Place, judge: Judge, obey: Obey) -> None:
+        self._service = service
+        self.place = place
+        self._obey = obey
+        self.judge = judge
+        self.mesh: Mesh | None = None
+        self._token = 0
+        self._gatherings: dict[int, Gathering] = {}
+        # How many came in this second, from each gateway.
+        self._second = 0
+        self._heard: Counter[int] = Counter()
+
+    def begin(self, signed: Signed, done: Done) -> WeftError | None:
+        """Give a command to everybody that it is for; what is wrong with it.
+
+        `done` hears of everybody once all have answered, or after a while.
+        """
+        if len(self._gatherings) >= GATHERINGS_MAX:
+            return Overloaded(f"{GATHERINGS_MAX} commands wait for answers already")
+        own = self._service.stamp.origin
+        command = self._judged(own, signed)
+        if isinstance(command, Refusal):
+            return NotAllowed(f"the command is refused: {command.text}")
+        others = self._others(command.target)
+        is_for_here = is_for(command.target, self.place)
+        problem = self._ambiguity(command.target, others, is_for_here=is_for_here)
+        if problem is not None:
+            return problem
+        self._token += 1
+        token = self._token
+        gathering = self._gatherings[token] = Gathering(self._service.now_ns, done)
+        if is_for_here:
+            gathering.expect(own, self.place)
+        for member in others:
+            gathering.expect(member.number, place_of(member))
+        if not (others or is_for_here):
+            self._end(token)
+        word = CommandWord(token, signed.said, signed.signature)
+        for member in others:
+            if self.mesh is None or not self.mesh.say(member.number, word):
+                self._gather(token, member.number, Outcome(UNREACHABLE, "there is no way to it"))
+        if is_for_here:
+            self._obey(command, lambda outcome: self._gather(token, own, outcome))
+        return None
+
+    def tick(self) -> None:
+        """Wait no longer for those who have not answered in time."""
+        oldest_ns = self._service.now_ns - WAIT_NS
+        for token, gathering in list(self._gatherings.items()):
+            if gathering.since_ns <= oldest_ns:
+                self._end(token)
+
+    def hear(self, origin: int, word: CommandWord) -> None:
+        """A command comes from another gateway, whoever gave it there."""
+        command = self._judged(origin, Signed(word.said, word.signature))
+        if isinstance(command, Command) and not is_for(command.target, self.place):
+            command = Refusal("NotForHere", f"it is for {command.target}")
+            self._count(command.name)
+        if isinstance(command, Refusal):
+            self._answer(origin, word.token, Outcome(REFUSED, command.text))
+        else:
+            self._obey(command, lambda outcome: self._answer(origin, word.token, outcome))
+
+    def hear_obeyed(self, origin: int, word: Obeyed) -> None:
+        """A gateway tells what came of a command that was given here."""
+        try:
+            facts = msgspec.json.decode(word.facts) if word.facts else None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._count("BadFacts")
+            return
+        outcome = Outcome(word.state, word.text, facts if isinstance(facts, dict) else None)
+        self._gather(word.token, origin, outcome)
+
+    def _judged(self, origin: int, signed: Signed) -> Command | Refusal:
+        second = self._service.now_ns // _S
+        if second != self._second:
+            self._second = second
+            self._heard.clear()
+        self._heard[origin] += 1
+        judged: Command | Refusal
+        if self._heard[origin] > COMMANDS_PER_S:
+            judged = Refusal("TooManyCommands", f"over {COMMANDS_PER_S} commands in a second")
+        else:
+            judged = self.judge.judge(signed, self._service.wall_ns // _MS)
+        if isinstance(judged, Refusal):
+            self._count(judged.name)
+        return judged
+
+    def _others(self, target: str) -> list[Member]:
+        if self.mesh is None:
+            return []
+        return [
+            member
+            for member in self.mesh.members.others()
+            if not member.advert.is_leaving and is_for(target, place_of(member))
+        ]
+
+    def _ambiguity(
+        self, target: str, others: list[Member], *, is_for_here: bool
+    ) -> BadOption | None:
+        """Return why a command for one gateway is for several, if their names are the same."""
+        if not target.startswith(NODE):
+            return None
+        # One that cannot be reached may be an earlier life of one that can, with another node.key.
+        ids = [
+            f"{NODE}{each.node.hex()} ({each.advert.address})" for each in others if each.is_there
+        ]
+        if is_for_here:
+            ids.append(f"{NODE}{self.place.node} (the gateway that you asked)")
+        if len(ids) < 2:
+            return None
+        name = shortened(target.removeprefix(NODE))
+        return BadOption(
+            f"{len(ids)} gateways are called {name}; name one by its id: {', '.join(ids)}"
+        )
+
+    def _answer(self, origin: int, token: int, outcome: Outcome) -> None:
+        facts = msgspec.json.encode(outcome.facts) if outcome.facts else b""
+        if len(facts) > FACTS_MAX_BYTES:
+            outcome, facts = Outcome(FAILED, f"its answer of {len(facts)} bytes is too long"), b""
+        if self.mesh is not None:
+            self.mesh.say(origin, Obeyed(token, outcome.state, outcome.text[:255], facts))
+
+    def _gather(self, token: int, number: int, outcome: Outcome) -> None:
+        gathering = self._gatherings.get(token)
+        if gathering is not None and gathering.hear(number, outcome):
+            self._end(token)
+
+    def _end(self, token: int) -> None:
+        self._gatherings.pop(token).end()
+
+    def _count(self, name: str) -> None:
+        if self.mesh is not None:
+            self.mesh.counts.refuse(name, 1)
+        else:
+            self._service.count_refused(name)
+
+
+def place_of(member: Member) -> Place:
+    """A gateway, as a target can name it."""
+    advert = member.advert
+    return Place(advert.name, member.node.hex(), advert.region)
+
+
+def _name_of(row: Facts) -> tuple[str, int]:
+    return row["name"], row["number"]

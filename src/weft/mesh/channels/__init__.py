@@ -1,0 +1,1 @@
+"""Which gateway owns which channel: votes and leases."""

@@ -1,0 +1,366 @@
+"""The channels of one gateway: those that are opened and held here, and what others say of theirs.
+
+Every gateway that has members of a channel says so to all others, on change and periodically: by
+that they know of it, and prolong their promise of its name. So no gateway is more than the others,
+and a channel goes on as long as one of them has a member.
+"""
+
+from collections.abc import Callable
+
+from weft.broker.channel_membership import Admissions
+from weft.broker.service import Peer, Service
+from weft.errors import ChannelClosed as ClosedForAll
+from weft.errors import (
+    ChannelContested,
+    ChannelExists,
+    ChannelLost,
+    NoMajority,
+    Overloaded,
+    TooMany,
+    WeftError,
+)
+from weft.mesh.channels.announcer import Holding
+from weft.mesh.channels.directory import Channel, ChannelTable
+from weft.mesh.channels.leases import CONFIRMED, FAILED, LEASE_NS, Claim, Note, Promises
+from weft.mesh.channels.open_vote import EXISTS, Electorate, End, Opening
+from weft.mesh.channels.protocol import (
+    ChannelAsk,
+    ChannelClosed,
+    ChannelDropped,
+    ChannelVote,
+    ChannelWord,
+    Record,
+)
+from weft.mesh.channels.quorum import Voters
+from weft.mesh.membership.mesh_handle import Mesh
+from weft.wire.password_proof import Verifier
+
+OPENINGS_MAX = 256
+# A gateway holds so many channels with members of its own.
+HELD_HERE_MAX = 10_000
+LOOK_NS = 100_000_000
+COUNT_NS = 1_000_000_000
+# For so long a channel that was closed is not taken for one that is there.
+CLOSED_NS = 60_000_000_000
+CLOSED_MAX = 65_536
+
+# Hears what came of an opening: the channel, or why there is none; and who did not answer.
+Opened = Callable[[Channel | WeftError, list[str]], None]
+
+
+class Channels:
+    """Opens, holds and ends channels; `mesh` is None where there are no other gateways."""
+
+    def __init__(self, service: Service, voters: Voters, promises: Promises) -> None:
+        self._service = service
+        self.voters = voters
+        self.promises = promises
+        self.mesh: Mesh | None = None
+        self.admissions = Admissions()
+        self.table = ChannelTable()
+        self.holding = Holding(self)
+        self._openings: dict[int, Opening] = {}
+        self._token = 0
+        # Channels that were closed lately, and until when that is remembered.
+        self._closed: dict[bytes, tuple[ChannelClosed, int]] = {}
+        self._look_ns = self._count_ns = 0
+        self.admissions.on_change = self.holding.changed
+        service.on_member_over = self.admissions.leave_all
+
+    @property
+    def service(self) -> Service:
+        """The service that they belong to."""
+        return self._service
+
+    @property
+    def own(self) -> int:
+        """The number of this gateway."""
+        return self._service.stamp.origin
+
+    @property
+    def now_ns(self) -> int:
+        """The time, of a clock that only goes forward."""
+        return self._service.now_ns
+
+    def next_token(self) -> int:
+        """What tells a later word of this gateway from an earlier one."""
+        self._token += 1
+        return self._token
+
+    # What connections ask for.
+
+    def open(self, peer: Peer, name: bytes, verifier: Verifier | None, opened: Opened) -> None:
+        """Open a channel, protected if there is a verifier; `opened` hears of it, maybe at once."""
+        if self.table.named(name):
+            opened(_exists(name), [])
+        elif any(each.record.name == name for each in self._openings.values()):
+            opened(_contested(name), [])
+        elif len(self._openings) >= OPENINGS_MAX:
+            opened(Overloaded(f"{OPENINGS_MAX} channels are being opened already"), [])
+        elif len(self.admissions) >= HELD_HERE_MAX:
+            opened(TooMany(f"this gateway has {HELD_HERE_MAX} channels, which is the limit"), [])
+        else:
+            keys = verifier or Verifier(b"", b"")
+            record = Record(name, self.voters.own, 0, *keys, peer.name, self._service.gateway)
+            self._begin(
+                Opening(record, self.now_ns, lambda ended, end: self._end(ended, end, opened))
+            )
+
+    def find(self, name: bytes) -> Channel | None:
+        """The channel of a name that is to be joined."""
+        return max(self.table.named(name), key=self._preference, default=None)
+
+    def admit(self, peer: Peer, channel: Channel) -> None:
+        """Make a connection a member, which has shown that it may be.
+
+        Raises:
+            TooMany: it is a member of as many as it may, or this gateway has too many channels.
+        """
+        key = hexadecimal(channel.id)
+        if not self.admissions.count(key) and len(self.admissions) >= HELD_HERE_MAX:
+            raise TooMany(f"this gateway has {HELD_HERE_MAX} channels, which is the limit")
+        self.admissions.admit(peer, key, channel.record.name)
+
+    def close(self, channel: Channel) -> None:
+        """End a channel for everybody."""
+        word = ChannelClosed(channel.record)
+        for number in self.others():
+            self.say(number, word)
+        self._close(word)
+
+    # What other gateways say.
+
+    def hear(self, origin: int, word: ChannelWord) -> None:
+        """Hear a word of another gateway about channels."""
+        match word:
+            case ChannelAsk(token, record):
+                claim = Claim(origin, token)
+                self.say(origin, ChannelVote(token, *self._judged(claim, record)))
+            case ChannelVote(token, verdict, epoch):
+                opening = self._openings.get(token)
+                if opening is not None:
+                    opening.hear(origin, verdict, epoch)
+                    self._settle(token, opening)
+            case ChannelDropped():
+                self.holding.hear_dropped(origin, word)
+            case ChannelClosed(record) if not record.is_sound:
+                self.refuse("BadChannel")
+            case ChannelClosed():
+                self._close(word)
+            case _:
+                self.holding.hear(origin, word)
+
+    def closed(self, channel: bytes) -> ChannelClosed | None:
+        """The word by which a channel was closed lately; one opened since has a later epoch."""
+        found = self._closed.get(channel)
+        return None if found is None else found[0]
+
+    # What time brings.
+
+    def tick(self) -> None:
+        """Wait no longer for answers, say what changed, and see who lost its name."""
+        now_ns = self.now_ns
+        for token, opening in list(self._openings.items()):
+            self._settle(token, opening)
+        self.holding.tick()
+        if now_ns - self._look_ns >= LOOK_NS:
+            self._look_ns = now_ns
+            self._see_who_lost()
+        if now_ns - self._count_ns >= COUNT_NS:
+            self._count_ns = now_ns
+            if self.mesh is not None:
+                self.voters.look(self.mesh.members, now_ns)
+            self.table.expire(now_ns, self._is_gone)
+            self._closed = {each: end for each, end in self._closed.items() if end[1] > now_ns}
+
+    # Who is there.
+
+    def others(self) -> list[int]:
+        """The numbers of the other gateways that there is a way to."""
+        return [] if self.mesh is None else [each.number for each in self.mesh.members.there()]
+
+    def node_of(self, number: int) -> bytes:
+        """The id of a gateway, empty if it is not known."""
+        if number == self.own:
+            return self.voters.own
+        member = None if self.mesh is None else self.mesh.members.numbered(number)
+        return b"" if member is None else member.node
+
+    def say(self, number: int, word: ChannelWord) -> bool:
+        """Say a word to a gateway; False if there is no way to it."""
+        return self.mesh is not None and self.mesh.say(number, word)
+
+    def refuse(self, problem: str) -> None:
+        """Count what another gateway should not have said."""
+        if self.mesh is not None:
+            self.mesh.counts.refuse(problem, 1)
+
+    # Opening.
+
+    def _begin(self, opening: Opening) -> None:
+        """Ask everybody, with an epoch that nobody here knows of yet."""
+        name = opening.record.name
+        if self.mesh is not None:
+            self.voters.look(self.mesh.members, self.now_ns)
+        epoch = 1 + max(self.promises.epoch(name), opening.epoch)
+        record = opening.record._replace(epoch=epoch)
+        channel = record.channel(self._service.name)
+        token = self.next_token()
+        claim = Claim(self.own, token)
+        own = self.promises.open(Note(name, epoch, channel), claim, self.now_ns)
+        asked = self.others() if own == CONFIRMED else []
+        electorate = Electorate(frozenset(asked), self.voters.majority)
+        opening.begin(record, channel, electorate, own)
+        self._openings[token] = opening
+        word = ChannelAsk(token, record)
+        for number in asked:
+            self.say(number, word)
+        self._settle(token, opening)
+
+    def _settle(self, token: int, opening: Opening) -> None:
+        end = opening.end(self.now_ns)
+        if end is None:
+            return
+        del self._openings[token]
+        if end is not End.OPENED:
+            self._drop(opening)
+        if end is End.OUTDATED:
+            self._begin(opening)
+        else:
+            opening.done(opening, end)
+
+    def _drop(self, opening: Opening) -> None:
+        """Claim the name no more."""
+        word = ChannelDropped(self.next_token(), opening.record.name, opening.channel)
+        self.promises.drop(word.name, word.channel, Claim(self.own, word.token))
+        for number in opening.electorate.asked:
+            self.say(number, word)
+
+    def _end(self, opening: Opening, end: End, opened: Opened) -> None:
+        name = opening.record.name
+        silent = self._silent(opening)
+        if end is End.EXISTS:
+            opened(_exists(name), silent)
+        elif end is End.CONTESTED:
+            opened(_contested(name), silent)
+        elif end is End.NO_MAJORITY:
+            opened(self._no_majority(opening, silent), silent)
+        else:
+            self._opened(opening, opened, silent)
+
+    def _opened(self, opening: Opening, opened: Opened, silent: list[str]) -> None:
+        channel = self.table.add(opening.channel, opening.record)
+        if channel is None:
+            self._drop(opening)
+            opened(TooMany("this gateway knows as many channels as it may"), silent)
+            return
+        self.holding.begin(channel, opening)
+        opened(channel, silent)
+        # At once: whoever is told that it is open may have others join it elsewhere.
+        self.holding.announce(channel)
+        if not self.admissions.count(hexadecimal(channel.id)):
+            # Whoever opened it is gone, or may not be a member: so is the channel.
+            self.holding.end(channel)
+
+    def _silent(self, opening: Opening) -> list[str]:
+        """The names of those who did not answer, and of those whom there was no way to ask."""
+        if self.mesh is None:
+            return []
+        asked = opening.electorate.asked
+        silent = set(opening.silent)
+        names = [
+            member.advert.name
+            for member in self.mesh.members.others()
+            if member.number in silent
+            or (member.number not in asked and not member.advert.is_leaving)
+        ]
+        return sorted(names)
+
+    def _no_majority(self, opening: Opening, silent: list[str]) -> NoMajority:
+        agreed = sum(each == CONFIRMED for each in opening.verdicts.values())
+        named = f"; not reached or silent: {', '.join(silent)}" if silent else ""
+        if opening.verdicts[0] == FAILED:
+            named = f"; {self._service.gateway} cannot write down what it promises"
+        return NoMajority(
+            f"{agreed} of {len(self.voters)} gateways agree to a channel with a password, and"
+            f" {self.voters.majority} have to{named}"
+        )
+
+    def _judged(self, claim: Claim, record: Record) -> tuple[str, int]:
+        """What this gateway says to a channel that is to be opened elsewhere."""
+        epoch = self.promises.epoch(record.name)
+        if not record.is_sound or record.owner != self.node_of(claim.holder):
+            self.refuse("BadChannel")
+            return EXISTS, epoch
+        if self.table.named(record.name):
+            return EXISTS, epoch
+        channel = record.channel(self._service.name)
+        note = Note(record.name, record.epoch, channel)
+        return self.promises.open(note, claim, self.now_ns), epoch
+
+    # The end.
+
+    def _close(self, word: ChannelClosed) -> None:
+        record = word.record
+        channel = record.channel(self._service.name)
+        known = self.table.get(channel)
+        if known is not None and known.record.epoch > record.epoch:
+            # It was opened again since.
+            return
+        if len(self._closed) < CLOSED_MAX:
+            self._closed[channel] = (word, self.now_ns + CLOSED_NS)
+        error = ClosedForAll(f"the channel {record.name.decode(errors='replace')!r} was closed")
+        self.admissions.dismiss(hexadecimal(channel), error)
+        if known is not None:
+            self.holding.end(known)
+            self.table.forget(channel)
+        self.promises.end(record.name, channel)
+
+    def _see_who_lost(self) -> None:
+        for key in self.admissions.ids():
+            channel = self.table.get(bytes.fromhex(key.decode()))
+            if channel is not None and self._has_lost(channel):
+                name = channel.record.name.decode(errors="replace")
+                error = ChannelLost(f"another channel has the name {name!r} now")
+                self.admissions.dismiss(key, error)
+
+    def _has_lost(self, channel: Channel) -> bool:
+        """Say if another channel of its name is there, and is the one that stays."""
+        rivals = [
+            each
+            for each in self.table.named(channel.record.name)
+            if each is not channel and each.record.is_protected
+        ]
+        if not rivals or not channel.record.is_protected:
+            return bool(rivals)
+        standing = self.holding.standing(channel.id)
+        majority = self.voters.majority
+        if standing is None or standing.is_confirmed(majority, self.now_ns):
+            return False
+        if standing.is_refused(majority, self.now_ns):
+            return True
+        is_long_ago = self.now_ns - standing.confirmed_ns >= LEASE_NS
+        return is_long_ago and max(each.rank for each in rivals) > channel.rank
+
+    def _preference(self, channel: Channel) -> tuple[bool, bool, tuple[bool, int, int]]:
+        is_confirmed = self.holding.is_confirmed(channel.id)
+        return channel.record.is_protected, is_confirmed, channel.rank
+
+    def _is_gone(self, number: int) -> bool:
+        if number == self.own:
+            return False
+        member = None if self.mesh is None else self.mesh.members.numbered(number)
+        return member is None or member.advert.is_leaving
+
+
+def hexadecimal(channel: bytes) -> bytes:
+    """An id as it is written in subjects."""
+    return channel.hex().encode()
+
+
+def _exists(name: bytes) -> ChannelExists:
+    return ChannelExists(f"there is a channel {name.decode()!r} already")
+
+
+def _contested(name: bytes) -> ChannelContested:
+    return ChannelContested(f"somebody else opens a channel {name.decode()!r} now: try again")

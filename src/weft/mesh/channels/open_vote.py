@@ -1,0 +1,108 @@
+"""One channel that is being opened here: who was asked, who has agreed, and what comes of it.
+
+With a password more than half of all gateways have to agree. Without one nobody has to, but all
+are waited for: one that knows of a channel of this name says so.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from weft.mesh.channels.leases import CONFIRMED, FAILED, OUTDATED
+from weft.mesh.channels.protocol import Record
+
+# For so long answers are waited for.
+WAIT_NS = 2_000_000_000
+# So often it is tried again with a later epoch than somebody knew of.
+ATTEMPTS_MAX = 4
+
+# A verdict beside those of promises.py: there is such a channel.
+EXISTS = "exists"
+
+
+class End(Enum):
+    """What came of it."""
+
+    OPENED = 1
+    EXISTS = 2
+    CONTESTED = 3
+    NO_MAJORITY = 4
+    # To be tried again with a later epoch.
+    OUTDATED = 5
+
+
+class Electorate(NamedTuple):
+    """Who is asked, by their numbers, and how many have to agree, this gateway included."""
+
+    asked: frozenset[int]
+    majority: int
+
+
+Done = Callable[["Opening", End], None]
+
+
+class Opening:
+    """One attempt after the other to open a channel; `done` hears of the last."""
+
+    def __init__(self, record: Record, since_ns: int, done: Done) -> None:
+        self.record = record
+        self.since_ns = since_ns
+        self.done = done
+        self.attempts = 0
+        self.channel = b""
+        self.electorate = Electorate(frozenset(), 1)
+        self.verdicts: dict[int, str] = {}
+        # The last epoch that anybody knew of.
+        self.epoch = 0
+
+    def begin(self, record: Record, channel: bytes, electorate: Electorate, own: str) -> None:
+        """Begin an attempt; `own` is what this gateway says itself."""
+        self.attempts += 1
+        self.record = record
+        self.channel = channel
+        self.electorate = electorate
+        self.verdicts = {0: own}
+
+    def hear(self, number: int, verdict: str, epoch: int) -> None:
+        """Somebody has answered; only the first answer of each counts."""
+        if number in self.electorate.asked:
+            self.verdicts.setdefault(number, verdict)
+            self.epoch = max(self.epoch, epoch)
+
+    @property
+    def silent(self) -> list[int]:
+        """Those who have not answered."""
+        return sorted(self.electorate.asked - self.verdicts.keys())
+
+    @property
+    def confirmed(self) -> list[int]:
+        """The others that have agreed."""
+        return [number for number, each in self.verdicts.items() if each == CONFIRMED and number]
+
+    def end(self, now_ns: int) -> End | None:
+        """What has come of it by now; None if that is not decided yet."""
+        found = set(self.verdicts.values())
+        is_over = not self.silent or now_ns - self.since_ns >= WAIT_NS
+        if EXISTS in found:
+            return End.EXISTS
+        if self.record.is_protected:
+            return self._protected(found, is_over=is_over)
+        others = found - {CONFIRMED, FAILED}
+        if others:
+            return self._refused(others)
+        return End.OPENED if is_over else None
+
+    def _protected(self, found: set[str], *, is_over: bool) -> End | None:
+        agreed = sum(each == CONFIRMED for each in self.verdicts.values())
+        missing = self.electorate.majority - agreed
+        if missing <= 0 and self.verdicts[0] == CONFIRMED:
+            return End.OPENED
+        if not is_over and missing <= len(self.silent) and self.verdicts[0] == CONFIRMED:
+            return None
+        others = found - {CONFIRMED, FAILED}
+        return self._refused(others) if others else End.NO_MAJORITY
+
+    def _refused(self, others: set[str]) -> End:
+        if others == {OUTDATED} and self.attempts < ATTEMPTS_MAX:
+            return End.OUTDATED
+        return End.CONTESTED

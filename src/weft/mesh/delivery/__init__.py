@@ -1,0 +1,1 @@
+"""Messages between gateways: sending, receiving, retransmission."""

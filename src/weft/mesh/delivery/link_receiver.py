@@ -1,0 +1,295 @@
+"""What comes by one link: envelopes and the frames in them, and words about the mesh.
+
+An envelope names this gateway first. The frames behind it are for here, or go on by other links, or
+both; they may come in several reads, and go on as they come. No subject is looked at on the way.
+"""
+
+from typing import Protocol
+
+from weft.broker.mesh_hooks import Carrier
+from weft.broker.service import Peer
+from weft.errors import BadFrame, UnexpectedFrame
+from weft.mesh.delivery.frame_batch import Load
+from weft.mesh.delivery.origin_stream import Incoming
+from weft.mesh.delivery.receiver import Arrivals
+from weft.mesh.delivery.sender import Outgoing
+from weft.mesh.links.link_events import error_in
+from weft.mesh.routing.forward_header import (
+    COUNT_AT,
+    ENTRIES_AT,
+    ENTRY_BYTES,
+    HOPS_AT,
+    HOPS_MAX,
+    INTEREST,
+    TRACE,
+    WORD,
+    Entry,
+    check,
+    make,
+    read,
+)
+from weft.mesh.routing.forwarding_tree import Part
+from weft.mesh.trace.hop import NO_RELAY, NO_WAY, TOO_FAR, Passage
+from weft.wire.byteops import cut, put_bytes, put_u32, u32_at, u64_at
+from weft.wire.frames import HEADER_BYTES, Kind, Run, encode, parse
+
+_HEADER = HEADER_BYTES
+_ENTRY = ENTRY_BYTES
+_COUNT = COUNT_AT
+_ENTRIES = ENTRIES_AT
+_HOPS = HOPS_AT
+_HOPS_MAX = HOPS_MAX
+_WORD = WORD
+_INTEREST = INTEREST
+# No stream comes so far: what follows can still be counted.
+_NUMBER_MAX = (1 << 64) - (1 << 33)
+_TRACE = TRACE
+_MESSAGE = int(Kind.MESSAGE)
+_ERROR = int(Kind.ERROR)
+_PING = int(Kind.PING)
+_PONG = int(Kind.PONG)
+_GOODBYE = int(Kind.GOODBYE)
+_FORWARD = int(Kind.FORWARD)
+_FABRIC = int(Kind.FABRIC)
+
+
+class Listener(Protocol):
+    """Whoever judges what comes by links, and hears what gateways say about the mesh."""
+
+    @property
+    def is_relay(self) -> bool:
+        """Say if messages are passed on for others."""
+
+    def problem(self, header: bytes, sender: int) -> str:
+        """The name of what is wrong with the way that a checked envelope took; empty if nothing."""
+
+    def hear_near(self, peer: Peer, body: bytes) -> None:
+        """Hear a word of the gateway at the other end of a link."""
+
+    def hear_far(self, origin: int, body: bytes, path: bytes) -> None:
+        """Hear a word that other gateways have passed on, by a path as it is in an envelope."""
+
+    def hear_trace(self, origin: int, body: bytes, passage: Passage) -> None:
+        """Hear a word that was to be heard on its way, and what became of it here."""
+
+    def part_near(self, peer: Peer) -> None:
+        """A link is over."""
+
+
+class LinkCarrier(Carrier):
+    """One link, from the other side of which everything comes."""
+
+    def __init__(
+        self,
+        peer: Peer,
+        number: int,
+        outgoing: Outgoing,
+        arrivals: Arrivals,
+        listener: Listener,
+    ) -> None:
+        self._peer = peer
+        self._number = number
+        self._outgoing = outgoing
+        self._arrivals = arrivals
+        self._listener = listener
+        # Of the envelope whose frames come next: how many, and what is to be done with them.
+        self._left = 0
+        self._load = Load()
+        self._number_here = 0
+        self._is_for_here = False
+        self._path = b""
+        self._incoming: Incoming | None = None
+        self._parts: list[Part] = []
+        self._passage: Passage | None = None
+
+    def take(self, run: Run) -> None:
+        """Deal with a run of frames."""
+        kind = run.kind
+        if self._left > 0:
+            if kind not in (_MESSAGE, _ERROR, _FABRIC):
+                raise UnexpectedFrame(f"{self._left} frames of an envelope are missing")
+            if run.count > self._left:
+                self._split(run)
+            else:
+                self._carry(run)
+        elif kind == _FORWARD:
+            if run.count != 1:
+                raise UnexpectedFrame("an envelope without frames")
+            self._open(cut(self._outgoing.arena.data, run.start, run.end))
+        elif kind == _FABRIC:
+            self._hear(run, True)
+        elif kind == _PING:
+            self._peer.owe(encode(_PONG))
+        elif kind in (_GOODBYE, _ERROR):
+            self._end(run)
+        elif kind != _PONG:
+            raise UnexpectedFrame(f"a gateway does not send frames of kind {kind}")
+
+    def part(self) -> None:
+        """The link is over."""
+        self._listener.part_near(self._peer)
+
+    def _end(self, run: Run) -> None:
+        """The gateway at the other end ends the link; an error says why."""
+        error = None
+        if run.kind == _ERROR:
+            data = self._outgoing.arena.data
+            frame = cut(data, run.start, run.start + u32_at(data, run.start))
+            error = error_in(parse(frame).body)
+        self._peer.end(error)
+
+    def _split(self, run: Run) -> None:
+        """Deal with a run of which only the first frames are of the envelope that was read last.
+
+        What a gateway says by itself after what it passes on looks the same.
+        """
+        data = self._outgoing.arena.data
+        count, end, at = run.count, run.end, run.start
+        left = self._left
+        for _ in range(left):
+            at += u32_at(data, at)
+        run.count, run.end = left, at
+        self._carry(run)
+        run.start, run.end, run.count = at, end, count - left
+        if not self._peer.is_over:
+            self.take(run)
+
+    def _open(self, header: bytes) -> None:
+        """Read an envelope."""
+        check(header)
+        load = self._load
+        load.flags = header[5]
+        load.origin = u32_at(header, 8)
+        load.group = cut(header, _HEADER, _HEADER + header[7])
+        self._left = u32_at(header, _COUNT)
+        self._incoming = None
+        self._is_for_here = False
+        self._parts = []
+        self._passage = None
+        problem = self._listener.problem(header, self._number)
+        if problem:
+            # Its frames come all the same, and go nowhere.
+            self._outgoing.counts.refuse(problem, self._left)
+            return
+        at = _HEADER + header[7] + 4 * header[_HOPS]
+        if u32_at(header, at) != self._outgoing.own:
+            raise BadFrame("an envelope for another gateway")
+        self._number_here = u64_at(header, at + 8)
+        if self._number_here > _NUMBER_MAX:
+            self._outgoing.counts.refuse("BadNumber", self._left)
+            return
+        self._is_for_here = header[at + 6] != 0
+        if load.flags & _TRACE:
+            self._passage = Passage(header)
+        elif self._is_for_here:
+            self._open_here(header, at)
+        end = len(header)
+        at += _ENTRY
+        while at < end:
+            below = header[at + 4] + 256 * header[at + 5]
+            part_end = at + _ENTRY * (below + 1)
+            if part_end > end:
+                # Whoever passed it on looked no further than its own part of the tree.
+                self._outgoing.counts.refuse("BadTree", self._left)
+                self._incoming = None
+                self._is_for_here = False
+                self._parts = []
+                return
+            self._open_part(header, at, part_end)
+            at = part_end
+
+    def _open_here(self, header: bytes, at: int) -> None:
+        """Look at what an envelope for this gateway brings, and at which interest it goes by."""
+        load = self._load
+        if load.flags & _WORD:
+            self._path = cut(header, _HEADER + header[7], at)
+            return
+        load.mark = header[at + 6] + 256 * header[at + 7] if load.flags & _INTEREST else 0
+        self._incoming = self._arrivals.stream(load.origin, self._number_here)
+
+    def _open_part(self, header: bytes, at: int, end: int) -> None:
+        """Have a part of the tree go on by its link."""
+        if not self._listener.is_relay:
+            self._outgoing.counts.refuse(NO_RELAY, self._left)
+            if self._passage is not None:
+                self._passage.stopped(header, at, end, NO_RELAY)
+            return
+        link = self._outgoing.ways.links.get(u32_at(header, at))
+        if link is None or header[_HOPS] >= _HOPS_MAX:
+            self._detour(header, at, end)
+            return
+        path_end = _HEADER + header[7] + 4 * header[_HOPS]
+        length = path_end + 4 + end - at
+        made = bytearray(length)
+        put_bytes(made, 0, header, 0, path_end)
+        put_u32(made, 0, length)
+        entries = (end - at) // _ENTRY
+        made[_ENTRIES] = entries & 255
+        made[_ENTRIES + 1] = entries >> 8
+        made[_HOPS] = header[_HOPS] + 1
+        put_u32(made, path_end, self._outgoing.own)
+        put_bytes(made, path_end + 4, header, at, end - at)
+        self._parts.append(Part(link, made))
+
+    def _detour(self, header: bytes, at: int, end: int) -> None:
+        """Find other ways to those that a part of the tree is for: its link is lost."""
+        envelope = read(header)
+        first = (at - (len(header) - _ENTRY * len(envelope.entries))) // _ENTRY
+        path = [*envelope.path, self._outgoing.own]
+        ways = self._outgoing.ways
+        is_far = len(path) >= _HOPS_MAX
+        for entry in envelope.entries[first : first + (end - at) // _ENTRY]:
+            if not entry.is_for:
+                continue
+            way = ways.to(entry.number)
+            if not way or is_far or not set(path).isdisjoint(way):
+                self._outgoing.counts.dropped += self._left
+                if self._passage is not None:
+                    self._passage.missed(entry.number, TOO_FAR if is_far else NO_WAY)
+                continue
+            entries = [
+                Entry(number, len(way) - step - 1, number == entry.number, entry.first, entry.mark)
+                for step, number in enumerate(way)
+            ]
+            made = make(envelope.flags, envelope.group, path, entries)
+            self._parts.append(Part(ways.links[way[0]], made))
+
+    def _carry(self, run: Run) -> None:
+        """Deal with frames of the envelope that was read last."""
+        count = run.count
+        self._left -= count
+        if self._incoming is not None:
+            load = self._load
+            load.number = self._number_here
+            load.start, load.end, load.count = run.start, run.end, count
+            self._arrivals.arrive(self._incoming, load)
+            self._number_here += count
+        elif self._is_for_here and self._passage is None:
+            self._hear(run, False)
+        for each in self._parts:
+            part = each
+            part.count(count)
+            is_taken = self._outgoing.push(part.link, part.header, run.start, run.end)
+            if is_taken:
+                self._outgoing.counts.passed_on += count
+            if self._passage is not None:
+                self._passage.went(part.header, is_taken)
+            part.go_on(count)
+        if self._is_for_here and self._passage is not None:
+            # Not before it went on: what became of it is what is told.
+            self._hear(run, False)
+
+    def _hear(self, run: Run, is_near: bool) -> None:
+        """Hear words: of the gateway at the other end, or of one that may be further away."""
+        data = self._outgoing.arena.data
+        at = run.start
+        while at < run.end and not self._peer.is_over:
+            size = u32_at(data, at)
+            body = cut(data, at + _HEADER + data[at + 6] + data[at + 7], at + size)
+            if is_near:
+                self._listener.hear_near(self._peer, body)
+            elif self._passage is not None:
+                self._listener.hear_trace(self._load.origin, body, self._passage)
+            else:
+                self._listener.hear_far(self._load.origin, body, self._path)
+            at += size

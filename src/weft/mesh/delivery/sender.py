@@ -1,0 +1,250 @@
+"""What leaves for other gateways: once by each link, numbered for each of them, kept for a while.
+
+A link that has too much to send gets no more messages, so that what keeps the mesh together still
+has room there. They are missing then, and are asked for like everything that did not arrive.
+"""
+
+from weft.broker.delivery.outbox import Outbox
+from weft.broker.delivery.policy import Policy
+from weft.broker.mesh_hooks import Beyond
+from weft.broker.routing.route import Group, Route
+from weft.broker.service import Service
+from weft.mesh.counters import TrafficCounts
+from weft.mesh.delivery.remote_gateway import Distant
+from weft.mesh.delivery.retransmit_buffer import Piece, Ring
+from weft.mesh.protocol import Gone, Mark, RoutedWord, frame_of
+from weft.mesh.routing.forward_header import (
+    AGAIN,
+    COUNT_AT,
+    ENTRY_BYTES,
+    GROUP,
+    INTEREST,
+    ONE,
+    PLAIN,
+    TRACE,
+    WORD,
+    Entry,
+    make,
+    read,
+)
+from weft.mesh.routing.forwarding_tree import Branch, Plan, Ways
+from weft.mesh.trace.hop import NO_WAY, SHED, Sprout
+from weft.wire.byteops import put_u32, put_u64, u32_at
+from weft.wire.frames import Kind
+
+_CUT = int(Policy.CUT)
+_MESSAGE = int(Kind.MESSAGE)
+_ERROR = int(Kind.ERROR)
+# Plans for so many sets of gateways are kept; then they are made anew.
+_PLANS_MAX = 4096
+
+
+class Outgoing(Beyond):
+    """Everything that one gateway sends to others, and passes on to them."""
+
+    def __init__(self, service: Service, counts: TrafficCounts) -> None:
+        self.service = service
+        self.own = service.stamp.origin
+        self.arena = service.arena
+        self.counts = counts
+        self.distants: dict[int, Distant] = {}
+        self.ways = Ways(self.own, {}, {})
+        self.ring = Ring()
+        # Of the mesh as it is: what was worked out for another does not count any more.
+        self.version = 1
+        self._plans: dict[tuple[int, ...], Plan] = {}
+
+    def go_by(self, ways: Ways) -> None:
+        """Send everything by other ways from now on."""
+        self.ways = ways
+        self.forget_plans()
+
+    def forget_plans(self) -> None:
+        """Work out anew how everything leaves."""
+        self.version += 1
+        self._plans.clear()
+
+    def spread(self, route: Route, start: int, end: int, count: int) -> Outbox | None:
+        """Send stamped messages of the arena, all to one subject, to the gateways of its route.
+
+        Return the outbox of a link on their way that is over its high-water mark, or None.
+        """
+        crowded: Outbox | None = None
+        plan: Plan | None = route.plan
+        if plan is None or plan.version != self.version:
+            plan = self._plan(route)
+        if plan.branches:
+            crowded = self._send(plan.branches, start, end, count)
+        if route.far_groups:
+            crowded = self._share(route, start, end) or crowded
+        return crowded
+
+    def push(self, link: Outbox, header: bytearray, start: int, end: int) -> bool:
+        """Owe a link frames of the arena in an envelope; False if it has too much to send."""
+        length = len(header)
+        if link.cost() + link.pending + length + end - start > link.bounds.drop_bytes:
+            self.counts.shed += u32_at(header, COUNT_AT)
+            return False
+        at = self.arena.put(header)
+        if at >= 0:
+            link.push(at, length, _CUT)
+        else:
+            link.hold(bytes(header), self.service.now_ns)
+        link.push(start, end - start, _CUT)
+        return True
+
+    def post(self, number: int, frames: bytes) -> None:
+        """Send whole frames to one gateway that say themselves whom they are for there."""
+        distant = self.distants.get(number)
+        at, count = 0, 0
+        while at < len(frames):
+            if frames[at + 4] not in (_MESSAGE, _ERROR):
+                raise ValueError(f"a frame of kind {frames[at + 4]} is for nobody there")
+            at += u32_at(frames, at)
+            count += 1
+        if distant is None or not count:
+            return
+        branches = self.ways.branches(ONE, b"", [distant])
+        start = self.arena.put(frames)
+        if start >= 0:
+            self._send(branches, start, self.arena.fill, count)
+        else:
+            self._send_apart(branches, frames, count)
+
+    def say(self, number: int, word: RoutedWord) -> bool:
+        """Say a word to a gateway, wherever it is; False if there is no way to it."""
+        distant = self.distants.get(number)
+        if distant is None:
+            return False
+        branch = self.ways.branches(WORD, b"", [distant])[0]
+        # A link may be over already, and nobody was told yet.
+        peer = None if branch.link is None else branch.link.owner
+        if peer is None:
+            return False
+        put_u32(branch.header, COUNT_AT, 1)
+        frames = bytes(branch.header) + frame_of(word)
+        # A word keeps the mesh together: only the bound of the link itself is its bound.
+        if isinstance(word, Mark | Gone):
+            # It is about messages that were sent before it.
+            peer.owe(frames)
+        else:
+            peer.owe_first(frames)
+        return True
+
+    def trace(self, distants: list[Distant], word: RoutedWord) -> list[Sprout]:
+        """Have a word go the way that messages for these gateways go; all on that way hear it.
+
+        It has no more room in a link than messages have.
+        """
+        found: list[Sprout] = []
+        frame = frame_of(word)
+        for branch in self.ways.branches(WORD | TRACE, b"", distants):
+            put_u32(branch.header, COUNT_AT, 1)
+            planned = read(branch.header)
+            heard = [entry._replace(is_for=True) for entry in planned.entries]
+            header = make(planned.flags, b"", [self.own], heard)
+            put_u32(header, COUNT_AT, 1)
+            reason = ""
+            if branch.link is None:
+                reason = NO_WAY
+            elif not self._push_apart(branch.link, header, frame):
+                reason = SHED
+            found.append(Sprout(planned, reason))
+        return found
+
+    def answer(self, way: list[int], word: RoutedWord) -> bool:
+        """Say a word by a way that somebody has come by; False if it does not begin here now."""
+        link = self.ways.links.get(way[0])
+        peer = None if link is None else link.owner
+        if peer is None:
+            return False
+        last = len(way) - 1
+        entries = [Entry(number, last - at, at == last) for at, number in enumerate(way)]
+        header = make(WORD, b"", [self.own], entries)
+        put_u32(header, COUNT_AT, 1)
+        peer.owe_first(bytes(header) + frame_of(word))
+        return True
+
+    def send_again(self, number: int, piece: Piece) -> bool:
+        """Send a gateway what it did not get; False if that cannot be now."""
+        distant = self.distants.get(number)
+        if distant is None:
+            return False
+        for branch in self.ways.branches(piece.flags | AGAIN, piece.group, [distant]):
+            if branch.link is None:
+                return False
+            put_u32(branch.header, COUNT_AT, piece.frame_count)
+            entry = len(branch.header) - ENTRY_BYTES
+            branch.header[entry + 6 : entry + 8] = piece.mark.to_bytes(2, "little")
+            put_u64(branch.header, entry + 8, piece.first)
+            if not self._push_apart(branch.link, branch.header, piece.frames):
+                return False
+        self.counts.resent += piece.frame_count
+        return True
+
+    def _plan(self, route: Route) -> Plan:
+        distants = [self.distants[outbox.owner.number] for outbox in route.far]
+        key = tuple([distant.number for distant in distants])
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= _PLANS_MAX:
+                self._plans.clear()
+            plan = Plan(self.version, self.ways.branches(PLAIN | INTEREST, b"", distants))
+            self._plans[key] = plan
+        route.plan = plan
+        return plan
+
+    def _send(self, branches: list[Branch], start: int, end: int, count: int) -> Outbox | None:
+        crowded: Outbox | None = None
+        ring = self.ring
+        ring.begin(self.service.now_ns)
+        for each in branches:
+            branch = each
+            branch.count(count)
+            ring.add(branch.header)
+            if branch.link is not None:
+                self.push(branch.link, branch.header, start, end)
+                if branch.link.is_crowded:
+                    crowded = branch.link
+        ring.finish(self.arena.data, start, end)
+        self.counts.sent += count
+        return crowded
+
+    def _send_apart(self, branches: list[Branch], frames: bytes, count: int) -> None:
+        """Send frames that the arena has no room for."""
+        self.ring.begin(self.service.now_ns)
+        for branch in branches:
+            branch.count(count)
+            self.ring.add(branch.header)
+            if branch.link is not None:
+                self._push_apart(branch.link, branch.header, frames)
+        self.ring.finish(bytearray(frames), 0, len(frames))
+        self.counts.sent += count
+
+    def _push_apart(self, link: Outbox, header: bytearray, frames: bytes) -> bool:
+        if link.cost() + link.pending + len(header) + len(frames) > link.bounds.drop_bytes:
+            self.counts.shed += u32_at(header, COUNT_AT)
+            return False
+        link.hold(bytes(header) + frames, self.service.now_ns)
+        return True
+
+    def _share(self, route: Route, start: int, end: int) -> Outbox | None:
+        """Send each message to one gateway for each group that has members only elsewhere."""
+        crowded: Outbox | None = None
+        while start < end:
+            size = u32_at(self.arena.data, start)
+            for group in route.far_groups:
+                distant = self.distants[_pick(group).owner.number]
+                branches = self.ways.branches(GROUP, group.name, [distant])
+                crowded = self._send(branches, start, start + size, 1) or crowded
+            start += size
+        return crowded
+
+
+def _pick(group: Group) -> Outbox:
+    """The gateway whose turn it is, of those that there is a way to if there are any."""
+    for _ in group.members:
+        outbox: Outbox = group.members[group.pick(None)]
+        if not outbox.is_away:
+            break
+    return outbox

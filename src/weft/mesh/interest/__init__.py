@@ -1,0 +1,1 @@
+"""Which gateways have subscriptions to what."""

@@ -1,0 +1,96 @@
+"""What one gateway wants, as a set that others can follow by its changes.
+
+A digest tells if two have the same set: it is the exclusive or of one for each entry, so it follows
+changes without looking at the rest.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import NamedTuple
+
+from weft.mesh.protocol import Wanted, wanted_bytes
+
+# What one gateway may want, as others count it.
+WANTED_MAX = 100_000
+WANTED_MAX_BYTES = 8 << 20
+
+
+class Change(NamedTuple):
+    """What came to a set and what went from it."""
+
+    added: tuple[Wanted, ...]
+    removed: tuple[Wanted, ...]
+
+
+NO_CHANGE = Change((), ())
+
+
+class WantedSet:
+    """Everything that one gateway wants; `version` is what it calls it."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.digest = 0
+        self.bytes = 0
+        self._all: set[Wanted] = set()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __contains__(self, wanted: Wanted) -> bool:
+        return wanted in self._all
+
+    def sorted(self) -> list[Wanted]:
+        """Everything, always in the same order."""
+        return sorted(self._all)
+
+    def apply(self, added: Iterable[Wanted], removed: Iterable[Wanted]) -> Change:
+        """Follow a change; what of it really was one."""
+        gone = []
+        for each in removed:
+            if each in self._all:
+                self._all.discard(each)
+                self._count(each, -1)
+                gone.append(each)
+        come = []
+        for each in added:
+            if each not in self._all:
+                self._all.add(each)
+                self._count(each, 1)
+                come.append(each)
+        return Change(tuple(come), tuple(gone))
+
+    def digest_after(self, added: Iterable[Wanted], removed: Iterable[Wanted]) -> int:
+        """The digest that it would have after a change."""
+        come = set(added)
+        digest = self.digest
+        for each in come - self._all | self._all.intersection(removed) - come:
+            digest ^= _mixed(each)
+        return digest
+
+    def become(self, wanted: Iterable[Wanted]) -> Change:
+        """Be another set; what that changes."""
+        others = set(wanted)
+        return self.apply(others - self._all, self._all - others)
+
+    def _count(self, wanted: Wanted, sign: int) -> None:
+        self.digest ^= _mixed(wanted)
+        self.bytes += sign * wanted_bytes(wanted)
+
+
+def digest_of(wanted: Iterable[Wanted]) -> int:
+    """The digest of a set that has just these."""
+    digest = 0
+    for each in set(wanted):
+        digest ^= _mixed(each)
+    return digest
+
+
+def is_too_much(count: int, size: int) -> bool:
+    """Say if nobody may want so much."""
+    return count > WANTED_MAX or size > WANTED_MAX_BYTES
+
+
+def _mixed(wanted: Wanted) -> int:
+    said = b"%c%b\0%b" % (wanted.is_listener, wanted.pattern, wanted.group)
+    return int.from_bytes(blake2b(said, digest_size=8).digest(), "little")

@@ -1,0 +1,1 @@
+"""Connections between gateways: dialing, handshakes, heartbeats."""

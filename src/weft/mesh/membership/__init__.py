@@ -1,0 +1,1 @@
+"""Which gateways there are, and what they advertise."""

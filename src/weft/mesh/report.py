@@ -1,0 +1,335 @@
+"""A mesh in plain values, as one gateway knows it: for people, and programs that look for them.
+
+Lists are bounded by a limit; what is left out is counted in a field that begins with `more`.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from weft.broker.service import Service
+from weft.mesh.counters import TrafficCounts
+from weft.mesh.interest.local_interest import FOR_ITSELF
+from weft.mesh.links.dial_targets import Target
+from weft.mesh.links.link import Link, mesh_links
+from weft.mesh.membership.load_level import step_of, weight_of
+from weft.mesh.routing.topology import hops
+from weft.mesh.trace.local_matches import heard_by, route_to
+
+if TYPE_CHECKING:
+    from weft.mesh.membership.members import Member
+    from weft.mesh.node import Fabric
+
+Facts = dict[str, Any]
+Name = Callable[[int], str]
+
+_MS = 1_000_000
+_S = 1_000_000_000
+# An address that was not dialled for so long, of a gateway that is there, is not looked for.
+_STALE_NS = 5 * _S
+_COUNTS = (
+    *("sent", "received", "passed_on", "resent", "held", "shed", "doubled", "unserved"),
+    *("dropped", "lost", "gaps"),
+)
+
+
+def mesh_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
+    """The gateways of a mesh, the links of this one, and what it cannot reach.
+
+    Without a mesh this gateway is the only one.
+    """
+    if fabric is None:
+        return {
+            "gateway": service.gateway,
+            "service": service.name,
+            "is_mesh": False,
+            **_bounded("nodes", [_lone(service)], limit),
+            **_bounded("links", [], limit),
+            **_bounded("targets", [], limit),
+            "counts": _counts(TrafficCounts()),
+            "not_linked": {},
+        }
+    name = namer(service, fabric)
+    nodes = [_node(fabric, member, name, service.now_ns) for member in fabric.members]
+    nodes.sort(key=_nearness)
+    links = [_link(fabric, link, name(link.number)) for link in fabric.links.values()]
+    return {
+        "gateway": service.gateway,
+        "service": service.name,
+        "is_mesh": True,
+        **_bounded("nodes", nodes, limit),
+        **_bounded("links", sorted(links, key=_name), limit),
+        **_bounded("targets", _unreached(fabric, service.now_ns), limit),
+        "counts": _counts(fabric.traffic.counts),
+        "not_linked": dict(fabric.events.not_linked),
+    }
+
+
+def interest_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
+    """What every gateway wants for others, as far as it is known here; this one included."""
+    if fabric is None:
+        wanted, more = _local_interest(service, limit)
+        return {"interest": wanted, "more_interest": more}
+    name = namer(service, fabric)
+    wanted = []
+    more = 0
+    for member in fabric.members:
+        all_of_it = [each for each in member.wanted.sorted() if each != FOR_ITSELF]
+        found = all_of_it[: max(0, limit - len(wanted))]
+        wanted += [
+            {
+                "gateway": name(member.number),
+                "pattern": each.pattern.decode(),
+                "group": each.group.decode(),
+                "listen_only": each.is_listener,
+            }
+            for each in found
+        ]
+        more += len(all_of_it) - len(found)
+    return {"interest": wanted, "more_interest": more}
+
+
+def listener_facts(service: Service, fabric: "Fabric | None", subject: bytes, limit: int) -> Facts:
+    """Who listens to a subject: connections here, and other gateways with the pattern they gave.
+
+    Raises:
+        BadSubject: it is none.
+        Reserved: it belongs to the system.
+    """
+    route = route_to(service, subject)
+    name = namer(service, fabric)
+    here, more = service.router.listeners(subject, False, limit)
+    there, more_there = service.router.listeners(subject, True, limit)
+    return {
+        "subject": subject.decode(),
+        "gateway": service.gateway,
+        "listeners": [
+            {
+                "connection": heard.connection,
+                "name": heard.name,
+                "pattern": heard.pattern,
+                "group": heard.group,
+                "policy": heard.policy,
+                "listen_only": heard.is_listener,
+                "is_behind": heard.is_behind,
+            }
+            for heard in (heard_by(listener, route) for listener in here)
+        ],
+        "more": more,
+        "gateways": [
+            {
+                "number": outbox.owner.number,
+                "name": name(outbox.owner.number),
+                "pattern": wanted.pattern.decode(),
+                "group": wanted.group.decode(),
+                "listen_only": wanted.is_listener,
+                "hops": _hops(fabric, outbox.owner.number),
+            }
+            for outbox, wanted in there
+        ],
+        "more_gateways": more_there,
+    }
+
+
+def namer(service: Service, fabric: "Fabric | None") -> Name:
+    """What people call the gateway with a number: by the number too where a name is not enough."""
+    names = {service.stamp.origin: service.gateway}
+    if fabric is not None:
+        names |= {member.number: member.advert.name for member in fabric.members}
+    counts = Counter(names.values())
+
+    def name(number: int) -> str:
+        known = names.get(number, "")
+        if not known:
+            return f"{number:08x}"
+        return known if counts[known] == 1 else f"{known} {number:08x}"
+
+    return name
+
+
+def _bounded(name: str, rows: list[Facts], limit: int) -> Facts:
+    return {name: rows[:limit], f"more_{name}": max(0, len(rows) - limit)}
+
+
+def _node(fabric: "Fabric", member: "Member", name: Name, now_ns: int) -> Facts:
+    advert = member.advert
+    own = fabric.members.own
+    parents = fabric.survey.parents
+    way = _way(parents, own.number, member.number)
+    return {
+        "number": member.number,
+        "name": name(member.number),
+        "node": member.node.hex(),
+        "address": advert.address,
+        "region": advert.region,
+        "state": state_of(fabric, member),
+        "hops": len(way),
+        # The first on the way to it, and the last before it.
+        "through": name(way[0]) if way else "",
+        "by": name(parents[member.number]) if way else "",
+        "lost_s": (now_ns - member.lost_ns) / _S if member.lost_ns else 0.0,
+        "patterns": len(member.wanted) - (FOR_ITSELF in member.wanted),
+        "is_current": member.is_current,
+        "is_coarse": advert.is_coarse,
+        "incarnation": advert.incarnation,
+        "links": [name(number) for number in advert.links],
+        "room": advert.room,
+        "load": advert.load,
+        # What a gateway was when it was last heard of says nothing about one that is gone.
+        "is_draining": advert.is_draining and (member.is_there or member is own),
+    }
+
+
+def state_of(fabric: "Fabric", member: "Member") -> str:
+    """Where a gateway is, seen from this one."""
+    if member is fabric.members.own:
+        return "here"
+    if member.advert.is_leaving:
+        # It says so last of all: only its links may not be closed yet.
+        is_near = any(link.node == member.node for link in mesh_links(fabric.links))
+        return "leaving" if is_near else "left"
+    if member.lost_ns:
+        # Whoever was met just now has no way yet, but a link that there will be one by.
+        is_met = any(link.node == member.node for link in mesh_links(fabric.links))
+        return "linking" if is_met else "lost"
+    return "linked" if fabric.survey.parents.get(member.number) == _own(fabric) else "reached"
+
+
+def _lone(service: Service) -> Facts:
+    wanted, more = _local_interest(service, 0)
+    return {
+        "number": service.stamp.origin,
+        "name": service.gateway,
+        "node": "",
+        "address": "",
+        "region": "",
+        "state": "here",
+        "hops": 0,
+        "through": "",
+        "by": "",
+        "lost_s": 0.0,
+        "patterns": len(wanted) + more,
+        "is_current": True,
+        "is_coarse": False,
+        "incarnation": 0,
+        "links": [],
+        "room": 0,
+        "load": step_of(weight_of(service)),
+        "is_draining": False,
+    }
+
+
+def _local_interest(service: Service, limit: int) -> tuple[list[Facts], int]:
+    """What connections here are subscribed to, each pattern once."""
+    router = service.router
+    found = dict.fromkeys(
+        (each.pattern, each.group, each.is_listener)
+        for peer in service.peers.values()
+        for each in router.subscriptions(peer.outbox)
+    )
+    listed = [
+        {
+            "gateway": service.gateway,
+            "pattern": pattern.decode(),
+            "group": group.decode(),
+            "listen_only": is_listener,
+        }
+        for pattern, group, is_listener in sorted(found)[:limit]
+    ]
+    return listed, len(found) - len(listed)
+
+
+def _link(fabric: "Fabric", link: Link, name: str) -> Facts:
+    outbox = link.peer.outbox
+    now_ns = link.peer.service.now_ns
+    member = fabric.members.get(link.node)
+    # Whoever has dialled came from a port that nobody can dial.
+    address = link.address or ("" if member is None else member.advert.address)
+    return {
+        "number": link.number,
+        "name": link.peer.name if link.is_registration else name,
+        "node": link.node.hex(),
+        "address": address,
+        "is_dialled": link.is_dialled,
+        "is_registration": link.is_registration,
+        "state": _link_state(link),
+        "since_s": (now_ns - link.since_ns) / _S,
+        "rtt_ms": link.rtt_ns / _MS,
+        "silent_s": link.silent_ns(now_ns) / _S,
+        "waiting_bytes": outbox.cost() + outbox.pending,
+        "limit_bytes": outbox.bounds.drop_bytes,
+    }
+
+
+def _link_state(link: Link) -> str:
+    if link.peer.is_over:
+        return "ending"
+    if link.is_registration:
+        return "registered"
+    return "ready" if link.is_ready else "syncing"
+
+
+def _unreached(fabric: "Fabric", now_ns: int) -> list[Facts]:
+    links = [link for link in mesh_links(fabric.links) if link.is_ready]
+    linked = {link.node for link in links}
+    # Whichever side dialled: an address leads to a gateway that is linked with.
+    reached = {address for link in links for address in (link.address, link.advertised)}
+    return [
+        _target(target, now_ns)
+        for target in sorted(fabric.dialling.targets, key=_address)
+        if target.problem
+        and not target.is_self
+        and target.node not in linked
+        and target.address not in reached
+        and not (target.next_ns < now_ns - _STALE_NS and fabric.dialling.is_there(target, linked))
+    ]
+
+
+def _target(target: Target, now_ns: int) -> Facts:
+    return {
+        "address": target.address,
+        "problem": target.problem,
+        "is_configured": target.is_fixed,
+        "is_registry": target.is_registry,
+        "is_dialling": target.is_dialling,
+        "next_s": max(0.0, (target.next_ns - now_ns) / _S),
+    }
+
+
+def _counts(counts: TrafficCounts) -> Facts:
+    return {**{name: getattr(counts, name) for name in _COUNTS}, "refused": dict(counts.refused)}
+
+
+def _hops(fabric: "Fabric | None", number: int) -> int:
+    return 0 if fabric is None else hops(fabric.survey.parents, _own(fabric), number)
+
+
+def _way(parents: dict[int, int], own: int, number: int) -> list[int]:
+    """The gateways on the way to one, itself the last; none if there is no way."""
+    way: list[int] = []
+    while number != own:
+        way.append(number)
+        if number not in parents or len(way) > len(parents):
+            return []
+        number = parents[number]
+    way.reverse()
+    return way
+
+
+def _own(fabric: "Fabric") -> int:
+    return fabric.members.own.number
+
+
+def _nearness(node: Facts) -> tuple[int, int, str]:
+    """This gateway first, then those that are near, then those that there is no way to."""
+    order = ("here", "linked", "reached", "linking", "leaving", "left", "lost")
+    return order.index(node["state"]), node["hops"], node["name"]
+
+
+def _name(row: Facts) -> str:
+    name: str = row["name"]
+    return name
+
+
+def _address(target: Target) -> str:
+    return target.address

@@ -1,0 +1,1 @@
+"""Tracing the path of a subject through the mesh."""

@@ -1,0 +1,115 @@
+"""`/{service}/bayeux`: CometD and Faye clients, by long-polling, callback-polling and WebSocket."""
+
+import re
+from collections.abc import Callable
+from urllib.parse import parse_qsl
+
+from weft.errors import BadOption, NotKnown, Refused
+from weft.transports.bayeux.batch import Batch
+from weft.transports.bayeux.dispatcher import Caller, Desk
+from weft.transports.bayeux.protocol import MESSAGES_MAX, messages_in
+from weft.transports.bayeux.websocket import BayeuxSocket
+from weft.transports.http.connection import HttpDoor
+from weft.transports.http.exchange import JSON, Exchange, Request
+from weft.transports.http.server import House, is_one_of
+from weft.transports.websocket.websocket import handshake
+
+SCRIPT = "text/javascript; charset=utf-8"
+CALLBACK_MAX = 128
+
+# What clients append to the door's path, to be found in logs.
+_SUFFIXES = ("", "handshake", "connect", "disconnect")
+_JSON_TYPES = ("application/json", "text/json")
+# A page's text goes without asking first, so some clients say it is that.
+_FORM_TYPES = ("application/x-www-form-urlencoded", "text/plain", "")
+_FORM_FIELDS_MAX = 64
+_NAME = r"[A-Za-z_$][A-Za-z0-9_$]*"
+_CALLBACK = re.compile(rf"{_NAME}(?:\.{_NAME})*", re.ASCII)
+# Ends of lines in a script, but not in JSON.
+_LINE_ENDS = {"\u2028".encode(): rb"\u2028", "\u2029".encode(): rb"\u2029"}
+
+Send = Callable[[bytes], None]
+
+
+class BayeuxDoor:
+    """The door, and the desk behind it."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self.desk = Desk(house)
+
+    def answer(self, exchange: Exchange, door: HttpDoor) -> None:
+        """Deal with the messages of a request, or open a WebSocket for more."""
+        request = exchange.request
+        if len(request.path) > 1 or (request.path and request.path[0] not in _SUFFIXES):
+            raise NotKnown(f"behind /bayeux is only {', '.join(_SUFFIXES[1:])}")
+        if request.headers.get("upgrade", "").lower() == "websocket":
+            checked = handshake(self._house, exchange)
+            if checked is not None:
+                BayeuxSocket(self._house, self.desk, request).open(door, checked)
+            return
+        if not is_one_of(exchange, "POST", "GET"):
+            return
+        if request.method == "GET":
+            self._answer_script(exchange)
+        else:
+            texts = texts_in(request)
+            self._deal(exchange, texts, lambda text: exchange.answer(200, text, JSON))
+
+    def _answer_script(self, exchange: Exchange) -> None:
+        """Deal with messages in a URL, and answer with a call of the page's own function."""
+        query = exchange.request.query
+        if not self._house.rules.jsonp:
+            raise Refused("callback-polling is off; see web.jsonp")
+        callback = query.get("jsonp", "")
+        if len(callback) > CALLBACK_MAX or not _CALLBACK.fullmatch(callback):
+            raise BadOption("jsonp names a function: letters, digits, '_', '$' and dots")
+        if "message" not in query:
+            raise BadOption("there is no message")
+
+        def send(text: bytes) -> None:
+            for raw, escaped in _LINE_ENDS.items():
+                text = text.replace(raw, escaped)
+            # The comment keeps the first bytes from being the caller's choice.
+            exchange.answer(200, b"/**/%s(%s);" % (callback.encode(), text), SCRIPT)
+
+        self._deal(exchange, [query["message"]], send, is_in_url=True)
+
+    def _deal(
+        self, exchange: Exchange, texts: list[str | bytes], send: Send, *, is_in_url: bool = False
+    ) -> None:
+        messages = [message for text in texts for message in messages_in(text)]
+        if len(messages) > MESSAGES_MAX:
+            raise BadOption(f"{len(messages)} messages at once are over {MESSAGES_MAX}")
+        caller = Caller(exchange.request, is_in_url=is_in_url)
+        batch = Batch(messages, send)
+        self.desk.deal(batch, caller)
+        session = caller.session
+        if session is not None and not exchange.is_over:
+            exchange.is_held = session.is_holding(batch)
+            exchange.on_lost = lambda: session.lost(batch)
+
+
+def texts_in(request: Request) -> list[str | bytes]:
+    """The texts of messages in the body of a request.
+
+    Raises:
+        BadOption: there are none, or they are in another form.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in _JSON_TYPES:
+        return [request.body]
+    if kind not in _FORM_TYPES:
+        raise BadOption(f"messages come as {_JSON_TYPES[0]}, or in a form")
+    if not request.body.startswith(b"message="):
+        return [request.body]
+    try:
+        fields = parse_qsl(
+            request.body.decode("ascii"),
+            strict_parsing=True,
+            errors="strict",
+            max_num_fields=_FORM_FIELDS_MAX,
+        )
+    except ValueError as error:
+        raise BadOption(f"the form cannot be read: {type(error).__name__}") from error
+    return [value for name, value in fields if name == "message"]

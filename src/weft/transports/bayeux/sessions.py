@@ -1,0 +1,86 @@
+"""The Bayeux sessions of a service: bounded in number, and found by what nobody can guess."""
+
+import hashlib
+import secrets
+
+from weft.broker.auth.key_connections import holder_of
+from weft.broker.auth.key_quota import Shares
+from weft.errors import BadKey, Overloaded, TooMany
+from weft.transports.bayeux.protocol import Greeting
+from weft.transports.bayeux.session import Session
+from weft.transports.http.exchange import Request
+from weft.transports.http.server import House, bearer
+from weft.transports.replay_memory import Account
+from weft.wire.frame_splitting import greeting
+
+_ID_BYTES = 24
+
+
+class Sessions:
+    """Who has shaken hands and not left."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._known: dict[str, Session] = {}
+        self._shares = Shares("Bayeux sessions")
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def open(self, shown: Greeting, request: Request) -> Session:
+        """Let a client in by the key or the ticket that it shows.
+
+        Raises:
+            Overloaded: there are too many already.
+            TooMany: there are as many as its key may have.
+            WeftError: it is not let in.
+        """
+        limit = self._house.rules.bayeux_sessions
+        if len(self._known) >= limit:
+            raise Overloaded(f"there are {limit} sessions already")
+        ticket = shown.ticket or request.query.get("ticket", "")
+        key = shown.key or ("" if ticket else bearer(request))
+        session = Session(
+            self._house, secrets.token_urlsafe(_ID_BYTES), wants_acks=shown.wants_acks
+        )
+        session.reads_binary = shown.reads_binary
+        session.proof = _proof(key)
+        seat = session.seat
+        seat.say(greeting(self._house.service.name, "bayeux", key=key, ticket=ticket))
+        if not seat.peer.is_greeted:
+            error = seat.peer.error or BadKey("the greeting was refused")
+            seat.end(error)
+            raise error
+        holder = holder_of(seat.peer, request.connection)
+        try:
+            self._shares.check(holder, limit, self._house.limits)
+        except TooMany as error:
+            seat.end(error)
+            raise
+        self._shares.add(holder)
+        session.account = Account(self._house.kept, holder)
+        self._known[session.known_by] = session
+        session.on_over = self._forget
+        return session
+
+    def find(self, known_by: object, request: Request) -> Session | None:
+        """The session of this name, unless the request shows another key than was shown for it."""
+        session = self._known.get(known_by) if isinstance(known_by, str) else None
+        key = bearer(request)
+        if session is not None and key and _proof(key) != session.proof:
+            return None
+        return session
+
+    def sweep(self, now_ns: int) -> None:
+        """Let every session do what is due."""
+        for session in list(self._known.values()):
+            session.sweep(now_ns)
+
+    def _forget(self, session: Session) -> None:
+        self._known.pop(session.known_by, None)
+        self._shares.add(session.account.holder, -1)
+
+
+def _proof(key: str) -> bytes:
+    """What tells one key from another without being one."""
+    return hashlib.sha256(key.encode(errors="replace")).digest() if key else b""

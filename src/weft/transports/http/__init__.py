@@ -1,0 +1,1 @@
+"""HTTP: requests, answers and server-sent events."""

@@ -1,0 +1,215 @@
+"""Dials other gateways, and has their end of each link be a peer like any other.
+
+A dial is bounded in time, from looking up the name to the end of the TLS handshake, and so is how
+many there are at once. Names are looked up elsewhere than on the loop. Where TLS is not spoken, no
+other machine is dialled unless that was allowed.
+"""
+
+import asyncio
+import ipaddress
+import logging
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from typing import NamedTuple
+
+from weft.broker.service import Peer
+from weft.errors import BadOption, NotAllowed, Unreachable
+from weft.transports.loop.poller import Poll
+from weft.transports.loop.turn import Turn
+from weft.transports.tcp import TcpDoor, prepare
+from weft.transports.tls_relay import Pump
+
+_log = logging.getLogger(__name__)
+
+DIAL_S = 3.0
+DIALS_MAX = 32
+# A name may stand for several addresses: so many of them are tried.
+ADDRESSES_MAX = 4
+
+_TOKEN_BYTES = 8
+
+# Of a dial that got through: the address as it was given, and whoever is there.
+Dialled = Callable[[str, Peer], None]
+# Of one that did not: the address, and why.
+Failed = Callable[[str, str], None]
+
+
+class Target(NamedTuple):
+    """Where to dial, and whether TLS is spoken there."""
+
+    host: str
+    port: int
+    is_tls: bool = False
+
+
+class Caution(NamedTuple):
+    """What a dialler insists on."""
+
+    is_plain_allowed: bool = False
+    # A file with those who vouch for certificates; empty: whoever the system trusts.
+    tls_ca: str = ""
+
+
+class Dialler:
+    """The dials of one service."""
+
+    def __init__(self, turn: Turn, poll: Poll, on_dialled: Dialled, on_failed: Failed) -> None:
+        self._turn = turn
+        self._poll = poll
+        self._on_dialled = on_dialled
+        self._on_failed = on_failed
+        self._loop = asyncio.get_running_loop()
+        self._dials: dict[str, asyncio.Task[None]] = {}
+        # What carries the bytes of TLS, once a dial got through.
+        self._carrying: set[asyncio.Task[None]] = set()
+        self._caution = Caution()
+        self._context: ssl.SSLContext | None = None
+
+    def change(self, caution: Caution) -> None:
+        """Insist on this from now on.
+
+        Raises:
+            BadOption: the certificates cannot be used; everything stays as it was.
+        """
+        self._context = client_context(caution.tls_ca)
+        self._caution = caution
+
+    def dial(self, address: str, target: Target) -> None:
+        """Dial a gateway, unless that is being done; what becomes of it is told later."""
+        if address in self._dials:
+            return
+        if len(self._dials) >= DIALS_MAX:
+            problem = f"{DIALS_MAX} dials are under way already"
+            self._loop.call_soon(self._on_failed, address, problem)
+            return
+        self._dials[address] = self._loop.create_task(self._dial(address, target))
+
+    async def close(self) -> None:
+        """Dial no more, and end what is carried for links."""
+        tasks = [*self._dials.values(), *self._carrying]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _dial(self, address: str, target: Target) -> None:
+        try:
+            async with asyncio.timeout(DIAL_S):
+                sock = await self._connected(target)
+                pump = await self._encrypted(sock, target) if target.is_tls else None
+        except TimeoutError:
+            self._on_failed(address, f"no answer within {DIAL_S:g} s")
+        except (OSError, NotAllowed) as error:
+            self._on_failed(address, _why(error))
+        else:
+            self._enter(address, sock if pump is None else self._inner(pump, sock))
+        finally:
+            self._dials.pop(address, None)
+
+    async def _connected(self, target: Target) -> socket.socket:
+        found = await self._loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        problem: Exception = Unreachable("the name stands for no address")
+        for family, _, _, _, where in found[:ADDRESSES_MAX]:
+            try:
+                self._check_plain(where[0], target)
+                async with asyncio.timeout(DIAL_S / min(len(found), ADDRESSES_MAX)):
+                    return await self._connect(family, where)
+            except (OSError, NotAllowed) as error:
+                problem = error
+        raise problem
+
+    async def _connect(self, family: int, where: tuple[object, ...]) -> socket.socket:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            prepare(sock)
+            await self._loop.sock_connect(sock, where)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def _check_plain(self, host: object, target: Target) -> None:
+        if target.is_tls or self._caution.is_plain_allowed:
+            return
+        # An address of one link has that link's name behind it.
+        if not ipaddress.ip_address(str(host).partition("%")[0]).is_loopback:
+            raise NotAllowed(
+                f"{host} is another machine, where links need tls://, or mesh.plain = 'allowed'"
+            )
+
+    async def _encrypted(self, sock: socket.socket, target: Target) -> Pump:
+        try:
+            if self._context is None:
+                self._context = client_context("")
+            pump = Pump(sock, self._context, target.host)
+            await pump.shake_hands()
+        except BaseException:
+            sock.close()
+            raise
+        return pump
+
+    def _inner(self, pump: Pump, sock: socket.socket) -> socket.socket:
+        """The plain end of a connection that speaks TLS."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        task = self._loop.create_task(_carry(pump, ours))
+        self._carrying.add(task)
+
+        def done(task: asyncio.Task[None]) -> None:
+            self._carrying.discard(task)
+            # Here, because a task that is cancelled before its first step closes nothing.
+            ours.close()
+            sock.close()
+
+        task.add_done_callback(done)
+        return theirs
+
+    def _enter(self, address: str, sock: socket.socket) -> None:
+        """Have whoever is at the other end be a peer."""
+        token = int.from_bytes(os.urandom(_TOKEN_BYTES), "little")
+        self._turn.begin()
+        try:
+            peer = TcpDoor(self._turn, self._poll, sock.fileno()).open(token)
+            sock.detach()
+            self._on_dialled(address, peer)
+        except OSError as error:
+            sock.close()
+            self._on_failed(address, _why(error))
+        finally:
+            self._turn.flush()
+
+
+def client_context(tls_ca: str) -> ssl.SSLContext:
+    """How links are dialled by TLS: 1.2 or 1.3, with a certificate for the name that is dialled.
+
+    Raises:
+        BadOption: the file of those who vouch for certificates cannot be used.
+    """
+    try:
+        context = ssl.create_default_context(cafile=tls_ca or None)
+    except OSError as error:
+        raise BadOption(f"mesh.tls_ca {tls_ca!r}: {error.strerror or error}") from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+async def _carry(pump: Pump, inner: socket.socket) -> None:
+    """Carry until it ends, one way or the other; the link notices by itself."""
+    try:
+        await pump.carry(inner)
+    except* OSError as errors:
+        reasons = ", ".join(_why(error) for error in errors.exceptions)
+        _log.debug("the TLS of a link ended: %s", reasons)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not accepted: {error.verify_message}"
+    if isinstance(error, ConnectionError) and error.errno is not None:
+        # In the system's words: each loop has others.
+        return os.strerror(error.errno)
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,1 @@
+"""The event loop's turns: polling, reading and flushing sockets."""

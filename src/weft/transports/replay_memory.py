@@ -1,0 +1,52 @@
+"""Memory for what clients of tunnels and Bayeux may still be told, bounded for the whole service.
+
+Half of the total is first come, first served, up to the bound of each client and the share of its
+key. The other half is divided evenly, so every client has its part however full the rest is. All of
+them together never take more than the total.
+"""
+
+from weft.broker.auth.key_quota import Shares
+from weft.broker.limits import Limits
+from weft.transports.http.origins import WebRules
+
+
+class KeptMemory:
+    """Bytes in use by all clients of a service, and by holder."""
+
+    def __init__(self) -> None:
+        self.used = 0
+        self._shares = Shares("bytes")
+
+    def room(self, holder: str, each: int, rules: WebRules, limits: Limits) -> int:
+        """Return how many bytes a client of a holder may keep at the moment, at most `each`."""
+        free = rules.kept_total_bytes // 2
+        # While all have less than a share, each has: this is asked for every message.
+        if self.used < free * limits.share:
+            return each
+        if self.used < free and self._shares.count(holder) < limits.share_of(free):
+            return each
+        return min(each, free // (rules.tunnels + rules.bayeux_sessions))
+
+    def change(self, holder: str, size: int) -> None:
+        """Count bytes that a client of a holder keeps, or keeps no longer."""
+        self.used += size
+        self._shares.add(holder, size)
+
+
+class Account:
+    """What one client keeps, counted for its holder."""
+
+    def __init__(self, memory: KeptMemory, holder: str) -> None:
+        self._memory = memory
+        self._size = 0
+        self.holder = holder
+
+    def room(self, each: int, rules: WebRules, limits: Limits) -> int:
+        """Return how many bytes the client may keep at the moment, at most `each`."""
+        return self._memory.room(self.holder, each, rules, limits)
+
+    def keep(self, size: int) -> None:
+        """Count this many bytes from now on instead of those before."""
+        if size != self._size:
+            self._memory.change(self.holder, size - self._size)
+            self._size = size

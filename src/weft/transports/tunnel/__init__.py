@@ -1,0 +1,1 @@
+"""Tunnels: streams to browsers that survive reconnects."""

@@ -1,0 +1,400 @@
+"""One tunnel: a peer that stays while its connections come and go.
+
+It has a seat, a ring of what it may have to be told again, and at most one attachment. It is open
+once it was told WELCOME and its header was sent; before that nobody can say anything for it.
+"""
+
+import hashlib
+import hmac
+import json
+from typing import Any, Protocol
+
+from weft.broker.auth.keys import Key
+from weft.broker.service import INBOX_BYTES, Peer
+from weft.errors import ConnectionLost, NotYours, Overloaded, Silent, WeftError
+from weft.transports.adapter_peer import Seat
+from weft.transports.http.server import House
+from weft.transports.json.datagrams import (
+    Datagram,
+    Datagrams,
+    datagrams_in,
+    error_datagram,
+    since_of,
+)
+from weft.transports.json.paths import path_of
+from weft.transports.replay_memory import Account
+from weft.transports.tunnel.attachment import Attachment
+from weft.transports.tunnel.formats import Place
+from weft.transports.tunnel.replay_buffer import Item, Ring, is_all_messages
+from weft.wire.frame_splitting import each_frame
+from weft.wire.frames import Kind
+
+_PING = int(Kind.PING)
+_MESSAGE = int(Kind.MESSAGE)
+_WELCOME = int(Kind.WELCOME)
+_GOODBYE = int(Kind.GOODBYE)
+_S = 1_000_000_000
+# Longer than a client that polls takes to ask again.
+_POLL_GAP_NS = 5 * _S
+# A sweep comes about once a second: what is due before the next but one is done now.
+_SLACK_NS = _S // 2
+
+
+class Registry(Protocol):
+    """Whoever knows the tunnels of a service by their ids."""
+
+    def over(self, tunnel: "Tunnel") -> None:
+        """A tunnel is no more."""
+
+
+class Tunnel:
+    """One peer that speaks datagrams, up by requests of their own and down by its attachment."""
+
+    __slots__ = (
+        "_attachment",
+        "_datagrams",
+        "_house",
+        "_is_parting",
+        "_is_polled",
+        "_is_renewed",
+        "_is_resting",
+        "_key",
+        "_registry",
+        "_ring",
+        "_since_ns",
+        "_welcome",
+        "account",
+        "known_by",
+        "path",
+        "seat",
+    )
+
+    def __init__(self, house: House, registry: Registry) -> None:
+        self._house = house
+        self._registry = registry
+        self._attachment: Attachment | None = None
+        self._datagrams = Datagrams(house.service.run.body_limit)
+        self._ring = Ring()
+        self.account = Account(house.kept, "")
+        # Whether it was told by an answer that was held, and not by a stream, before.
+        self._is_polled = False
+        # The gateway closes down.
+        self._is_parting = False
+        self._is_renewed = False
+        self._is_resting = False
+        self._key: bytes | None = b""
+        self._welcome = b""
+        # Since when nobody is attached, or somebody is who has yet to be told something.
+        self._since_ns = house.now_ns
+        self.known_by = ""
+        self.path = ""
+        self.seat: Seat = house.seat(self)
+
+    @property
+    def peer(self) -> Peer:
+        """The peer that it is."""
+        return self.seat.peer
+
+    @property
+    def is_open(self) -> bool:
+        """Say if something may be said for it."""
+        return self._welcome != b"" and not self._is_parting and not self.peer.is_over
+
+    @property
+    def is_attached(self) -> bool:
+        """Say if there is a connection that it is told by."""
+        return self._attachment is not None
+
+    # What clients do with it.
+
+    def name(self, known_by: str, key: str | None, holder: str) -> None:
+        """Give it an id, and note the key that was shown for it; None if a ticket was."""
+        self.known_by = known_by
+        self.account = Account(self._house.kept, holder)
+        self._key = None if key is None else _digest(key)
+        self.path = path_of(self.peer.inbox[:INBOX_BYTES])
+
+    def open(self, attachment: Attachment, *, is_renewed: bool) -> None:
+        """Tell it by a connection, beginning with its header as soon as it is welcome."""
+        self._is_renewed = is_renewed
+        self._attach(attachment)
+
+    def attach(self, attachment: Attachment, last: str) -> None:
+        """Tell it by another connection from now on, beginning after what was received last."""
+        house, ring, before = self._house, self._ring, self._attachment
+        was_polled = self._is_polled
+        self.lost()
+        self._attach(attachment)
+        if not attachment.is_held:
+            attachment.open(self._facts())
+        if last:
+            if not ring.confirm(last):
+                house.refused("UnknownLast")
+                ring.reset(last, house.now_ns)
+        elif was_polled and attachment.is_held:
+            # Whoever polls anew has the answer to the last poll, if it does not say otherwise.
+            ring.confirm_sent()
+        items = ring.replay(house.now_ns)
+        self.account.keep(ring.size)
+        # To come back often, for much, is work: it costs as if it had been asked for.
+        house.pinged(self.peer, 1 + len(items) + ring.size // 256)
+        if items:
+            self._told(attachment, items)
+        if before is not None:
+            before.close("replaced", ConnectionLost("replaced by another connection"))
+        self.pour()
+
+    def check_key(self, text: str) -> None:
+        """Refuse whoever shows another key than the tunnel's; to show none is all right.
+
+        Raises:
+            NotYours: it is another.
+        """
+        service = self._house.service
+        if not text:
+            return
+        if service.keyring is not None:
+            self.check_owner(service.keyring.match(text, service.wall_ns))
+        elif self._key is not None and not hmac.compare_digest(_digest(text), self._key):
+            # Everyone is trusted here, but nobody is mistaken for another.
+            raise _not_yours()
+
+    def check_owner(self, key: Key | None) -> None:
+        """Refuse whoever has another key than the tunnel's, which one came by, or a ticket for it.
+
+        Raises:
+            NotYours: it is another.
+        """
+        own = self.peer.key
+        if key is None or own is None or key.id != own.id:
+            raise _not_yours()
+
+    def say(self, datagram: Datagram) -> None:
+        """Say what a datagram says.
+
+        Raises:
+            NotYours: the tunnel is no more.
+            Overloaded: nothing can be taken from it for now.
+            WeftError: the datagram says nothing that can be; whoever waits for it is told.
+        """
+        if not self.is_open:
+            self._house.refused("NotYours")
+            raise _not_yours()
+        if self._is_resting:
+            self._house.refused("Overloaded")
+            raise Overloaded("the journal must be written first: try again in a moment")
+        try:
+            self._say(datagram)
+        except WeftError as error:
+            self._house.charge(self.peer, error)
+            told = error_datagram(error, datagram)
+            if "ack" in told and self.has_room:
+                self._pass_on([self._ring.own(told)])
+            raise
+
+    # What time brings.
+
+    def sweep(self, now_ns: int) -> None:
+        """Do what is due: keep the connection, give up on who does not come back."""
+        # It answers for its client, which cannot: while it is there, it is not silent.
+        self.seat.heard()
+        rules = self._house.rules
+        if not self._ring.is_empty:
+            self._ring.expire(now_ns - int(rules.ring_s * _S))
+            self.account.keep(self._ring.size)
+        attachment = self._attachment
+        if attachment is None:
+            self.peer.outbox.is_away |= now_ns - self._since_ns > _POLL_GAP_NS
+            if now_ns - self._since_ns > rules.cull_s * _S:
+                self.seat.end(Silent(f"nobody was attached for {rules.cull_s:g} s"))
+            return
+        quiet_ns = now_ns - attachment.told_ns
+        is_due = quiet_ns > attachment.keepalive_s * _S - _SLACK_NS
+        if is_due and attachment.has_room:
+            attachment.told_ns = now_ns
+            attachment.keep_alive()
+            self._drop_if_over(attachment)
+        elif quiet_ns > self._house.limits.outbox_age_s * _S and not attachment.has_room:
+            # It may come back for what it did not read, but nothing is kept for it meanwhile.
+            self._house.refused("SlowReader")
+            attachment.abort()
+
+    # What its attachment says.
+
+    @property
+    def place(self) -> Place:
+        """Which tunnel it is."""
+        return Place(self.known_by.encode(), self.path.encode())
+
+    def hear(self, text: bytes) -> None:
+        """Say what datagrams say; what is wrong with one is told, and the others count."""
+        try:
+            datagrams = datagrams_in(text)
+        except WeftError as error:
+            self._refuse(error, None)
+            return
+        for datagram in datagrams:
+            if self.peer.is_over:
+                return
+            try:
+                self._say(datagram)
+            except WeftError as error:
+                self._refuse(error, datagram)
+
+    def lost(self) -> None:
+        """Nobody is attached from now on."""
+        if self._attachment is not None:
+            self._attachment.let_go()
+            self._attachment = None
+            self._since_ns = self._house.now_ns
+            self.peer.outbox.is_away = not self._is_polled
+            if self._is_parting:
+                self._house.turn.later(self.seat.end)
+
+    def left(self) -> None:
+        """Nobody will come back: it is over."""
+        self.seat.end()
+
+    def pour(self) -> None:
+        """There is room: hand over what is owed."""
+        self.seat.pour()
+
+    # What the seat says.
+
+    @property
+    def has_room(self) -> bool:
+        """Say if more can be told now; while nobody is attached it is for the ring to bound it."""
+        return self._attachment is None or self._attachment.has_room
+
+    def tell(self, frames: bytes) -> None:
+        """Tell of frames, or keep them until somebody is attached."""
+        if is_all_messages(frames):
+            self._pass_on([frames])
+            return
+        items: list[Item] = []
+        for frame in each_frame(frames):
+            kind = frame[4]
+            if kind == _MESSAGE:
+                items.append(frame)
+            elif kind == _WELCOME:
+                self._begin(frame)
+            elif kind != _PING:
+                items.append(self._ring.own(self._own(frame)))
+                if kind == _GOODBYE:
+                    self._part()
+        if items:
+            self._pass_on(items)
+
+    def rest(self) -> None:
+        """Take nothing in for now."""
+        # To slow readers an event would be refused, not held back: only the journal does that.
+        self._is_resting = self.peer.is_held
+        if self._attachment is not None:
+            self._attachment.rest()
+
+    def go_on(self) -> None:
+        """Take in again."""
+        self._is_resting = False
+        if self._attachment is not None:
+            self._attachment.go_on()
+
+    def over(self, error: WeftError | None) -> None:
+        """The peer has left: nobody can come back to it."""
+        attachment = self._attachment
+        if attachment is not None:
+            self.lost()
+            attachment.close("left" if error is None else type(error).__name__, error)
+        self._ring = Ring()
+        self.account.keep(0)
+        self._registry.over(self)
+
+    # Inside.
+
+    def _say(self, datagram: Datagram) -> None:
+        since = since_of(datagram)
+        frame = self._datagrams.frame(datagram)
+        if since is None:
+            self.seat.say(frame)
+        else:
+            self.seat.recall(frame, since)
+
+    def _refuse(self, error: WeftError, datagram: Datagram | None) -> None:
+        self._house.charge(self.peer, error)
+        self._pass_on([self._ring.own(error_datagram(error, datagram))])
+
+    def _begin(self, welcome: bytes) -> None:
+        """It is welcome: send its header."""
+        told = self._datagrams.told(welcome)
+        self._welcome = _json(told["welcome"])
+        attachment = self._attachment
+        if attachment is not None:
+            attachment.open(self._facts())
+            self._is_renewed = False
+            attachment.told_ns = self._house.now_ns
+            self._drop_if_over(attachment)
+        if self._attachment is not None and not self._ring.is_empty:
+            self._told(self._attachment, self._ring.replay(self._house.now_ns))
+
+    def _facts(self) -> bytes:
+        """What a header says."""
+        named = _json({"tunnel": self.known_by, "path": self.path})[:-1]
+        renewed = b',"renewed":true' if self._is_renewed else b""
+        return named + renewed + b',"welcome":' + self._welcome + b"}"
+
+    def _own(self, frame: bytes) -> dict[str, Any]:
+        """The datagram of a frame that is no message; its id is the tunnel's own."""
+        datagram = self._datagrams.told(frame)
+        if "id" in datagram:
+            datagram["published"] = datagram.pop("id")
+        return datagram
+
+    def _pass_on(self, items: list[Item]) -> None:
+        rules, now_ns = self._house.rules, self._house.now_ns
+        limit_bytes = self.account.room(rules.ring_bytes, rules, self._house.limits)
+        # Nothing is told before the header.
+        attachment = self._attachment if self._welcome else None
+        keep = self._ring.wait if attachment is None else self._ring.sent
+        for item in items:
+            keep(item, now_ns, limit_bytes)
+        self.account.keep(self._ring.size)
+        if attachment is not None:
+            self._told(attachment, items)
+
+    def _told(self, attachment: Attachment, items: list[Item]) -> None:
+        attachment.told_ns = self._house.now_ns
+        attachment.tell(items)
+        self._drop_if_over(attachment)
+
+    def _attach(self, attachment: Attachment) -> None:
+        attachment.told_ns = self._house.now_ns
+        attachment.join(self)
+        self._attachment = attachment
+        self._is_polled = attachment.is_held
+        self.peer.outbox.is_away = False
+        if self._is_resting:
+            attachment.rest()
+
+    def _part(self) -> None:
+        """The gateway says goodbye: end, as soon as nobody speaks by its connection any more."""
+        self._is_parting = True
+        if self._attachment is None or not self._attachment.hears:
+            # Not now: what is owed is being handed out.
+            self._house.turn.later(self.seat.end)
+
+    def _drop_if_over(self, attachment: Attachment) -> None:
+        """An answer that was held is over as soon as anything was said."""
+        if attachment.is_over and self._attachment is attachment:
+            self.lost()
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest() if key else b""
+
+
+def _not_yours() -> NotYours:
+    """What is said of every tunnel that cannot be used: why would help whoever guesses."""
+    return NotYours("this tunnel is not yours, or no longer there")
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,92 @@
+"""`/{service}/events`: what clients of tunnels say.
+
+Datagrams as everywhere, each with the id of its tunnel: in itself, in the header `Weft-Tunnel`, or
+in the parameter `tunnel`. Whatever there is to tell of them comes down the tunnel; the answer only
+says how many were taken, and what was wrong with the first that was not.
+"""
+
+import json
+
+from weft.errors import BadOption, WeftError
+from weft.transports.http.connection import HttpDoor
+from weft.transports.http.exchange import JSON, Exchange, Request, status_of
+from weft.transports.http.server import House, bearer, is_one_of
+from weft.transports.json.datagrams import Datagram, datagrams_in, error_datagram
+from weft.transports.tunnel.registry import Tunnels
+
+_TAKEN = 202
+
+
+class Events:
+    """The door that clients of tunnels speak at."""
+
+    def __init__(self, house: House, tunnels: Tunnels) -> None:
+        self._house = house
+        self._tunnels = tunnels
+
+    def answer(self, exchange: Exchange, _door: HttpDoor) -> None:
+        """Say what datagrams say; what is wrong with one is told, and the others count.
+
+        Raises:
+            BadOption: there is none, or too many, or they are not where they should be.
+            BadField: it is not JSON.
+        """
+        if not is_one_of(exchange, "GET", "POST"):
+            return
+        request = exchange.request
+        datagrams = datagrams_in(_text(request))
+        named, key = _tunnel_of(request), bearer(request)
+        first: tuple[int, WeftError] | None = None
+        taken = 0
+        for index, datagram in enumerate(datagrams):
+            try:
+                self._take(datagram, named, key)
+                taken += 1
+            except WeftError as error:
+                first = first or (index, error)
+        if first is None:
+            exchange.answer(_TAKEN, _line({"ok": taken}), JSON)
+        else:
+            at, problem = first
+            told = error_datagram(problem) | {"at": at, "ok": taken}
+            exchange.answer(status_of(problem), _line(told), JSON)
+
+    def _take(self, datagram: Datagram, named: str, key: str) -> None:
+        try:
+            known_by = _known_by(datagram, named)
+            tunnel = self._tunnels.found(known_by, key)
+        except WeftError as error:
+            self._house.refused(type(error).__name__)
+            raise
+        # What a tunnel itself refuses, it counts.
+        tunnel.say(datagram)
+
+
+def _text(request: Request) -> bytes | str:
+    if request.method == "POST":
+        return request.body
+    if "datagram" not in request.query:
+        raise BadOption("a GET says its datagrams in the parameter datagram, as JSON")
+    return request.query["datagram"]
+
+
+def _tunnel_of(request: Request) -> str:
+    """The tunnel that a request names for all its datagrams; empty if it names none."""
+    by_header = request.headers.get("weft-tunnel", "")
+    by_query = request.query.get("tunnel", "")
+    if by_header and by_query and by_header != by_query:
+        raise BadOption("Weft-Tunnel and the parameter tunnel name two tunnels")
+    return by_header or by_query
+
+
+def _known_by(datagram: Datagram, named: str) -> str:
+    own = datagram.pop("tunnel", named)
+    if not isinstance(own, str) or not own:
+        raise BadOption("a datagram names its tunnel: tunnel is the id that the header told")
+    if named and own != named:
+        raise BadOption("a datagram names another tunnel than its request")
+    return own
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"

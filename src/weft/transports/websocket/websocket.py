@@ -1,0 +1,391 @@
+"""A WebSocket on a stream that was upgraded: whole messages in, frames out.
+
+What comes in is checked by the `websockets` package, whose protocol has no I/O; what goes out is
+put together here, because the same bytes go to everyone.
+"""
+
+import codecs
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from websockets.datastructures import Headers
+from websockets.exceptions import NegotiationError, PayloadTooBig, ProtocolError
+from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request as Handshake
+from websockets.protocol import SERVER, State
+from websockets.protocol import Protocol as Frames
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
+
+from weft.errors import (
+    BadFrame,
+    BadMessage,
+    BadOption,
+    ConnectionLost,
+    FrameTooBig,
+    InternalError,
+    Overloaded,
+    TooSlow,
+    WeftError,
+)
+from weft.transports.http.connection import LINGER_S, HttpDoor
+from weft.transports.http.exchange import Exchange
+from weft.transports.http.server import House
+from weft.transports.http.stream import Stream
+
+# What a dialect takes more than the body of the message that it says.
+SIZE_FACTOR = 2
+SIZE_EXTRA = 4096
+PING = b"\x89\x00"
+TEXT = 0x81
+BINARY = 0x82
+
+# Close codes of ours: below 4500 to come back is of use, from there on it is not.
+_COME_BACK = 4000
+_STAY_AWAY = 4500
+
+_CLOSE_TEXT_MAX = 123
+# What says how it should have been asked for.
+_TOLD = ("Allow", "Upgrade")
+_VERSION = (("Sec-WebSocket-Version", "13"),)
+_S = 1_000_000_000
+_log = logging.getLogger("weft.transports.websockets")
+_log.setLevel(logging.CRITICAL)
+
+
+class Listener(Protocol):
+    """Whoever a WebSocket is for."""
+
+    def message(self, data: bytes, is_text: bool) -> None:
+        """A whole message came."""
+
+    def alive(self) -> None:
+        """A sign of life came that says nothing."""
+
+    def pay(self) -> None:
+        """A frame came that is no message by itself: let it cost something."""
+
+    def drained(self) -> None:
+        """There is room again."""
+
+    def gone(self) -> None:
+        """The other side closed it, or broke it; said once."""
+
+
+class Conversation(Frames):
+    """The frames of a WebSocket, which may be closed within a fragmented message.
+
+    Control frames may come between fragments (RFC 6455, 5.4); the package takes a close there for
+    an error.
+    """
+
+    def recv_frame(self, frame: Frame) -> None:
+        """Process a frame; a close ends the message that is not complete."""
+        if frame.opcode is Opcode.CLOSE:
+            self.current_size = None
+        super().recv_frame(frame)
+
+
+class WebSocket:
+    """One WebSocket that is open."""
+
+    __slots__ = (
+        "_conversation",
+        "_decoder",
+        "_fragments",
+        "_held",
+        "_house",
+        "_is_over",
+        "_is_text",
+        "error",
+        "listener",
+        "stream",
+    )
+
+    def __init__(self, house: House, stream: Stream, conversation: Conversation) -> None:
+        self._house = house
+        self._conversation = conversation
+        self._fragments = bytearray()
+        self._is_text = True
+        # It was closed from here.
+        self._is_over = False
+        # Of a text that comes in fragments: what is no UTF-8 ends it at once.
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        # How many bytes of a message were held that was not complete.
+        self._held = 0
+        self.stream = stream
+        self.listener: Listener | None = None
+        # What was wrong with what the other side sent.
+        self.error: WeftError | None = None
+
+    @property
+    def has_room(self) -> bool:
+        """Say if more may be sent now."""
+        return self.stream.has_room
+
+    @property
+    def farewell(self) -> int | None:
+        """The code that the other side closes it with; None if it did not say that it does."""
+        said = self._conversation.close_rcvd
+        return None if said is None else said.code
+
+    def send(self, data: bytes) -> None:
+        """Send bytes that are whole WebSocket frames."""
+        self.stream.write(data)
+
+    def take_over(self, door: HttpDoor) -> bytes:
+        """Own the connection of a door; what came on it already, to be given to received()."""
+        unread = door.hand_over()
+        if self.stream.is_open:
+            self.stream.talk = self
+            self._house.watch(self.stream)
+        return unread
+
+    def close(self, code: int, text: str = "") -> None:
+        """Say why it ends, and end it; whatever still comes is ignored."""
+        self._is_over = True
+        if self._conversation.state is State.OPEN and self.stream.is_open:
+            reason = text.encode()[:_CLOSE_TEXT_MAX].decode(errors="ignore")
+            self._conversation.send_close(code, reason)
+            self._flush()
+        self._linger()
+
+    # What the stream says.
+
+    def received(self, data: bytes) -> None:
+        """Take in bytes; whole messages before something that is wrong count."""
+        conversation = self._conversation
+        conversation.receive_data(data)
+        # A pong for each ping, in their order; what closes it comes last.
+        answers = iter(conversation.data_to_send())
+        is_whole = False
+        for event in conversation.events_received():
+            if self._is_over or self.listener is None or not isinstance(event, Frame):
+                continue
+            if event.opcode is Opcode.PING:
+                self.stream.write(next(answers))
+            is_whole = self._take(event, self.listener) or is_whole
+        # After we closed it, nothing is said but that nothing follows.
+        is_silent = self._is_over and conversation.close_rcvd is None
+        self._send_all([each for each in answers if not (each and is_silent)])
+        if conversation.state is not State.OPEN:
+            if conversation.parser_exc is not None:
+                self._found(_error_of(conversation.parser_exc))
+            self._linger()
+            self._leave()
+        else:
+            self._weigh(is_whole)
+
+    def ended(self) -> None:
+        """Nothing more will come."""
+        self.stream.close()
+
+    def drained(self) -> None:
+        """There is room again."""
+        if self.listener is not None:
+            self.listener.drained()
+
+    def late(self) -> None:
+        """A message was not finished in time, or the other side does not follow our closing."""
+        if self._conversation.state is not State.OPEN:
+            self.stream.close()
+        else:
+            limit_s = self._house.limits.frame_s
+            self._fail(TooSlow(f"a message was not complete within {limit_s:g} s"))
+
+    def is_ours(self, _data: bytes) -> bool:
+        """Say that it is: a WebSocket is for one service."""
+        return True
+
+    def lost(self) -> None:
+        """It is closed."""
+        self._house.forget(self.stream)
+        self._hold(0)
+        self._leave()
+        # What reads the protocol refers to itself, and would wait for the collector.
+        self._conversation.parser.close()
+
+    def _take(self, frame: Frame, listener: Listener) -> bool:
+        """Deal with a frame; True if it brought a message to its end."""
+        if frame.opcode is Opcode.CLOSE:
+            return False
+        if frame.opcode in (Opcode.PING, Opcode.PONG):
+            listener.alive()
+            if frame.opcode is Opcode.PING:
+                listener.pay()
+            return False
+        if frame.opcode is not Opcode.CONT:
+            self._is_text = frame.opcode is Opcode.TEXT
+            if frame.fin:
+                return self._whole(listener, bytes(frame.data))
+        else:
+            listener.pay()
+        self._fragments += frame.data
+        if self._is_text and not self._is_utf8(bytes(frame.data), is_last=frame.fin):
+            return False
+        if frame.fin:
+            whole, self._fragments = bytes(self._fragments), bytearray()
+            listener.message(whole, self._is_text)
+        return frame.fin
+
+    def _whole(self, listener: Listener, data: bytes) -> bool:
+        if self._is_text:
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                self._refuse_text()
+                return True
+        listener.message(data, self._is_text)
+        return True
+
+    def _is_utf8(self, data: bytes, *, is_last: bool) -> bool:
+        """Go on reading a text; False if it is none, and that ends it."""
+        try:
+            self._decoder.decode(data, is_last)
+        except UnicodeDecodeError:
+            self._refuse_text()
+            return False
+        return True
+
+    def _refuse_text(self) -> None:
+        self._fail(BadMessage("a text message is UTF-8"), 1007)
+
+    def _weigh(self, is_whole: bool) -> None:
+        """Count what is held of a message that is not complete, and give it its time."""
+        conversation = self._conversation
+        held = len(conversation.reader.buffer) + len(self._fragments)
+        if not held and conversation.current_size is None:
+            self.stream.deadline_ns = 0
+        elif is_whole or not self.stream.deadline_ns:
+            limit_s = self._house.limits.frame_s
+            self.stream.deadline_ns = self._house.now_ns + int(limit_s * _S)
+        try:
+            self._hold(held)
+        except Overloaded as error:
+            self._fail(error)
+
+    def _hold(self, held: int) -> None:
+        before, self._held = self._held, held
+        if held != before:
+            self._house.weigh(before, held)
+
+    def _fail(self, error: WeftError, code: int = 0) -> None:
+        """End it because of what the other side sent, or did not send."""
+        self._found(error)
+        self.close(code or close_code(error), str(error))
+        self._leave()
+
+    def _found(self, error: WeftError) -> None:
+        """Note what was wrong, once."""
+        if self.error is None:
+            self.error = error
+            self._house.refused(type(error).__name__)
+
+    def _leave(self) -> None:
+        listener, self.listener = self.listener, None
+        if listener is not None:
+            listener.gone()
+
+    def _linger(self) -> None:
+        """Wait for the other side to close, and first of all for it to take what is left."""
+        limits = self._house.limits
+        patience_s = limits.outbox_age_s if self.stream.unsent else LINGER_S
+        self.stream.deadline_ns = self._house.now_ns + int(patience_s * _S)
+        self._hold(0)
+
+    def _flush(self) -> None:
+        self._send_all(self._conversation.data_to_send())
+
+    def _send_all(self, written: Iterable[bytes]) -> None:
+        for data in written:
+            if data:
+                self.stream.write(data)
+            else:
+                self.stream.end()
+
+
+def handshake(
+    house: House, exchange: Exchange, subprotocols: tuple[str, ...] = ()
+) -> ServerProtocol | None:
+    """Check that a request asks for a WebSocket properly; None if not, and that is answered.
+
+    Its `subprotocol` is None if the request names none.
+    """
+    request = exchange.request
+    # Without a context of their own thousands of idle ones take no memory for it.
+    deflate = ServerPerMessageDeflateFactory(
+        server_no_context_takeover=True, client_no_context_takeover=True
+    )
+    checked = ServerProtocol(
+        subprotocols=[Subprotocol(name) for name in subprotocols],
+        select_subprotocol=_chosen,
+        extensions=[deflate] if house.rules.deflate else None,
+        logger=_log,
+    )
+    headers = Headers(list(request.headers.items()))
+    protocol = f"HTTP/{request.version}"
+    asked = Handshake(request.door, headers, method=request.method, protocol=protocol)
+    response = checked.accept(asked)
+    if response.status_code != 101:
+        house.refused("BadRequest")
+        told = tuple((name, response.headers[name]) for name in _TOLD if name in response.headers)
+        said = bytes(response.body or b"").decode(errors="replace").strip()
+        exchange.refuse(BadOption(said), response.status_code, told + _VERSION)
+        return None
+    checked.send_response(response)
+    return checked
+
+
+def open_socket(
+    house: House, door: HttpDoor, checked: ServerProtocol, listener: Listener
+) -> tuple[WebSocket, bytes]:
+    """Answer a handshake; the WebSocket, and what came on it already, for its received()."""
+    size = SIZE_FACTOR * house.service.run.body_limit + SIZE_EXTRA
+    conversation = Conversation(SERVER, max_size=size, logger=_log)
+    conversation.extensions = checked.extensions
+    socket = WebSocket(house, door.stream, conversation)
+    socket.listener = listener
+    unread = socket.take_over(door)
+    for data in checked.data_to_send():
+        socket.send(data)
+    return socket, unread
+
+
+def framed(kind: int, payload: bytes) -> bytes:
+    """A message as one WebSocket frame of a server."""
+    length = len(payload)
+    if length < 126:
+        return bytes((kind, length)) + payload
+    if length < 1 << 16:
+        return bytes((kind, 126)) + length.to_bytes(2, "big") + payload
+    return bytes((kind, 127)) + length.to_bytes(8, "big") + payload
+
+
+def close_code(error: WeftError | None) -> int:
+    """The code that says why a WebSocket is closed, and if to come back is of use."""
+    if error is None:
+        return 1000
+    offset = error.number % 1000 + 100 * (error.number // 1000 - 1)
+    return (_COME_BACK if isinstance(error, ConnectionLost) else _STAY_AWAY) + offset
+
+
+def _error_of(failure: Exception) -> WeftError:
+    """What was wrong with the frames of the other side, in our words."""
+    if isinstance(failure, PayloadTooBig):
+        return FrameTooBig("a message is over the limit")
+    if isinstance(failure, ProtocolError | UnicodeDecodeError):
+        return BadFrame(f"no WebSocket frames: {failure}")
+    return InternalError("a WebSocket could not be read")
+
+
+def _chosen(checked: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    """The first that both know; None if the client names none, and takes what comes."""
+    known = checked.available_subprotocols or []
+    for each in offered:
+        if each in known:
+            return each
+    if offered and known:
+        raise NegotiationError(f"the subprotocols here are {', '.join(known)}")
+    return None

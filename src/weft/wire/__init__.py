@@ -1,0 +1,1 @@
+"""What every peer shares: the bytes of the protocol. Pure."""

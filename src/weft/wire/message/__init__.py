@@ -1,0 +1,1 @@
+"""Messages: their types, bytes, and forms in Python and JSON."""

@@ -82,10 +82,16 @@ class Build(build_ext):
 
 
 def remove_orphans() -> None:
-    """Delete extensions whose source is gone: they could still be imported."""
+    """Delete what was built from a source that is gone.
+
+    An extension could still be imported, and a C file would look outdated at every build.
+    """
     for extension in SOURCE.glob("weft/**/*.so"):
         if not extension.with_name(extension.name.split(".")[0] + ".pxd").exists():
             extension.unlink()
+    for made in C_FILES.rglob("*.c"):
+        if not made.relative_to(C_FILES).with_suffix(".pxd").exists():
+            made.unlink()
 
 
 def is_changed() -> bool:

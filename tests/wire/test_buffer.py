@@ -88,7 +88,7 @@ def test_what_was_taken_does_not_change_with_the_writer() -> None:
 
 
 def test_room_is_not_negative() -> None:
-    with pytest.raises(ValueError, match="no room of -1 bytes"):
+    with pytest.raises(ValueError, match="cannot reserve -1 bytes"):
         Writer().reserve(-1)
 
 
@@ -134,5 +134,5 @@ def test_what_was_written_last_can_be_cut_back() -> None:
 def test_nothing_is_cut_back_to_where_it_never_was(size: int) -> None:
     writer = Writer()
     writer.put(b"four")
-    with pytest.raises(ValueError, match=f"4 bytes cannot be cut back to {size}"):
+    with pytest.raises(ValueError, match=f"cannot truncate 4 bytes to {size}"):
         writer.cut_back(size)

@@ -1,1 +1,1 @@
-"""What every peer shares: the bytes of the protocol. Pure."""
+"""Frames, messages and subjects: the byte formats that clients and gateways share. Does no I/O."""

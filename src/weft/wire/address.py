@@ -1,4 +1,4 @@
-"""Where gateways are: `host:port` or `tcp://`, `tls://`, `ws://`, `wss://host:port`; several."""
+"""Addresses of gateways: `host:port`, or a URL with `tcp://`, `tls://`, `ws://` or `wss://`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SCHEMES = ("tcp", "tls", "ws", "wss")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One gateway, and whether it is spoken to through TLS, and through WebSocket."""
+    """Host and port of one gateway, with or without TLS and WebSocket."""
 
     host: str
     port: int
@@ -27,10 +27,10 @@ class Address:
 
 
 def addresses_from(given: str | Iterable[str]) -> tuple[Address, ...]:
-    """The addresses that a person gave, as one text separated by commas or as several.
+    """Return the addresses in a comma-separated text or in several texts.
 
     Raises:
-        BadOption: one of them is not an address, or there is none.
+        BadOption: invalid address, or no address.
     """
     texts = given.split(",") if isinstance(given, str) else list(given)
     addresses = tuple(_address(text.strip()) for text in texts)
@@ -44,12 +44,12 @@ def _address(text: str) -> Address:
     if not separator:
         scheme, rest = "tcp", text
     if scheme not in _SCHEMES:
-        raise BadOption(f"address {shortened(text)} is none of tcp://, tls://, ws:// and wss://")
+        raise BadOption(f"address {shortened(text)} has a scheme other than tcp, tls, ws or wss")
     host, port = _host_and_port(rest)
     if not host or "/" in rest or "@" in rest:
         raise BadOption(f"address {shortened(text)} is not host:port")
     if not _is_name(host):
-        raise BadOption(f"address {shortened(text)} has a host that cannot be a name")
+        raise BadOption(f"address {shortened(text)} has an invalid host name")
     if not port.isascii() or not port.isdecimal() or not 0 < int(port) < 65536:
         raise BadOption(f"address {shortened(text)} has no port in 1 … 65535")
     return Address(host, int(port), scheme in ("tls", "wss"), scheme in ("ws", "wss"))
@@ -68,7 +68,7 @@ def _host_and_port(text: str) -> tuple[str, str]:
 
 def _is_name(host: str) -> bool:
     try:
-        # As it is encoded to be looked up: no label may be empty, or over 63 bytes.
+        # Encoded as for a DNS query: an empty label or one over 63 bytes raises.
         host.encode("idna")
     except UnicodeError:
         return False

@@ -1,25 +1,25 @@
-"""A buffer that frames and messages are written into, one after the other.
+"""Growable buffer that frames and messages are appended to.
 
-It grows by doubling and keeps its room when taken from, so a steady writer allocates nothing.
+Doubles when full and keeps its capacity when emptied, so a steady writer allocates nothing.
 """
 
 from weft.wire.byteops import Bytes, cut, put_bytes
 
 _FIRST_ROOM = 256
-# A spare writer with more room than this is not kept.
+# A writer with more capacity than this is not kept for reuse.
 _KEPT_MAX = 64 << 10
 _SPARES = 8
 
 
 class Writer:
-    """Bytes written so far: `data[:size]`; what lies beyond is room."""
+    """Append-only byte buffer: `data[:size]` is written, the rest is free capacity."""
 
     def __init__(self) -> None:
         self.data = bytearray(_FIRST_ROOM)
         self.size = 0
 
     def reserve(self, length: int) -> int:
-        """Make room for so many bytes at the end and return its offset; the caller fills it."""
+        """Extend by N bytes and return their offset; the caller fills them in."""
         if length < 0:
             raise ValueError(f"no room of {length} bytes can be made")
         start = self.size
@@ -36,37 +36,37 @@ class Writer:
         put_bytes(self.data, start, source, 0, length)
 
     def cut_back(self, size: int) -> None:
-        """Forget what was written beyond so many bytes."""
+        """Truncate to a size."""
         if not 0 <= size <= self.size:
             raise ValueError(f"{self.size} bytes cannot be cut back to {size}")
         self.size = size
 
     def take(self) -> bytes:
-        """Everything written so far; the writer is empty afterwards and keeps its room."""
+        """Return all bytes written and empty the writer; its capacity stays."""
         taken = cut(self.data, 0, self.size)
         self.size = 0
         return taken
 
 
 class Spare:
-    """Writers for whoever needs one now and then, so that they have grown to what is usual there.
+    """Pool of empty writers, which have already grown to the usual size.
 
-    Any thread may take and give. So many are kept `at_most`.
+    Thread-safe. Keeps at most `at_most` writers.
     """
 
     def __init__(self, at_most: int = _SPARES) -> None:
-        # Several, so that the list itself is never grown and shrunk for taking one and giving it.
+        # Several, so that take() and give() do not resize the list itself.
         self._kept = [Writer() for _ in range(_SPARES)]
         self._at_most = at_most
 
     def take(self) -> Writer:
-        """A writer, empty; give() it back when it is."""
+        """Return an empty writer; give() it back once it is empty again."""
         try:
             return self._kept.pop()
         except IndexError:
             return Writer()
 
     def give(self, writer: Writer) -> None:
-        """Keep a writer, empty, for the next one, unless it has grown very large."""
+        """Return an empty writer to the pool, unless it has grown over 64 KiB."""
         if len(writer.data) <= _KEPT_MAX and len(self._kept) < self._at_most:
             self._kept.append(writer)

@@ -1,4 +1,4 @@
-# The C bodies of words.py, for modules that cimport them; the contract is in words.py.
+# C bodies of byteops.py for modules that cimport them; byteops.py states the contracts.
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_Clear
@@ -16,7 +16,7 @@ cdef extern from "Python.h":
     void *PyUnicode_DATA(object text)
 
 
-# Most texts are ASCII, and have their bytes in place.
+# Most texts are ASCII: their bytes can be used in place.
 cdef inline const char *ascii_or_null(str text, Py_ssize_t *size) noexcept:
     if not PyUnicode_IS_COMPACT_ASCII(text):
         return NULL

@@ -1,4 +1,4 @@
-"""What every dialect needs: frames out of a stretch of them, and a greeting to begin with."""
+"""Helpers shared by all protocols: splitting bytes into frames, and the CONNECT frame."""
 
 from weft.errors import BadFrame, WeftError, error_from_wire
 from weft.wire.byteops import u32_at
@@ -15,7 +15,7 @@ def each_frame(frames: bytes) -> list[bytes]:
     """Split consecutive whole frames.
 
     Raises:
-        BadFrame: a size is under the header's, or goes beyond the end.
+            BadFrame: a size is under the header's, or exceeds the remaining bytes.
     """
     found: list[bytes] = []
     at = 0
@@ -32,10 +32,10 @@ def each_frame(frames: bytes) -> list[bytes]:
 
 
 def each_message(frames: bytes) -> list[bytes]:
-    """Split a page of history, which holds nothing that only a gateway may send.
+    """Split a page of history, and check that it consists of valid MESSAGE frames only.
 
     Raises:
-        BadFrame: there is something else than whole messages.
+        BadFrame: incomplete frame, other kind, or invalid subject or reply.
     """
     found = each_frame(frames)
     for frame in found:
@@ -50,13 +50,13 @@ def each_message(frames: bytes) -> list[bytes]:
 
 
 def error_in(frame: Frame) -> WeftError:
-    """What an ERROR says."""
+    """The error that an ERROR frame reports."""
     facts = Message.from_body(frame.body)
     return error_from_wire(facts.get_int64("number"), facts.get_string("text"))
 
 
 def greeting(service: str, client: str, *, name: str = "", **proof: str) -> bytes:
-    """The CONNECT of a peer that cannot say it; `proof` is its key or its ticket, if it has one."""
+    """The CONNECT frame of a peer whose protocol has none; `proof` is its key or ticket, if any."""
     told = {field: value for field, value in proof.items() if value}
     body = Message(version=PROTOCOL_VERSION, client=client, **told)
     return encode(Kind.CONNECT, service.encode(), body.encode(), name.encode())

@@ -29,10 +29,10 @@ PROTOCOL_VERSION = 1
 HEADER_BYTES = 32
 NAME_MAX_BYTES = 255
 BODY_LIMIT_BYTES = 1 << 20
-# The size of a frame is a u32; what the limit leaves must hold the header and both names.
+# The size of a frame is a u32, which must also hold the header and both names.
 BODY_LIMIT_MAX_BYTES = (1 << 31) - 1
 
-# What a decoder begins with, and the most that it keeps between two feeds.
+# Capacity of a new decoder, and the most that it keeps between two feeds.
 _ROOM_FIRST = 4 << 10
 _ROOM_KEPT = 1 << 20
 _HEADER = HEADER_BYTES
@@ -41,7 +41,7 @@ _NAME_MAX = NAME_MAX_BYTES
 
 
 class Kind(IntEnum):
-    """What a frame is for."""
+    """Type of a frame."""
 
     CONNECT = 1
     WELCOME = 2
@@ -54,24 +54,24 @@ class Kind(IntEnum):
     PONG = 9
     GAP = 10
     GOODBYE = 11
-    LINK = 12  # the first word of another gateway
-    FORWARD = 13  # for which gateways the next frames are
-    FABRIC = 14  # what gateways say to each other about themselves
-    LANE = 15  # what is said about lanes, and by them
-    TAIL = 16  # a message that a lane did not bring, on its way through the gateway
+    LINK = 12  # handshake of another gateway
+    FORWARD = 13  # destination gateways of the frames that follow
+    FABRIC = 14  # control messages between gateways
+    LANE = 15  # control messages about lanes, and on them
+    TAIL = 16  # a message a lane did not deliver, relayed by the gateway
 
 
 class Flag(IntFlag):
-    """What a frame asks for; the bits of its flags byte."""
+    """Options of a frame; the bits of its flags byte."""
 
     NONE = 0
-    ANSWER = 1  # an OK or ERROR is wanted
-    REQUEST = 2  # one responder; an ERROR if there is none
-    NOT_BACK = 4  # not to the connection it came from
-    BARE = 8  # the body is one bare unnamed blob
-    MASKED = 16  # a stand-in takes the place of the reply subject
-    FAILED = 32  # an answer that says why there is none
-    FROM_GATEWAY = 64  # the gateway's own answer; refused from clients
+    ANSWER = 1  # acknowledge with OK or ERROR
+    REQUEST = 2  # deliver to one responder; ERROR if there is none
+    NOT_BACK = 4  # no echo: do not deliver to the sending connection
+    BARE = 8  # the body is bare bytes, one unnamed blob
+    MASKED = 16  # the reply subject is an alias
+    FAILED = 32  # the reply reports that the request failed
+    FROM_GATEWAY = 64  # the gateway sent the reply; refused from clients
 
 
 # Bits that a client may not set in a message.
@@ -79,7 +79,7 @@ RESERVED_FLAGS = 0xC0
 
 
 class Frame(NamedTuple):
-    """One frame taken apart, for people, tests and control traffic; not for the hot path."""
+    """One decoded frame, for tests, tools and control messages; not for the hot path."""
 
     kind: int
     flags: int
@@ -93,7 +93,7 @@ class Frame(NamedTuple):
 
 
 class Stamp:
-    """What a gateway writes into each frame that enters; `sequence` is the next one's."""
+    """Header fields that a gateway sets on inbound frames; `sequence` is that of the next one."""
 
     def __init__(
         self, origin: int, publisher: int = 0, sequence: int = 0, time_ns: int = 0
@@ -107,9 +107,9 @@ class Stamp:
 class Run:
     """Consecutive whole frames of one buffer that share kind, flags and subject.
 
-    A gateway looks up rights, route and meter once a run, and stamps each frame in place. `start`,
-    `end` and `count` say where the run is; `need` is the size of the unfinished frame after it, or
-    0 while that is unknown. `has_reply` says if any of its frames has a reply subject.
+    A gateway looks up permissions, route and meter once per run and stamps each frame in place.
+    `start`, `end` and `count` locate the run; `need` is the size of the incomplete frame after it,
+    or 0 if unknown. `has_reply` is True if any of its frames has a reply subject.
     """
 
     def __init__(self, body_limit_bytes: int = BODY_LIMIT_BYTES) -> None:
@@ -128,12 +128,12 @@ class Run:
         self.has_reply = False
 
     def read(self, data: Bytes, at: int, end: int) -> bool:
-        """Find the run that begins at an offset; False if no whole frame does.
+        """Find the run that begins at an offset; return False if no whole frame begins there.
 
-        The buffer holds `end` bytes at least: nothing beyond them is looked at.
+        The buffer holds at least `end` bytes: none after them are read.
 
         Raises:
-            BadFrame: the frame at the offset is not one; FrameTooBig if it is over the limit.
+            BadFrame: invalid frame at the offset; FrameTooBig if it is over the limit.
         """
         if at < 0:
             raise ValueError(f"a run cannot begin at {at}")
@@ -177,7 +177,7 @@ class Run:
         return cut(data, start, start + self.subject_length)
 
     def stamp(self, data: bytearray, stamp: Stamp) -> None:
-        """Write identity and entry time into each frame of the run, in place."""
+        """Write origin, publisher, sequence and time into each frame of the run, in place."""
         at = self.start
         for _ in range(self.count):
             stamp_frame(data, at, stamp)
@@ -199,26 +199,26 @@ class Run:
 
 
 class Decoder:
-    """Bytes in, whole frames out: feed() what arrived, then next_frame() until None.
+    """Splits a byte stream into whole frames: feed() bytes, then next_frame() until None.
 
-    Or next_run() until it is empty: the same frames, several at a time.
+    next_run() returns the same frames in batches, until the batch is empty.
     """
 
     def __init__(self, body_limit_bytes: int = BODY_LIMIT_BYTES) -> None:
         self._run = Run(body_limit_bytes)
-        # What was fed and not handed out is `_buffer[_at:_end]`; the rest is room, and is kept.
+        # Fed and not yet returned: `_buffer[_at:_end]`; the rest is capacity for later feeds.
         self._buffer = bytearray()
         self._at = 0
         self._end = 0
         self._run_end = 0
 
     def feed(self, data: bytes | memoryview) -> None:
-        """Take in bytes as they arrived; a copy is made."""
+        """Append received bytes; they are copied."""
         left = self._end - self._at
         need = left + len(data)
         room = len(self._buffer)
         if need > room or (left == 0 and room > _ROOM_KEPT):
-            # By doubling: a large frame may come in very small pieces.
+            # Doubles: a large frame may arrive in very small pieces.
             room = max(need, _ROOM_FIRST, 2 * room if left > 0 else 0)
             self._buffer = self._buffer[self._at : self._end] + bytes(room - left)
         elif self._at > 0:
@@ -232,7 +232,7 @@ class Decoder:
         """The next whole frame, or None until more bytes are fed.
 
         Raises:
-            BadFrame: the stream is broken here; so it says from now on.
+                BadFrame: the stream is invalid here; every later call raises, too.
         """
         if self._at == self._run_end:
             if not self._run.read(self._buffer, self._at, self._end):
@@ -243,7 +243,7 @@ class Decoder:
         return cut(self._buffer, start, self._at)
 
     def next_run(self) -> list[bytes]:
-        """The next whole frames that share kind, flags and subject; none until more are fed.
+        """The next whole frames that share kind, flags and subject; empty until more are fed.
 
         Raises:
             BadFrame: see next_frame().
@@ -265,7 +265,7 @@ class Decoder:
 def encode(
     kind: int, subject: bytes = b"", body: bytes = b"", reply: bytes = b"", flags: int = 0
 ) -> bytes:
-    """A frame as a client sends it: identity and time are zero, for the gateway to stamp.
+    """Encode a frame as a client sends it: origin, publisher, sequence and time are zero.
 
     Raises:
         BadFrame: subject or reply is over 255 bytes.
@@ -278,7 +278,7 @@ def encode(
 
 
 def begin_frame(writer: Writer, kind: int, flags: int, subject: bytes, reply: bytes) -> int:
-    """Write header and names; the body follows, then end_frame() with the offset returned.
+    """Write header and names; then append the body and call end_frame() with the offset returned.
 
     Raises:
         BadFrame: subject or reply is over 255 bytes.
@@ -307,10 +307,10 @@ def begin_frame(writer: Writer, kind: int, flags: int, subject: bytes, reply: by
 
 
 def end_frame(writer: Writer, start: int) -> None:
-    """Write the size of the frame that began at `start`, now that its body is there.
+    """Set the size of the frame that began at `start`, after its body is complete.
 
     Raises:
-        BadFrame: no frame began there, or it is larger than its size could say.
+        BadFrame: no frame began there, or it is over the maximum size.
     """
     size = writer.size - start
     if start < 0 or size < _HEADER or size > _SIZE_MAX:
@@ -319,7 +319,7 @@ def end_frame(writer: Writer, start: int) -> None:
 
 
 def stamp_frame(data: bytearray, at: int, stamp: Stamp) -> None:
-    """Write identity and entry time into the whole frame at an offset, in place."""
+    """Write origin, publisher, sequence and time into the frame at an offset, in place."""
     put_u32(data, at + 8, stamp.origin)
     put_u32(data, at + 12, stamp.publisher)
     put_u64(data, at + 16, stamp.sequence)
@@ -328,10 +328,10 @@ def stamp_frame(data: bytearray, at: int, stamp: Stamp) -> None:
 
 
 def check_whole(frame: bytes) -> None:
-    """Make sure that bytes are one frame, so that its parts can be read without looking further.
+    """Check that the bytes are exactly one frame, so that its parts can be read unchecked.
 
     Raises:
-        BadFrame: they are fewer or more, or the names are longer than the frame.
+        BadFrame: missing or surplus bytes, or the names are longer than the frame.
     """
     length = len(frame)
     data = frame
@@ -340,15 +340,15 @@ def check_whole(frame: bytes) -> None:
 
 
 def parse(frame: bytes) -> Frame:
-    """Take apart one whole frame, as a decoder hands it out.
+    """Decode one whole frame, as a decoder returns it.
 
     Raises:
-        BadFrame: it is not one whole frame.
+        BadFrame: not one whole frame.
     """
     check_whole(frame)
     subject_end = HEADER_BYTES + frame[6]
     reply_end = subject_end + frame[7]
-    # In order: by name it would take twice as long, for every frame that is no message.
+    # Positional: keywords take twice as long, for every frame other than MESSAGE.
     return Frame(
         frame[4],
         frame[5],

@@ -1,13 +1,13 @@
-"""Which address of one client another may be told: never one that leads to a stranger.
+"""Decides which client addresses a gateway reveals to another client for a lane.
 
-A host is what the gateway's own socket says that a client comes from, never what a client says. An
-address that means something else elsewhere is told only to those who come from the like of it.
+A host is the remote address of the client's socket at the gateway, never a claim of the client. A
+loopback, link-local or private address is revealed only to clients in the same kind of network.
 """
 
 import ipaddress
 import re
 
-# What nobody can guess of the name of a listener on the machine.
+# Random part of the name of a Unix socket, which makes it unguessable.
 UNIX_RANDOM_BYTES = 16
 PORT_MAX = 65_535
 
@@ -17,17 +17,17 @@ _IS_UNIX = re.compile(_UNIX.format(f"[0-9a-f]{{{2 * UNIX_RANDOM_BYTES}}}"), re.A
 
 
 def unix_name(random: str) -> str:
-    """What a listener is called on its machine."""
+    """The name of a lane listener's Unix socket."""
     return _UNIX.format(random)
 
 
 def is_unix_name(name: str) -> bool:
-    """Say if a name could be that of a listener, and of nothing else on the machine."""
+    """Return whether a name has exactly the form of a lane listener's Unix socket."""
     return _IS_UNIX.fullmatch(name) is not None
 
 
 def reach_of(host: str) -> str:
-    """From where a host is reached: `loopback`, `link-local`, `private`, or `public`; or empty."""
+    """`loopback`, `link-local`, `private` or `public`; empty if the host is not an IP address."""
     address = _address(host)
     if address is None:
         return ""
@@ -39,22 +39,22 @@ def reach_of(host: str) -> str:
 
 
 def may_be_told(sender: str, receiver: str) -> bool:
-    """Say if whoever comes from one host may be told the address of the other."""
+    """Return whether the address of `receiver` may be revealed to `sender`."""
     reach = reach_of(receiver)
     return reach == "public" or (reach != "" and reach == reach_of(sender))
 
 
 def is_encrypted(sender: str, receiver: str) -> bool:
-    """Say if what goes between two hosts could be heard by others."""
+    """Return whether a lane between two hosts must be encrypted: not both are on loopback."""
     return not reach_of(sender) == reach_of(receiver) == "loopback"
 
 
 def written(host: str, port: int) -> str:
-    """An address as people write it."""
+    """Format an address as `host:port`; empty if the host is not an IP address."""
     address = _address(host)
     if address is None:
         return ""
-    # A scope means something at this gateway alone.
+    # A scope is valid only on this machine.
     plain = str(address).partition("%")[0]
     return f"[{plain}]:{port}" if address.version == 6 else f"{plain}:{port}"
 

@@ -1,7 +1,7 @@
-"""What is said about lanes, and by them: LANE frames, whose `word` says what the rest is.
+"""Control messages of lanes: LANE frames, whose field `word` names the message type.
 
-docs/protocol.md lists the words. Both ends of a lane and the gateway between them write and read
-them with this.
+docs/protocol.md lists the types. Both ends of a lane and the gateway between them encode and decode
+them with this module.
 """
 
 from weft.errors import BadMessage, NoSuchField, WrongType
@@ -9,23 +9,23 @@ from weft.wire import frames
 from weft.wire.frames import Kind
 from weft.wire.message.message import Message
 
-# How a client says in its greeting that it knows of lanes.
+# Protocol version in a client's greeting, which announces support for lanes.
 VERSION = 1
-# The most that one word may take before the lane is proven.
+# Limit on the body of one control message before the lane is authenticated.
 GREETING_BODY_BYTES = 1024
 
 
 def lane_frame(word: str, subject: bytes = b"", **fields: object) -> bytes:
-    """The frame of one word."""
+    """Encode a control message as a LANE frame."""
     body = Message.from_dict({"word": word, **fields}).encode()
     return frames.encode(Kind.LANE, subject, body)
 
 
 def word_in(frame: bytes) -> tuple[str, Message]:
-    """Which word a LANE frame is, and its fields.
+    """Return type and fields of a LANE frame.
 
     Raises:
-        BadMessage: it is none.
+        BadMessage: invalid message, or without a field `word`.
     """
     facts = Message.from_frame(frame)
     try:

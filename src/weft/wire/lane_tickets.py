@@ -1,7 +1,7 @@
-"""Tickets for lanes: what a gateway signs, and how both ends show that it did.
+"""Lane tickets: signed by a gateway, verified by both ends of the lane.
 
-The signature of a ticket is its key. Both ends are told it by the gateway, and prove to each other
-that they know it; it is never said on the lane.
+The signature of a ticket is a shared key. The gateway sends it to both ends, which prove to each
+other that they know it; it is never sent on the lane.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import NamedTuple
 KEY_BYTES = 32
 NONCE_BYTES = 32
 PROOF_BYTES = 32
-# How long a ticket is good for.
+# Lifetime of a ticket.
 TICKET_S = 10.0
 
 _TICKET = b"weft lane ticket 1\0"
@@ -23,7 +23,7 @@ _FROM_RECEIVER = b"weft lane 1: from receiver\0"
 
 
 class Ticket(NamedTuple):
-    """Who may send what to whom by a lane, until when; the number makes each another one."""
+    """Permission to send a subject over a lane until `ends_ns`; `number` makes it unique."""
 
     service: str
     sender: int
@@ -33,24 +33,24 @@ class Ticket(NamedTuple):
     number: int
 
     def encode(self) -> bytes:
-        """The bytes that are signed and shown."""
+        """The bytes that are signed and sent."""
         service = self.service.encode()
         numbers = struct.pack("<QQqQ", self.sender, self.receiver, self.ends_ns, self.number)
         return numbers + bytes([len(service)]) + service + self.subject
 
 
 def sign(secret: bytes, ticket: bytes) -> bytes:
-    """The key of a ticket: the signature that only the gateway could make."""
+    """Sign a ticket; the signature is the shared key of both ends."""
     return hmac.digest(secret, _TICKET + ticket, "sha256")
 
 
 def lane_number(ticket: bytes) -> int:
-    """What both ends call the lane that began with a ticket, whatever else goes by it later."""
+    """The number that both ends use for the lane opened with a ticket."""
     return int.from_bytes(hashlib.sha256(ticket).digest()[:4], "little")
 
 
 class Proofs(NamedTuple):
-    """What both ends of one lane make of a ticket's key and of a number from each of them."""
+    """Proofs and session keys of one lane, derived from its key and a nonce of each end."""
 
     key: bytes
     ticket: bytes
@@ -58,19 +58,19 @@ class Proofs(NamedTuple):
     receiver_nonce: bytes
 
     def __repr__(self) -> str:
-        # Whoever reads it in a log could take the place of either.
+        # In a log it would let a reader impersonate either end.
         return "Proofs(…)"
 
     def by_sender(self) -> bytes:
-        """What shows that the sender knows the key."""
+        """The proof that the sender knows the key."""
         return self._code(_BY_SENDER)
 
     def by_receiver(self) -> bytes:
-        """What shows that the receiver knows the key."""
+        """The proof that the receiver knows the key."""
         return self._code(_BY_RECEIVER)
 
     def keys(self) -> tuple[bytes, bytes]:
-        """What is said is encrypted with: from the sender, and from the receiver."""
+        """The encryption keys: of the sender, and of the receiver."""
         return self._code(_FROM_SENDER), self._code(_FROM_RECEIVER)
 
     def _code(self, label: bytes) -> bytes:
@@ -79,5 +79,5 @@ class Proofs(NamedTuple):
 
 
 def is_proof(given: bytes, expected: bytes) -> bool:
-    """Say if a proof is the right one, without telling by the time it takes how much of it is."""
+    """Compare a proof in constant time."""
     return hmac.compare_digest(given, expected)

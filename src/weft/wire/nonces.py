@@ -1,11 +1,11 @@
-"""Names that nobody can guess, cut from random bytes that are drawn many at a time."""
+"""Unguessable names, cut from random bytes that are read in batches."""
 
 from collections.abc import Callable
 
 # 64 bits in hexadecimal digits.
 NONCE_DIGITS = 16
 
-# How many names are drawn at once: a system call for each would cost more than the name.
+# Names per read of the random source: a system call for each would cost more than the name.
 _DRAWN = 256
 
 

@@ -1,7 +1,7 @@
-"""How somebody shows to know the password of a channel without saying it.
+"""Proof of knowledge of a channel password that does not reveal it.
 
-The client makes keys of the password; gateways have what checks them, which is of no use for
-proving anything. Both sides' bytes are in docs/channels.md.
+The client derives keys from the password; gateways store a verifier, which checks proofs but cannot
+create them. docs/channels.md defines the bytes.
 """
 
 import hashlib
@@ -19,30 +19,30 @@ _PROOF = b"weft channel proof 1\0"
 
 
 class Verifier(NamedTuple):
-    """What checks proofs: a gateway has it, and cannot prove anything by it."""
+    """Stored by a gateway to check proofs; cannot create them."""
 
     stored: bytes
     server: bytes
 
 
 class Secret(NamedTuple):
-    """What proves that the password is known; only whoever was told the password has it."""
+    """Keys derived from the password, needed to create proofs."""
 
     client: bytes
     server: bytes
 
     def __repr__(self) -> str:
-        # Whoever reads it in a log could join.
+        # In a log it would let a reader join the channel.
         return "Secret(…)"
 
     @property
     def verifier(self) -> Verifier:
-        """What a gateway is given to check proofs."""
+        """The verifier that a gateway stores."""
         return Verifier(hashlib.sha256(self.client).digest(), self.server)
 
 
 class Claim(NamedTuple):
-    """What a proof is about: one channel by its name, and numbers that are used once."""
+    """Input of a proof: one channel, and a one-time number of each side."""
 
     service: str
     name: bytes
@@ -51,17 +51,17 @@ class Claim(NamedTuple):
 
     @property
     def said(self) -> bytes:
-        """What both sides make their codes of."""
+        """The bytes that both sides authenticate."""
         names = self.service.encode() + b"\0" + self.name + b"\0"
         return _PROOF + names + self.challenge + self.nonce
 
 
-# What is checked against where there is no channel, or none with a password: nobody can prove it.
+# Verifier of channels that do not exist or have no password: no proof matches it.
 NOBODY = Verifier(bytes(KEY_BYTES), bytes(KEY_BYTES))
 
 
 def secret_of(service: str, name: bytes, password: str) -> Secret:
-    """The keys of a password; it takes about 50 ms and 16 MiB, on purpose."""
+    """Derive the keys of a password; takes about 50 ms and 16 MiB by design (scrypt)."""
     salt = hashlib.sha256(_SALT + service.encode() + b"\0" + name).digest()
     plain = unicodedata.normalize("NFKC", password).encode()
     salted = hashlib.scrypt(plain, salt=salt, n=16384, r=8, p=1, dklen=KEY_BYTES)
@@ -69,17 +69,17 @@ def secret_of(service: str, name: bytes, password: str) -> Secret:
 
 
 def prove(secret: Secret, claim: Claim) -> bytes:
-    """The proof that whoever makes it knows the password."""
+    """Create the proof that its sender knows the password."""
     return _xor(secret.client, _code(secret.verifier.stored, claim.said))
 
 
 def sign(server: bytes, claim: Claim) -> bytes:
-    """What the other side answers a proof with: it knows the password's keys, too."""
+    """Create the gateway's answer to a proof, which shows that it knows the verifier."""
     return _code(server, claim.said)
 
 
 def is_proven(verifier: Verifier, claim: Claim, proof: bytes) -> bool:
-    """Say if a proof is one; it takes the same time if it is not."""
+    """Return whether a proof is valid; takes the same time if it is not."""
     if len(proof) != KEY_BYTES:
         return False
     client = _xor(proof, _code(verifier.stored, claim.said))

@@ -1,7 +1,7 @@
-"""Answers that say that a request failed: a flag, and a body with a number, a name and a text.
+"""Replies that report a failed request: a flag, and a body with a number, a name and a text.
 
 Whatever the responder wrote, its requester gets a `RequestFailed`: a responder must not be able to
-make itself heard as the gateway.
+impersonate the gateway.
 """
 
 from weft.errors import ProtocolError, RequestFailed
@@ -9,7 +9,7 @@ from weft.wire.frames import Flag, Kind
 from weft.wire.message.field_types import checked_text
 from weft.wire.message.message import Message
 
-# In characters; more is cut off.
+# In characters; the rest is cut off.
 TEXT_MAX = 1024
 
 _MESSAGE = int(Kind.MESSAGE)
@@ -17,10 +17,10 @@ _FAILED = int(Flag.FAILED)
 
 
 def failure_message(text: str) -> Message:
-    """The message that says why a request failed.
+    """The message that reports why a request failed.
 
     Raises:
-        BadField: the text is not one.
+        BadField: the text has no UTF-8 form.
     """
     return Message(
         number=RequestFailed.number,
@@ -30,12 +30,12 @@ def failure_message(text: str) -> Message:
 
 
 def is_failure(frame: bytes) -> bool:
-    """Return whether a whole frame is an answer that says that a request failed."""
+    """Return whether a whole frame is a reply that reports a failed request."""
     return frame[4] == _MESSAGE and frame[5] & _FAILED != 0
 
 
 def failure_in(frame: bytes) -> RequestFailed:
-    """Return the error that such an answer stands for, whatever its body is."""
+    """Return the error of such a reply, whatever its body is."""
     try:
         text = Message.from_frame(frame).get("text")
     except ProtocolError:

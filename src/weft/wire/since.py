@@ -1,4 +1,4 @@
-"""Where history begins, as people say it: a position, a moment, or so long ago."""
+"""Start of a replay as a user writes it: a position, a time, or an age such as `5m`."""
 
 import re
 from datetime import datetime
@@ -14,10 +14,10 @@ _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def beginning(since: Since) -> dict[str, Any]:
-    """Where history begins, as the gateway is asked for it.
+    """The start of a replay as a field of a system request.
 
     Raises:
-        BadOption: it says nothing of the kind.
+        BadOption: not a position, a datetime with a time zone, or an age.
     """
     if isinstance(since, datetime):
         if since.tzinfo is None:
@@ -25,7 +25,7 @@ def beginning(since: Since) -> dict[str, Any]:
         return {"time": since}
     if isinstance(since, int) and not isinstance(since, bool):
         if since < 0:
-            raise BadOption(f"since {since} is no position: those begin at 0")
+            raise BadOption(f"since {since} is negative: positions begin at 0")
         return {"position": since}
     found = _AGO.fullmatch(since) if isinstance(since, str) else None
     if found is None:
@@ -36,10 +36,10 @@ def beginning(since: Since) -> dict[str, Any]:
 
 
 def since_from(text: str) -> Since:
-    """What a text says: `5m`, `1234`, `2026-01-31T12:00:00Z`.
+    """Parse a position, an age or a time: `1234`, `5m`, `2026-01-31T12:00:00Z`.
 
     Raises:
-        BadOption: none of these.
+        BadOption: none of the three, or a time without a time zone.
     """
     if _POSITION.fullmatch(text):
         return int(text)

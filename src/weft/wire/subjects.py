@@ -1,11 +1,11 @@
-"""The grammar of subjects and patterns, and how they relate.
+"""Grammar of subjects and patterns, and how patterns match.
 
-A subject is dotted elements, `sensors.london.temp`; a pattern may hold `*` for exactly one element
-and `>` for one or more, last only. Both are UTF-8 bytes, case matters, and the functions that
-compare two of them take for granted that both are legal.
+A subject consists of dotted elements, `sensors.london.temp`; in a pattern `*` stands for exactly
+one element, and `>`, last only, for one or more. Both are case-sensitive UTF-8. Functions that
+compare two of them expect valid arguments.
 
-A first element that starts with `_` is reserved. No wildcard stands for it, so nobody hears private
-inboxes by asking for everything, and a right to `>` is not a right to the system's own subjects.
+A first element that starts with `_` is reserved. No wildcard matches it, so a subscription to `>`
+does not receive private inboxes, and a permission for `>` does not cover system subjects.
 """
 
 from weft.errors import BadSubject, shortened
@@ -21,9 +21,9 @@ _SLASH = 47
 _UNDERSCORE = 95
 _DELETE = 127
 
-# What every subject in a channel begins with.
+# Prefix of all subjects in channels.
 CHANNEL = b"_CHANNEL."
-# What jobs say about the mesh: nobody else may publish to it, and gateways listen.
+# Results of analytics jobs about the mesh: clients may not publish here, gateways subscribe.
 PIPELINE = b"_WEFT.PIPELINE."
 # Where the job `hot_routes` publishes subjects that are hot across the mesh.
 HOT_ROUTES = PIPELINE + b"hot_routes"
@@ -35,7 +35,7 @@ _ELEMENTS_MAX = ELEMENTS_MAX
 
 
 def is_pattern(name: bytes) -> bool:
-    """Say if these bytes are a legal pattern; every legal subject is one."""
+    """Return whether the bytes are a valid pattern; every valid subject is one."""
     data = name
     end = len(name)
     if end == 0 or end > _SUBJECT_MAX_BYTES:
@@ -55,32 +55,32 @@ def is_pattern(name: bytes) -> bool:
 
 
 def is_literal(pattern: bytes) -> bool:
-    """Say if a pattern holds no wildcard, so that it is a subject."""
+    """Return whether a pattern has no wildcard, so that it is a subject."""
     return b"*" not in pattern and b">" not in pattern
 
 
 def is_subject(name: bytes) -> bool:
-    """Say if these bytes are a legal subject: one a message can be sent to."""
+    """Return whether the bytes are a valid subject, to which messages can be published."""
     return is_pattern(name) and is_literal(name)
 
 
 def is_reserved(name: bytes) -> bool:
-    """Say if a subject or pattern belongs to the system: its first element starts with `_`."""
+    """Return whether a subject or pattern is reserved: its first element starts with `_`."""
     return len(name) > 0 and name[0] == _UNDERSCORE
 
 
 def stays_here(name: bytes) -> bool:
-    """Say if other gateways never hear of a subject or pattern: it is the system's own."""
+    """Return whether a subject or pattern is never announced to other gateways."""
     return is_reserved(name) and not name.startswith(_BEYOND)
 
 
 def matches(pattern: bytes, subject: bytes) -> bool:
-    """Say if a message to this subject is one that this pattern asks for."""
+    """Return whether a pattern matches a subject."""
     return covers(pattern, subject)
 
 
 def covers(wide: bytes, narrow: bytes) -> bool:
-    """Say if every subject that `narrow` matches is matched by `wide` too."""
+    """Return whether `wide` matches every subject that `narrow` matches."""
     left = wide
     right = narrow
     left_end = len(wide)
@@ -105,7 +105,7 @@ def covers(wide: bytes, narrow: bytes) -> bool:
                 j += 1
             if j < right_end and right[j] != _DOT:
                 return False
-        # Both stand on the dot after an element, or one of them is at its end.
+        # Both are at the dot after an element, or one of them is at its end.
         if i == left_end or j == right_end:
             return i == left_end and j == right_end
         i += 1
@@ -113,7 +113,7 @@ def covers(wide: bytes, narrow: bytes) -> bool:
 
 
 def overlaps(one: bytes, other: bytes) -> bool:
-    """Say if there is a subject that both patterns match."""
+    """Return whether at least one subject matches both patterns."""
     left = one
     right = other
     left_end = len(one)
@@ -149,7 +149,7 @@ def elements(name: bytes) -> list[bytes]:
 
 
 def subject_from_path(path: str) -> bytes:
-    """The subject that a path such as `/sensors/london` stands for.
+    """Convert a path such as `/sensors/london` to a subject.
 
     Raises:
         BadSubject: the path has no leading slash, an empty element, or a dot in one.
@@ -164,15 +164,15 @@ def subject_from_path(path: str) -> bytes:
 
 
 def path_from_subject(subject: bytes) -> str:
-    """The path that stands for a legal subject."""
+    """Convert a valid subject to a path."""
     return "/" + subject.decode().replace(".", "/")
 
 
 def checked_subject(name: str) -> bytes:
-    """A subject given by a person, as the bytes the core works with.
+    """Encode a subject that a user gave.
 
     Raises:
-        BadSubject: it is not legal, or it holds a wildcard.
+        BadSubject: invalid subject, or it contains a wildcard.
     """
     subject = checked_pattern(name)
     if not is_literal(subject):
@@ -181,10 +181,10 @@ def checked_subject(name: str) -> bytes:
 
 
 def checked_pattern(name: str) -> bytes:
-    """A pattern given by a person, as the bytes the core works with.
+    """Encode a pattern that a user gave.
 
     Raises:
-        BadSubject: it is not legal; the text says which rule it breaks.
+        BadSubject: invalid pattern; the text names the rule that it breaks.
     """
     pattern = name.encode(errors="surrogatepass")
     if not is_pattern(pattern):
@@ -199,7 +199,7 @@ def _element_end(data: bytes, at: int, end: int) -> int:
 
 
 def _is_element(data: bytes, start: int, end: int) -> bool:
-    """Say if a stretch is one wildcard, or one to 127 bytes that hold none and no forbidden one."""
+    """Return whether a range is one wildcard, or 1 to 127 bytes without `*`, `>`, `/`, controls."""
     if end == start or end - start > _ELEMENT_MAX_BYTES:
         return False
     for at in range(start, end):
@@ -226,7 +226,7 @@ def _is_utf8(name: bytes) -> bool:
 
 
 def _broken_rule(name: bytes) -> str:
-    """The first rule that an illegal name breaks, in words."""
+    """The first rule that an invalid name breaks, as text."""
     if not name:
         return "it is empty"
     if len(name) > SUBJECT_MAX_BYTES:

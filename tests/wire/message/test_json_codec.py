@@ -325,7 +325,7 @@ def test_json_over_the_depth_limit_is_refused(text: str) -> None:
 
 
 def test_json_with_too_many_keys_is_refused() -> None:
-    with pytest.raises(BadField, match="4096 fields and not one more"):
+    with pytest.raises(BadField, match="over the limit of 4096 fields"):
         fields_from_json(json.dumps(dict.fromkeys(map(str, range(FIELDS_MAX + 1)))))
 
 

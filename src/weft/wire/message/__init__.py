@@ -1,1 +1,1 @@
-"""Messages: their types, bytes, and forms in Python and JSON."""
+"""Messages: field types, encoding, and conversion from and to Python and JSON."""

@@ -1,7 +1,7 @@
 """Message bodies: `i32` field count, then per field a name, a type byte and a value.
 
-The reader trusts nothing: every length is compared with what is left before it is used, a count
-that cannot fit is refused before anything is made for it, and nesting costs no recursion.
+The reader trusts no input: it compares every length with the bytes left before using it, refuses an
+impossible count before allocating for it, and does not recurse into nested messages.
 """
 
 from typing import Any
@@ -43,13 +43,13 @@ _TIMESTAMP = int(FieldType.TIMESTAMP)
 _FIELDS_MAX = FIELDS_MAX
 _DEPTH_MAX = DEPTH_MAX
 _VALUES_MAX = VALUES_MAX
-# The least a field can take: an empty name and a type byte; an item is its type byte.
+# Least bytes of a field: an empty name and a type byte; a list item is at least its type byte.
 _FIELD_MIN_BYTES = 5
 _LENGTH_MAX = (1 << 31) - 1
 
 
 def encode_fields(fields: Fields) -> bytes:
-    """The body of a message with these fields."""
+    """Encode the body of a message."""
     writer = Writer()
     put_fields(writer, fields)
     return writer.take()
@@ -68,19 +68,19 @@ def put_fields(writer: Writer, fields: Fields) -> None:
 
 
 def decode_fields(body: bytes, start: int = 0) -> Fields:
-    """The fields of a message body that begins at an offset and ends with its bytes.
+    """Decode the message body from an offset to the end of the bytes.
 
     Raises:
-        BadMessage: it is not a message; MessageTooBig if it is over a limit.
+        BadMessage: invalid message; MessageTooBig if it is over a limit.
     """
     return BodyReader(body, start).read()
 
 
 def checked_length(length: int) -> int:
-    """A length that its four bytes on the wire can say.
+    """Return a length if it fits its four bytes on the wire.
 
     Raises:
-        BadField: they cannot.
+        BadField: over the limit of 2 GiB - 1.
     """
     if length > _LENGTH_MAX:
         raise BadField(f"a string or blob of {length} bytes is over the limit of {_LENGTH_MAX}")
@@ -88,7 +88,7 @@ def checked_length(length: int) -> int:
 
 
 class BodyReader:
-    """Reads one body, once, from front to back."""
+    """Single-use decoder of one body."""
 
     def __init__(self, body: bytes, start: int) -> None:
         if start < 0:
@@ -134,7 +134,7 @@ class BodyReader:
         return here
 
     def _need(self, length: int) -> int:
-        """Step over so many bytes and return where they begin."""
+        """Skip N bytes and return the offset of the first."""
         at = self._at
         if length > self._end - at:
             raise BadMessage(
@@ -206,7 +206,7 @@ class BodyReader:
 
 
 def put_string(writer: Writer, text: str, more: int) -> int:
-    """Append a string and room for some bytes more; return where that room begins."""
+    """Append a string and N bytes of free space; return the offset of that space."""
     length = checked_length(text_size(text))
     at = writer.reserve(4 + length + more)
     put_i32(writer.data, at, length)

@@ -1,6 +1,6 @@
-"""Python values as field values: which type a value has by default, and what each type can hold.
+"""Python values as field values: the default type of a value, and the range of each type.
 
-A value that its type cannot hold exactly is refused, never rounded or guessed at.
+A value that its type cannot hold exactly is refused, never rounded or converted.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def default_kind(value: object) -> int:
-    """The field type that a scalar has when none is given; 0 if it is not a scalar."""
+    """The default field type of a scalar; 0 if the value is not a scalar."""
     if isinstance(value, str):
         return _STRING
     if isinstance(value, bool):
@@ -80,15 +80,15 @@ def is_in_range(kind: int, value: Any) -> bool:
 
 
 def checked_text(value: Any) -> str:
-    """A str that has a UTF-8 form.
+    """Return the text as a plain str, if it has a UTF-8 form.
 
     Raises:
-        BadField: it is not a str, or it holds half of a surrogate pair.
+        BadField: not a str, or it contains an unpaired surrogate.
     """
     if type(value) is not str:
         if not isinstance(value, str):
             raise _misfit(_STRING, value)
-        # The characters themselves, whatever a subclass prints.
+        # The characters themselves, whatever str() of a subclass returns.
         value = str.__str__(value)
     if not has_utf8(value):
         raise BadField(f"{shortened(value)} has no UTF-8 form: it holds half of a surrogate pair")
@@ -97,23 +97,23 @@ def checked_text(value: Any) -> str:
 
 
 def nanoseconds(moment: datetime) -> int:
-    """A moment as ns since the epoch.
+    """Convert a datetime to ns since the epoch.
 
     Raises:
-        BadField: it has no time zone.
+        BadField: no time zone.
     """
     if moment.utcoffset() is None:
-        raise BadField(f"{moment!r} has no time zone: whose clock is it?")
+        raise BadField(f"{moment!r} has no time zone; give an aware datetime")
     return (moment - _EPOCH) // _MICROSECOND * 1_000
 
 
 def moment(time_ns: int) -> datetime:
-    """The moment so many ns after the epoch, in UTC; a datetime holds no part of a microsecond."""
+    """Convert ns since the epoch to a datetime in UTC, rounded down to microseconds."""
     return _EPOCH + timedelta(microseconds=time_ns // 1_000)
 
 
 def timestamp_text(time_ns: int) -> str:
-    """A moment in RFC 3339, in UTC, with as many decimals as it needs."""
+    """Format a time as RFC 3339 in UTC, with as many decimals as needed."""
     whole = moment(time_ns).strftime("%Y-%m-%dT%H:%M:%S")
     fraction = f"{time_ns % 1_000_000_000:09d}".rstrip("0")
     return f"{whole}.{fraction}Z" if fraction else f"{whole}Z"
@@ -124,7 +124,7 @@ def _raw_integer(kind: int, value: Any) -> int:
         raise _misfit(kind, value)
     low, high = _RANGES[kind]
     if not low <= value <= high:
-        # A very long integer has no decimal form that Python would give.
+        # Python refuses to format a very long integer in decimal.
         shown = value if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
         raise BadField(f"{shown} is not in the range of {FieldType(kind)}: {low} … {high}")
     return int(value)

@@ -1,7 +1,8 @@
-"""Flat messages, which most are: fields of single values, written and read in place.
+"""Encoding and decoding of flat messages in place; most messages are flat.
 
-There is no list of fields between Python and the bytes: values are looked up in the body itself,
-which is_flat() has found to be whole. What is nested or unusual goes the long way, by fields.py.
+A flat message has only scalar fields. Values are looked up in the encoded body, which is_flat() has
+validated, without a list of fields in between. Nested or unusual values take the general path in
+codec.py.
 """
 
 from typing import Any
@@ -45,8 +46,8 @@ _FIELDS_MAX = FIELDS_MAX
 def put_flat(writer: Writer, values: dict[str, Any]) -> bool:
     """Append the body of a message with a field for every key.
 
-    False, and nothing is appended, if a name or value is not of the plain kinds: str, bool, float,
-    bytes, None, or an int of 64 bits; then the long way says what is wrong, if anything is.
+    Returns False, with nothing appended, if a name is not a str or a value is not a str, bool,
+    float, bytes, None or 64-bit int; the general path then encodes it or raises.
 
     Raises:
         BadField: a text or blob is over the limit.
@@ -63,7 +64,7 @@ def put_flat(writer: Writer, values: dict[str, Any]) -> bool:
 
 
 def is_flat(data: bytes, start: int) -> bool:
-    """Say if the bytes from an offset on are the whole body of a flat message, and nothing else."""
+    """Return whether the bytes from an offset to the end are exactly the body of a flat message."""
     end = len(data)
     if end - start < 4:
         return False
@@ -83,7 +84,7 @@ def is_flat(data: bytes, start: int) -> bool:
 
 
 def find_flat(data: bytes, start: int, name: str) -> int:
-    """Where the first field of a name has its type, in a body that is flat; -1 if there is none."""
+    """The offset of the type of the first field with a name in a flat body; -1 if there is none."""
     left = i32_at(data, start)
     at = start + 4
     while left > 0:
@@ -96,7 +97,7 @@ def find_flat(data: bytes, start: int, name: str) -> int:
 
 
 def raw_at(data: bytes, at: int) -> Any:
-    """The raw value of the field that has its type at an offset; see fields.py."""
+    """The raw value of the field whose type is at an offset; see types.py."""
     kind = data[at]
     at += 1
     if kind == _STRING:
@@ -119,7 +120,7 @@ def raw_at(data: bytes, at: int) -> Any:
 
 
 def dict_from_flat(data: bytes, start: int) -> dict[str, Any]:
-    """A dict of the values of a body that is flat; of a name that occurs twice, the first."""
+    """A dict of the values of a flat body; the first value of a name that occurs twice."""
     values: dict[str, Any] = {}
     left = i32_at(data, start)
     at = start + 4
@@ -135,13 +136,13 @@ def dict_from_flat(data: bytes, start: int) -> dict[str, Any]:
 
 
 def after_text(data: bytes, at: int, end: int) -> int:
-    """The end of the text whose length is at an offset; -1 if it is none."""
+    """The end of the text whose length is at an offset; -1 if it is invalid or incomplete."""
     after = _after_blob(data, at, end)
     return after if after >= 0 and is_text_at(data, at + 4, after) else -1
 
 
 def _after_blob(data: bytes, at: int, end: int) -> int:
-    """The end of the bytes whose length is at an offset; -1 if they are not all there."""
+    """The end of the blob whose length is at an offset; -1 if it is incomplete."""
     if end - at < 4:
         return -1
     length = i32_at(data, at)
@@ -149,7 +150,7 @@ def _after_blob(data: bytes, at: int, end: int) -> int:
 
 
 def after_value(data: bytes, at: int, end: int) -> int:
-    """The end of the value whose type is at an offset; -1 if it is none, or a nested one."""
+    """The end of the value whose type is at an offset; -1 if it is invalid or nested."""
     kind = data[at]
     at += 1
     size = 0
@@ -169,7 +170,7 @@ def after_value(data: bytes, at: int, end: int) -> int:
 
 
 def _skip(data: bytes, at: int) -> int:
-    """The end of the value whose type is at an offset, which is known to be a plain one."""
+    """The end of the value whose type is at an offset, in a body known to be flat."""
     kind = data[at]
     if kind in (_STRING, _BLOB):
         return at + 5 + i32_at(data, at + 1)
@@ -181,7 +182,7 @@ def _skip(data: bytes, at: int) -> int:
 
 
 def _put_field(writer: Writer, name: str, value: Any) -> bool:
-    """Append a field; False if the value is not of a plain kind."""
+    """Append a field; return False if the general path must encode the value."""
     kind = type(value)
     if kind is str:
         if not has_utf8(value):
@@ -212,7 +213,7 @@ def _put_field(writer: Writer, name: str, value: Any) -> bool:
 
 
 def _put_name(writer: Writer, name: str, kind: int, size: int) -> int:
-    """Append a name and the type of a value, and room for so many bytes: where that is."""
+    """Append a name, the type of its value and N bytes of free space; return the space's offset."""
     at = put_string(writer, name, 1 + size)
     writer.data[at] = kind
     return at + 1

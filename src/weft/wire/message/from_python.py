@@ -1,6 +1,6 @@
-"""Python values into raw field values: what a caller gives, checked and nested to the limit.
+"""Conversion of Python values to raw field values, with checks of types and nesting.
 
-Messages and fields are RawValues: they already have their raw form and are taken as they are.
+Messages and fields are RawValues: they already have their raw form and are used as they are.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,26 +17,26 @@ _VALUES_MAX = VALUES_MAX
 
 
 class RawValue:
-    """A value that knows its field type, its raw form and, if it is a field, its name."""
+    """Value with a field type, a raw form and, if it is a field, a name."""
 
     def raw_kind(self) -> int:
         """The number of its field type."""
         raise NotImplementedError
 
     def raw_name(self) -> str:
-        """Its own name, or nothing if it has none."""
+        """The name of a field, or an empty text."""
         return ""
 
     def raw_form(self) -> Any:
-        """Its raw form; see fields.py."""
+        """The raw form; see types.py."""
         raise NotImplementedError
 
 
 def kind_of(value: object) -> int:
-    """The field type that a value has when none is given.
+    """The default field type of a value.
 
     Raises:
-        BadField: there is none for it.
+        BadField: no field type holds the value.
     """
     kind = default_kind(value)
     if kind != 0:
@@ -51,7 +51,7 @@ def kind_of(value: object) -> int:
 
 
 def raw_value(kind: int, value: Any, depth: int) -> Any:
-    """The raw form of a value of this type, found in a message `depth` levels deep.
+    """Convert a value of this type to its raw form; `depth` is the level of the enclosing message.
 
     Raises:
         BadField: the type cannot hold the value, or it is over a limit.
@@ -64,7 +64,7 @@ def raw_value(kind: int, value: Any, depth: int) -> Any:
 
 
 def add_value(fields: Fields, name: str, value: object, depth: int) -> None:
-    """Append a value under the type it has by default.
+    """Append a value with its default type.
 
     Raises:
         BadField: no type can hold it, or it is over a limit.
@@ -82,7 +82,7 @@ def add_value(fields: Fields, name: str, value: object, depth: int) -> None:
 
 
 def fields_from_mapping(values: Mapping[str, Any], depth: int) -> Fields:
-    """The fields that a mapping stands for, in its order."""
+    """Convert a mapping to fields, in its order."""
     if not isinstance(values, Mapping):
         raise BadField(f"{type(values).__name__} is not a message or a mapping")
     fields = Fields(False)
@@ -93,7 +93,7 @@ def fields_from_mapping(values: Mapping[str, Any], depth: int) -> Fields:
 
 
 def fields_from_items(values: Iterable[Any], depth: int) -> Fields:
-    """The items that a list stands for."""
+    """Convert a list to its items."""
     fields = Fields(True)
     _refuse_too_deep(depth)
     for value in values:
@@ -120,7 +120,7 @@ def _raw_value(kind: int, value: Any, depth: int) -> Any:
 
 
 def _refuse_too_deep(depth: int) -> None:
-    # Before descending: a list that holds itself has no bottom to count from.
+    # Before descending: a list that contains itself would recurse without end.
     if depth > _DEPTH_MAX:
         raise BadField(f"nesting {depth} deep is over the limit of {_DEPTH_MAX}")
 

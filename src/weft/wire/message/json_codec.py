@@ -1,9 +1,9 @@
 """Messages as JSON objects and back.
 
 Strings, booleans, null, objects and arrays are themselves; a number with no fraction or exponent is
-an int64 (a uint64 beyond its range), any other a double. What JSON has no word for is an object of
-one key: `{"$blob": base64}`, `{"$timestamp": RFC 3339}`, `{"$double": "NaN"}`. A nested message
-whose only field has such a name gets one more `$`, so nothing is mistaken for another.
+an int64 (a uint64 beyond its range), any other a double. Types that JSON lacks are objects of one
+key: `{"$blob": base64}`, `{"$timestamp": RFC 3339}`, `{"$double": "NaN"}`. A nested message whose
+only field has such a name gets one more `$`, so that no two messages have the same JSON.
 """
 
 import base64
@@ -25,12 +25,12 @@ _INT64_MAX = (1 << 63) - 1
 
 
 def json_from_fields(fields: Fields) -> str:
-    """A JSON object of the fields; of a name that occurs twice, the first."""
+    """Format the fields as a JSON object; the first value of a name that occurs twice."""
     return json.dumps(_object(fields), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def data_from_fields(fields: Fields) -> Any:
-    """What JSON says of a message: one unnamed value is itself, anything else an object."""
+    """Convert a message to JSON data: a single unnamed value is itself, anything else an object."""
     if not _is_one_value(fields):
         return _escaped(_object(fields))
     if fields.kinds[0] != FieldType.MESSAGE:
@@ -39,18 +39,18 @@ def data_from_fields(fields: Fields) -> Any:
 
 
 def fields_from_data(value: Any) -> Fields:
-    """The fields of a message that JSON says as data_from_fields() does.
+    """Convert JSON data to fields; the inverse of data_from_fields().
 
     Raises:
-        BadField: a value that no field can hold, or more than a message may.
+        BadField: a value that no field can hold, or over a limit of messages.
     """
-    # An object is the message itself, anything else lies in it.
+    # An object is the message itself, any other value is a field in it.
     kind, raw = _kind_and_raw(value, 0 if isinstance(value, dict) else 1)
     if kind == FieldType.MESSAGE:
         fields: Fields = raw
         if not _is_one_value(fields):
             return fields
-        # `{"": 7}` would be taken for 7: it is put one level deeper.
+        # `{"": 7}` would be read back as 7, so it is nested one level deeper.
         kind, raw = _kind_and_raw(value, 1)
     fields = Fields(False)
     fields.add("", kind, raw)
@@ -58,10 +58,10 @@ def fields_from_data(value: Any) -> Fields:
 
 
 def fields_from_json(text: str | bytes) -> Fields:
-    """The fields of a JSON object.
+    """Parse a JSON object into fields.
 
     Raises:
-        BadField: it is not a JSON object, names a key twice, or is over a limit.
+        BadField: not a JSON object, a key occurs twice, or over a limit.
     """
     value = json_value(text)
     if not isinstance(value, dict):
@@ -70,10 +70,10 @@ def fields_from_json(text: str | bytes) -> Fields:
 
 
 def json_value(text: str | bytes) -> Any:
-    """What a JSON text says, taken strictly.
+    """Parse a JSON text strictly.
 
     Raises:
-        BadField: it is not JSON, or names a key twice.
+        BadField: not JSON, or a key occurs twice.
     """
     try:
         # json.loads would take bytes for UTF-16 if they look like it.
@@ -88,7 +88,7 @@ def json_value(text: str | bytes) -> Any:
 
 
 def _is_one_value(fields: Fields) -> bool:
-    """Say if there is nothing but one value without a name, or the like, nested any deep."""
+    """Return whether the fields are one unnamed value, at any depth of unnamed messages."""
     while len(fields.names) == 1 and not fields.names[0]:
         if fields.kinds[0] != FieldType.MESSAGE:
             return True
@@ -171,7 +171,7 @@ def _read_blob(text: Any) -> tuple[int, Any]:
     if not isinstance(text, str):
         raise BadField(f"$blob is a base64 string, not {_json_type(text)}")
     if len(text) % 4 != 0:
-        raise BadField(f"$blob is not base64: {len(text)} characters are no multiple of 4")
+        raise BadField(f"$blob is not base64: {len(text)} characters are not a multiple of 4")
     try:
         return FieldType.BLOB, binascii.a2b_base64(text, strict_mode=True)
     except ValueError as error:
@@ -199,7 +199,7 @@ def _ns_from_text(text: Any) -> int:
     try:
         second = datetime.fromisoformat(whole + zone)
     except ValueError as error:
-        raise BadField(f"$timestamp is no moment: {error}") from error
+        raise BadField(f"$timestamp is not a valid time: {error}") from error
     return nanoseconds(second) + int((fraction or "0").ljust(9, "0"))
 
 
@@ -219,7 +219,7 @@ def _finite(value: float) -> float:
 
 
 def _refuse_constant(name: str) -> None:
-    raise BadField(f'not JSON: {name}; a double that is no number is {{"$double": "{name}"}}')
+    raise BadField(f'not JSON: {name}; a non-finite double is {{"$double": "{name}"}}')
 
 
 def _refuse_too_deep(depth: int) -> None:
@@ -232,5 +232,5 @@ def _json_type(value: object) -> str:
     return "null" if value is None else names.get(type(value), "a number")
 
 
-# Made once: json.loads() would make another for each text.
+# Shared: json.loads() would create one for each text.
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)

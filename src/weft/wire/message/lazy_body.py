@@ -1,6 +1,6 @@
-"""The bytes of a message and its fields, each made from the other when first needed.
+"""Lazily decoded body of a message: bytes and fields, each derived from the other on first use.
 
-A received message keeps the frame it came in, and with it where it came from, where to, and when.
+A received message keeps its frame, and with it origin, subjects and time.
 """
 
 from weft.errors import BadFrame
@@ -19,34 +19,34 @@ _HEADER = HEADER_BYTES
 
 
 class Envelope(RawValue):
-    """A message as it is kept: in a frame, as a body, as fields, or as several of these.
+    """Message held as a frame, a body, fields, or several of these.
 
-    What the frame's header says is all zero and empty if the message was made here.
+    The header fields are zero or empty if the message was not received.
     """
 
     _frame: bytes | None
     _body: bytes | None
     _fields: Fields | None
-    # The bytes of a flat message, and where in them its body begins, once somebody has looked.
+    # The bytes of a flat message and the offset of its body, once `_look()` has checked them.
     _flat: bytes | None
     _flat_start: int
     _is_looked_at: bool
 
     @property
     def subject(self) -> str:
-        """What it was sent to; empty if it was not received."""
+        """The subject that it was sent to; empty if it was not received."""
         return "" if self._frame is None else _name_at(self._frame, _HEADER, self._frame[6])
 
     @property
     def reply(self) -> str:
-        """Where an answer is awaited; empty if none is."""
+        """The reply subject; empty if no reply is expected."""
         if self._frame is None:
             return ""
         return _name_at(self._frame, _HEADER + self._frame[6], self._frame[7])
 
     @property
     def origin(self) -> int:
-        """The number of the gateway it entered at; 0 if it was not received."""
+        """The number of the gateway that its publisher sent it to; 0 if it was not received."""
         return 0 if self._frame is None else u32_at(self._frame, 8)
 
     @property
@@ -61,7 +61,7 @@ class Envelope(RawValue):
 
     @property
     def time(self) -> int:
-        """When it entered, in ns since the epoch; 0 if it was not received."""
+        """When the gateway received it, in ns since the epoch; 0 if it was not received."""
         return 0 if self._frame is None else i64_at(self._frame, 24)
 
     def encode(self) -> bytes:
@@ -74,7 +74,7 @@ class Envelope(RawValue):
         return self._body
 
     def put(self, writer: Writer) -> None:
-        """Append the body to what is being written, without a copy in between."""
+        """Append the body to a writer, encoding in place."""
         if self._fields is None:
             writer.put(self.encode())
         else:
@@ -85,25 +85,25 @@ class Envelope(RawValue):
         return _MESSAGE
 
     def raw_form(self) -> Fields:
-        """Its fields; see fields.py."""
+        """The fields; see types.py."""
         return self._read()
 
     def _bare_body(self) -> bytes | None:
-        """The body of a frame that carries bare bytes; None if it does not, or there is none."""
+        """The body of a frame that carries bare bytes; None otherwise."""
         if self._frame is None or not self._frame[5] & _BARE:
             return None
         return cut(self._frame, _body_start(self._frame), len(self._frame))
 
     def _find_flat(self, name: str) -> int:
-        """Where the field of a name has its type, in `_flat`; -1 if there is none.
+        """The offset of the type of a named field in `_flat`; -1 if there is none.
 
-        -2 if the message is not flat: its fields must be read.
+        -2 if the message is not flat, so that its fields must be decoded.
         """
         flat = self._flat if self._is_looked_at else self._look()
         return -2 if flat is None else find_flat(flat, self._flat_start, name)
 
     def _look(self) -> bytes | None:
-        """See if the bytes are those of a flat message: those, or None."""
+        """Check whether the message is flat; return its bytes, or None."""
         if self._frame is None:
             source = self._body
             start = 0
@@ -114,7 +114,7 @@ class Envelope(RawValue):
             source = None
         self._flat = source
         self._flat_start = start
-        # The last: another thread may be reading too.
+        # Set last: another thread may be reading, too.
         self._is_looked_at = True
         return source
 
@@ -123,7 +123,7 @@ class Envelope(RawValue):
             if self._frame is None:
                 self._fields = decode_fields(self._body or b"")
             elif self._frame[5] & _BARE:
-                # Complete before it is seen: another thread may be reading too.
+                # Complete before it is assigned: another thread may be reading, too.
                 fields = Fields(False)
                 fields.add("", _BLOB, self._bare_body())
                 self._fields = fields

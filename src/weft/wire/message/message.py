@@ -1,7 +1,7 @@
-"""Messages as people use them: named, typed fields in order, read on first use.
+"""Public message type: named, typed fields in order, decoded on first use.
 
-A message never changes once made, so one may be published many times and shared by threads. A
-received one keeps the bytes it came in and takes them apart when a field is first asked for.
+A message is immutable, so one may be published many times and shared by threads. A received one
+keeps its frame and decodes it when a field is first accessed.
 """
 
 import builtins
@@ -48,7 +48,7 @@ class Field(RawValue):
     """One named, typed value: `Field("temp", 21.5)`, or explicitly `Field.uint32("n", 7)`."""
 
     def __init__(self, name: str, value: object, type: FieldType | None = None) -> None:  # noqa: A002
-        """Make a field; without a type the value's Python type decides.
+        """Create a field; without a type, the value's Python type decides.
 
         Raises:
             BadField: the type cannot hold the value.
@@ -78,7 +78,7 @@ class Field(RawValue):
 
     @staticmethod
     def int64(name: str, value: int) -> "Field":
-        """A signed 64-bit integer; what an int is by default."""
+        """A signed 64-bit integer; the default type of an int."""
         return Field(name, value, FieldType.INT64)
 
     @staticmethod
@@ -130,7 +130,7 @@ class Field(RawValue):
         return self.name
 
     def raw_form(self) -> Any:
-        """Its raw value; see fields.py."""
+        """Its raw value; see types.py."""
         return self._raw
 
     @property
@@ -163,7 +163,7 @@ class Message(Envelope):
     """
 
     def __init__(self, /, *fields: Field, **named: Any) -> None:
-        """Make a message from fields and from names with values.
+        """Create a message from fields and from names with values.
 
         Raises:
             BadField: a value has no field type, or the message is over a limit.
@@ -196,7 +196,7 @@ class Message(Envelope):
 
     @staticmethod
     def from_body(body: Bytes) -> "Message":
-        """The message whose body these bytes are; they are not read yet."""
+        """The message with this body, which is not decoded yet."""
         return _made(None, bytes(body), None)
 
     @staticmethod
@@ -219,14 +219,14 @@ class Message(Envelope):
         return _wrapped(fields_from_json(text))
 
     def to_dict(self) -> dict[str, Any]:
-        """A dict of the values; of a name that occurs twice, the first."""
+        """A dict of the values; the first value of a name that occurs twice."""
         flat = self._flat if self._is_looked_at else self._look()
         if flat is not None:
             return dict_from_flat(flat, self._flat_start)
         return dict_from_fields(self._read())
 
     def to_json(self) -> str:
-        """A JSON object of the values; of a name that occurs twice, the first."""
+        """Format the values as a JSON object; the first value of a name that occurs twice."""
         return json_from_fields(self._read())
 
     @property
@@ -270,23 +270,23 @@ class Message(Envelope):
         return self._get(name, _STRING)
 
     def get_int32(self, name: str) -> int:
-        """The value as an int32; WrongType if it is no number, or not the same there."""
+        """The value as an int32; WrongType if it is not a number or not exactly an int32."""
         return self._get(name, _INT32)
 
     def get_uint32(self, name: str) -> int:
-        """The value as a uint32; WrongType if it is no number, or not the same there."""
+        """The value as a uint32; WrongType if it is not a number or not exactly a uint32."""
         return self._get(name, _UINT32)
 
     def get_int64(self, name: str) -> int:
-        """The value as an int64; WrongType if it is no number, or not the same there."""
+        """The value as an int64; WrongType if it is not a number or not exactly an int64."""
         return self._get(name, _INT64)
 
     def get_uint64(self, name: str) -> int:
-        """The value as a uint64; WrongType if it is no number, or not the same there."""
+        """The value as a uint64; WrongType if it is not a number or not exactly a uint64."""
         return self._get(name, _UINT64)
 
     def get_double(self, name: str) -> float:
-        """The value as a double; WrongType if it is no number, or not the same there."""
+        """The value as a double; WrongType if it is not a number or not exactly a double."""
         return self._get(name, _DOUBLE)
 
     def get_bool(self, name: str) -> bool:
@@ -352,7 +352,7 @@ class Message(Envelope):
         return Message.from_body, (self.encode(),)
 
     def _has_body_of(self, values: dict[str, Any]) -> bool:
-        """Take the body of a flat message, if these values make one."""
+        """Encode the values as a flat body if possible; return whether they were."""
         writer = _spare.take()
         is_put = put_flat(writer, values)
         if is_put:
@@ -381,7 +381,7 @@ class Message(Envelope):
         if self._bare_body() is not None:
             return NoSuchField(f"no field {shortened(name)} in bare bytes, which payload gives")
         names = ", ".join(shortened(known) for known in self._read().names[:8])
-        return NoSuchField(f"no field {shortened(name)} among {names or 'none at all'}")
+        return NoSuchField(f"no field {shortened(name)} among {names or 'no fields'}")
 
 
 def _not_a_field(given: object) -> BadField:
@@ -396,10 +396,10 @@ def message_in(frame: bytes) -> Message:
 
 
 def _converted(name: str, found: int, wanted: int, value: Any) -> Any:
-    """A number as another type of number, if it is the same number there.
+    """Convert a number to another numeric type, if that type holds it exactly.
 
     Raises:
-        WrongType: it is not, or one of the types is none of numbers.
+        WrongType: it does not, or one of the types is not numeric.
     """
     described = f"field {shortened(name)} has type {FieldType(found)}"
     if found not in _NUMBERS or wanted not in _NUMBERS:
@@ -407,7 +407,7 @@ def _converted(name: str, found: int, wanted: int, value: Any) -> Any:
     try:
         number = float(value) if wanted == _DOUBLE else int(value)
     except (OverflowError, ValueError):
-        # Infinities, and what is not a number, are no integers.
+        # Infinities and NaN have no integer form.
         number = None
     if number != value or not (wanted == _DOUBLE or is_in_range(wanted, number)):
         raise WrongType(f"{described}, and {FieldType(wanted)} cannot hold its value {value}")

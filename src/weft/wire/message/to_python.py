@@ -1,4 +1,4 @@
-"""Fields as plain Python: dicts for programs, short text for people."""
+"""Conversion of fields to plain Python: dicts for programs, short text for people."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from weft.errors import shortened
 from weft.wire.message.field_types import default_kind, moment, timestamp_text
 from weft.wire.message.types import Fields, FieldType
 
-# What is shown of a message, however large it is: so many fields or items, so many levels.
+# Limits of the text form of a message: fields or items, and levels.
 _SHOWN_FIELDS = 16
 _SHOWN_DEPTH = 4
 
 
 def dict_from_fields(fields: Fields) -> dict[str, Any]:
-    """A dict of the values; of a name that occurs twice, the first."""
+    """A dict of the values; the first value of a name that occurs twice."""
     values: dict[str, Any] = {}
     for name, kind, raw in zip(fields.names, fields.kinds, fields.values, strict=True):
         if name not in values:
@@ -21,7 +21,7 @@ def dict_from_fields(fields: Fields) -> dict[str, Any]:
 
 
 def shown_fields(fields: Fields, depth: int = 1) -> list[str]:
-    """The first fields as `name=value`, with the type where the value alone does not tell."""
+    """The first fields as `name=value`, with the type where the value does not imply it."""
     shown = []
     for position in range(min(len(fields), _SHOWN_FIELDS)):
         kind, raw = fields.kinds[position], fields.values[position]
@@ -38,7 +38,7 @@ def shown_fields(fields: Fields, depth: int = 1) -> list[str]:
 
 
 def shown_value(kind: int, raw: Any, depth: int = 1) -> str:
-    """A value as a person would write it, cut short if it is long or deep."""
+    """Format a value, shortened if it is long or deeply nested."""
     if kind in (FieldType.MESSAGE, FieldType.LIST):
         inner = ["…"] if depth >= _SHOWN_DEPTH else shown_fields(raw, depth + 1)
         return f"[{', '.join(inner)}]" if kind == FieldType.LIST else f"Message({', '.join(inner)})"

@@ -1,4 +1,4 @@
-"""Field types, and the raw form in which a message is held between its bytes and Python.
+"""Field types, and the raw form of a message between its bytes and Python values.
 
 Raw values: string `str`, integers `int`, double `float`, bool `bool`, blob `bytes`, null `None`,
 timestamp `int` (ns since the epoch), message and list `Fields`.
@@ -59,11 +59,11 @@ class Fields:
         """Append a field, or an item if this is a list.
 
         Raises:
-            BadField: one more is over the limits of a message.
+            BadField: over a limit of messages.
         """
         if not self.is_list:
             if len(self.values) >= _FIELDS_MAX:
-                raise BadField(f"a message may have {_FIELDS_MAX} fields and not one more")
+                raise BadField(f"over the limit of {_FIELDS_MAX} fields in a message")
             self.names.append(name)
         self.kinds.append(kind)
         self.values.append(raw)
@@ -79,7 +79,7 @@ class Fields:
             raise BadField(f"nesting {self.depth} deep is over the limit of {_DEPTH_MAX}")
 
     def adopt(self, child: "Fields") -> None:
-        """Count what a nested message or list brings along."""
+        """Add the totals of a nested message or list."""
         self.total += child.total
         self.depth = max(self.depth, child.depth + 1)
 

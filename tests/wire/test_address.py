@@ -55,5 +55,5 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 
 def test_no_address_at_all_is_refused() -> None:
-    with pytest.raises(BadOption, match="no address"):
+    with pytest.raises(BadOption, match="no gateway address"):
         addresses_from([])

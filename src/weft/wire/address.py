@@ -35,7 +35,7 @@ def addresses_from(given: str | Iterable[str]) -> tuple[Address, ...]:
     texts = given.split(",") if isinstance(given, str) else list(given)
     addresses = tuple(_address(text.strip()) for text in texts)
     if not addresses:
-        raise BadOption("no address of a gateway is given")
+        raise BadOption("no gateway address was given")
     return addresses
 
 

@@ -21,7 +21,7 @@ class Writer:
     def reserve(self, length: int) -> int:
         """Extend by N bytes and return their offset; the caller fills them in."""
         if length < 0:
-            raise ValueError(f"no room of {length} bytes can be made")
+            raise ValueError(f"cannot reserve {length} bytes")
         start = self.size
         room = len(self.data)
         if length > room - start:
@@ -38,7 +38,7 @@ class Writer:
     def cut_back(self, size: int) -> None:
         """Truncate to a size."""
         if not 0 <= size <= self.size:
-            raise ValueError(f"{self.size} bytes cannot be cut back to {size}")
+            raise ValueError(f"cannot truncate {self.size} bytes to {size}")
         self.size = size
 
     def take(self) -> bytes:

@@ -187,7 +187,7 @@ class Message(Envelope):
 
     @staticmethod
     def from_frame(frame: Bytes) -> "Message":
-        """The message in one whole frame, as a decoder hands it out; the body is not read yet.
+        """The message in one whole frame, as a decoder returns it; it is not decoded yet.
 
         Raises:
             BadFrame: it is not one whole frame.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ROOT / "src" / "weft" / "pages"
+PAGES = ROOT / "src" / "weft" / "static"
 SOURCE = Path(__file__).parent / "typescript"
 # Where `make interop` installs it.
 PLACE = ROOT / "build" / "interop" / "typescript"

@@ -25,7 +25,7 @@ from weft.transports.http.origins import WebSettings
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PAGES = ROOT / "src" / "weft" / "pages"
+PAGES = ROOT / "src" / "weft" / "static"
 EXAMPLES = [
     pytest.param(code, id=page.name)
     for page in (ROOT / "README.md", ROOT / "docs" / "javascript.md")
@@ -119,12 +119,12 @@ async def run_node(*arguments: str, **environment: str) -> str:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the tests and, where they look for them, the files that gateways serve."""
     folder = tmp_path_factory.mktemp("served")
-    pages = folder / "src" / "weft" / "pages"
+    pages = folder / "src" / "weft" / "static"
     pages.mkdir(parents=True)
     for path, page in static_files().items():
         (pages / path.removeprefix("/")).write_text(page.body)
     (folder / "package.json").write_text('{"type": "module"}')
-    tests = folder / "tests" / "pages"
+    tests = folder / "tests" / "javascript"
     tests.mkdir(parents=True)
     for program in HERE.glob("*.mjs"):
         shutil.copy(program, tests)
@@ -136,7 +136,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("name", "transport"), RUNS)
 async def test_in_node(name: str, transport: str, served: Path) -> None:
     async with gateways() as addresses:
-        program = served / "tests" / "pages" / name
+        program = served / "tests" / "javascript" / name
         arguments = ("--test", "--test-reporter=tap", str(program))
         await run_node(*arguments, **addresses, WEFT_TRANSPORT=transport)
 

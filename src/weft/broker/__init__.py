@@ -1,1 +1,1 @@
-"""The hot path: pure functions and values, compiled, with no I/O, clock, randomness or logging."""
+"""Sans-I/O core of a gateway: compiled state machines without clock, randomness or logging."""

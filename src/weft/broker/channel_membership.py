@@ -1,7 +1,7 @@
-"""Who is a member of which channel.
+"""Members of channels.
 
-A member is admitted to the id of a channel, which is in the subject of everything that is said in
-it: so two channels of one name never mix. What a membership ends for is told to the member.
+A member is admitted to a channel id, which is part of every subject in the channel, so that two
+channels of one name never mix. When a membership ends, the member is sent the reason.
 """
 
 from collections.abc import Callable
@@ -16,40 +16,40 @@ from weft.errors import TooMany, WeftError
 from weft.wire.frames import Kind
 
 NAME_MAX_BYTES = 127
-# A connection may be a member of so many.
+# Channels that a connection may be a member of.
 JOINED_MAX = 100
 
 _REFUSED = (int(Kind.SUBSCRIBE), 0)
 
 
 class Admissions:
-    """The members of channels among the connections of one service; ids are hexadecimal."""
+    """Table of the channel members among the connections of one service; ids are hexadecimal."""
 
     def __init__(self) -> None:
         self._members: dict[bytes, dict[int, Peer]] = {}
-        # Told of an id when its first member came or any of its members left.
+        # Called with an id after its first member joined or any of its members left.
         self.on_change: Callable[[bytes], None] | None = None
 
     def __len__(self) -> int:
         return len(self._members)
 
     def ids(self) -> list[bytes]:
-        """The channels that have members here."""
+        """The channels that have members at this gateway."""
         return list(self._members)
 
     def members(self, channel: bytes) -> list[Peer]:
-        """Who was admitted to a channel."""
+        """The members of a channel."""
         return list(self._members.get(channel, {}).values())
 
     def count(self, channel: bytes) -> int:
-        """How many were admitted to a channel."""
+        """The number of members of a channel."""
         return len(self._members.get(channel, ()))
 
     def admit(self, peer: Peer, channel: bytes, name: bytes) -> None:
-        """Make a connection a member.
+        """Make a connection a member of a channel.
 
         Raises:
-            TooMany: it is a member of as many as it may.
+            TooMany: it is a member of 100 channels already.
         """
         if channel in peer.channels:
             return
@@ -62,7 +62,7 @@ class Admissions:
         self._changed(channel)
 
     def leave(self, peer: Peer, channel: bytes) -> None:
-        """Make a connection a member no more, and take back what it subscribed to there."""
+        """End a membership and its subscriptions."""
         if channel not in peer.channels:
             return
         router = peer.service.router
@@ -70,7 +70,7 @@ class Admissions:
             router.unsubscribe(peer.outbox, pattern, group)
             peer.weight -= weight_of(pattern)
         del peer.channels[channel]
-        # Its last message may have gone there: what it may do is looked up anew.
+        # Its cached route may lead into the channel: look the route and the permissions up again.
         peer.route = NOWHERE
         members = self._members[channel]
         del members[peer.number]
@@ -79,12 +79,12 @@ class Admissions:
         self._changed(channel)
 
     def leave_all(self, peer: Peer) -> None:
-        """A connection is over: so are its memberships."""
+        """End all memberships of a connection."""
         for channel in list(peer.channels):
             self.leave(peer, channel)
 
     def dismiss(self, channel: bytes, error: WeftError) -> None:
-        """Tell all members that they are members no more, and why."""
+        """End all memberships of a channel and send each member the error."""
         for peer in self.members(channel):
             told = [(pattern, group) for pattern, group, _, _ in subscriptions_in(peer, channel)]
             everything = (start_of(channel) + b">", b"")
@@ -98,14 +98,14 @@ class Admissions:
 
 
 def subscriptions_in(peer: Peer, channel: bytes) -> list[Subscription]:
-    """What a member subscribed to in a channel."""
+    """The subscriptions of a member in a channel."""
     start = start_of(channel)
     found = peer.service.router.subscriptions(peer.outbox)
     return [each for each in found if each.pattern.startswith(start)]
 
 
 def may_open(peer: Peer, name: bytes) -> bool:
-    """Say if a connection may open a channel of this name."""
+    """Return whether a connection may open a channel of this name."""
     rights = peer.rights
     if rights is None:
         return True
@@ -114,7 +114,7 @@ def may_open(peer: Peer, name: bytes) -> bool:
 
 
 def may_join(peer: Peer, name: bytes) -> bool:
-    """Say if a connection may be a member of a channel of this name."""
+    """Return whether a connection may join a channel of this name."""
     rights = peer.rights
     if rights is None:
         return True

@@ -1,7 +1,7 @@
 """Subjects in channels: `_CHANNEL.`, an id of 32 hexadecimal digits, a dot and a subject.
 
-Only who was admitted to the id may use them. The rights of a key hold for the channel's name:
-`_CHANNEL.<id>.moves` in the channel `games.chess` takes those for `games.chess.moves`.
+Only members admitted to the id may use them. Permissions are checked against the channel's name:
+`_CHANNEL.<id>.moves` in the channel `games.chess` needs those for `games.chess.moves`.
 """
 
 from weft.broker.service import Peer
@@ -14,7 +14,7 @@ _DOT = ord(".")
 
 
 def plain_name(peer: Peer, name: bytes) -> bytes:
-    """What a subject or pattern in a channel is called for rights; empty if it is no member."""
+    """A subject or pattern in a channel as permissions name it; empty if the peer is no member."""
     if len(name) <= _ID_END + 1 or name[_ID_END] != _DOT:
         return b""
     channel = peer.channels.get(name[len(CHANNEL) : _ID_END])
@@ -22,5 +22,5 @@ def plain_name(peer: Peer, name: bytes) -> bytes:
 
 
 def start_of(channel: bytes) -> bytes:
-    """What every subject and pattern in a channel begins with."""
+    """The prefix of all subjects and patterns in a channel."""
     return CHANNEL + channel + b"."

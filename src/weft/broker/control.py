@@ -1,7 +1,7 @@
-"""Everything a peer says that is not a message, frame by frame.
+"""Handle inbound frames other than MESSAGE: SUBSCRIBE, UNSUBSCRIBE, PING, GOODBYE, LANE, TAIL.
 
-A refused frame has no effect and the connection goes on, unless the error is a breach of the
-protocol. How many there may be is bounded by a credit that time restores.
+A refused frame has no effect and the connection continues, unless the error is a ProtocolError.
+Their rate is limited by a credit that refills with time.
 """
 
 from weft.broker.handshake import greet
@@ -28,10 +28,10 @@ _TAIL = int(Kind.TAIL)
 
 
 def control(peer: Peer, run: Run) -> None:
-    """Deal with a run of frames that are not messages, or that come before the greeting.
+    """Handle a run of frames that are not messages, or that precede the greeting.
 
     Raises:
-        ProtocolError: one of them breaks the protocol; nothing after it counts.
+        ProtocolError: protocol violation; later frames of the run are ignored.
     """
     laning = peer.service.laning
     if run.kind == _TAIL and peer.lanes and laning is not None:
@@ -84,14 +84,14 @@ def _deal(peer: Peer, frame: Frame) -> None:
 def _deal_with_lanes(peer: Peer, frame: Frame, whole: bytes) -> None:
     laning = peer.service.laning
     if laning is None or not peer.lanes:
-        # Before its greeting nobody has said that it knows lanes.
+        # A peer that has not announced lanes, or is not greeted yet: an ordinary frame.
         _deal(peer, frame)
     else:
         laning.take(peer, frame.subject, whole)
 
 
 def _pass_tails(peer: Peer, run: Run, laning: Laning) -> None:
-    """Pass on messages that lanes did not bring; they cost no more credit than others do."""
+    """Relay messages that lanes did not deliver; they cost no credit, like other messages."""
     data = peer.service.arena.data
     at = run.start
     while at < run.end:
@@ -110,7 +110,7 @@ def _acknowledge(peer: Peer, at: int) -> None:
 
 
 def _owe_in_time(peer: Peer, frames: bytes) -> None:
-    """Owe what says that everything before it was dealt with, and only once it was."""
+    """Send frames that confirm all earlier ones, after those were handled."""
     laning = peer.service.laning
     if laning is not None and laning.holds(peer):
         laning.hold(peer, frames)

@@ -1,4 +1,4 @@
-"""The end of a connection: whatever led to it or waited for it is withdrawn."""
+"""End of a connection: remove its subscriptions, requests, aliases and memberships."""
 
 from weft.broker.auth.key_connections import leave_holder
 from weft.broker.auth.runtime_grants import disable_all
@@ -10,12 +10,12 @@ from weft.broker.service import INBOX_BYTES, NOWHERE, Peer, Service
 from weft.broker.system_events import announce_peer
 from weft.errors import WeftError
 
-# How many ended connections the reason is kept of.
+# Ended connections whose error is kept for their client.
 ENDED_MAX = 1024
 
 
 def withdraw_ended(service: Service) -> list[Peer]:
-    """Withdraw those that are over since the last call; their doors have yet to be told."""
+    """Withdraw the peers that ended since the last call; their transports are not yet notified."""
     ended = service.ending.copy()
     service.ending.clear()
     for peer in ended:
@@ -24,7 +24,7 @@ def withdraw_ended(service: Service) -> list[Peer]:
 
 
 def withdraw(peer: Peer) -> None:
-    """Let nothing more lead to a peer that is over: it gets what it is owed already, no more."""
+    """Remove all routes to a peer that ended; only queued frames are still sent to it."""
     service = peer.service
     if service.inboxes.pop(peer.inbox, None) is None:
         return
@@ -44,16 +44,16 @@ def withdraw(peer: Peer) -> None:
 
 
 def _remember_why(peer: Peer, error: WeftError) -> None:
-    """Keep why it ended for when its client comes back: it may never have read that."""
+    """Keep the error of a connection for its client's next one: it may not have been read."""
     ended = peer.service.ended_why
-    # Not the error itself: its traceback keeps what it was raised in.
+    # Not the error itself: its traceback would keep frames alive.
     ended[peer.inbox[:INBOX_BYTES]] = error.number, str(error)[:TEXT_MAX]
     if len(ended) > ENDED_MAX:
         ended.popitem(last=False)
 
 
 def leave(peer: Peer) -> None:
-    """Remove a peer from its service; its door is closed already, or about to be."""
+    """Remove a peer from its service; its transport is closed, or about to be."""
     service = peer.service
     if service.peers.pop(peer.number, None) is None:
         return
@@ -66,7 +66,7 @@ def leave(peer: Peer) -> None:
     if peer.is_greeted and peer.carrier is None:
         announce_peer(peer, "disconnected", reason=reason)
     peer.end(None)
-    # Cycles of objects would wait for the collector, which a busy service rarely runs.
+    # Break reference cycles: a busy service rarely runs the garbage collector.
     peer.outbox.close()
     peer.door = None
     peer.route = NOWHERE

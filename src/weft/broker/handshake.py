@@ -1,4 +1,4 @@
-"""The first word of a connection: CONNECT in, WELCOME or a refusal out."""
+"""Handshake of a connection: CONNECT in, WELCOME or ERROR out."""
 
 import re
 from typing import NamedTuple
@@ -27,7 +27,7 @@ _WELCOME = int(Kind.WELCOME)
 
 
 class Introduction(NamedTuple):
-    """What a CONNECT says of the client: where and what it is, and what lets it in."""
+    """Contents of a CONNECT: version, description and credentials of the client."""
 
     version: int = PROTOCOL_VERSION
     lanes: int = 0
@@ -35,22 +35,22 @@ class Introduction(NamedTuple):
     client: str = ""
     key: str = ""
     ticket: str = ""
-    # The inbox that the client had before.
+    # Inbox of the client's previous connection.
     was: str = ""
 
 
 def greet(peer: Peer, frame: Frame) -> None:
-    """Take a peer in.
+    """Handle the first frame of a peer, and admit the peer.
 
     Raises:
-        BadGreeting: the frame is not a proper CONNECT.
-        NoSuchService: it names another service than this.
-        BadKey: there is no key in it, or one that is not accepted.
+        BadGreeting: not a valid CONNECT.
+        NoSuchService: it names another service.
+        BadKey: the key is missing or not accepted.
     """
     if frame.kind not in _GREETINGS or peer.is_greeted or peer.carrier is not None:
         raise BadGreeting("the first frame, and no other, must be CONNECT")
     service = peer.service
-    # A decoy has no name: it answers for every service that does not run, and lets nobody in.
+    # A decoy has no name: it stands for every service that does not run, and admits no client.
     if service.name and frame.subject != service.name.encode():
         raise NoSuchService(f"this is service {service.name!r}")
     if frame.kind == _LINK:
@@ -59,12 +59,12 @@ def greet(peer: Peer, frame: Frame) -> None:
         service.on_link(peer, frame)
         return
     said = _introduction(frame.body) if frame.body else Introduction()
-    # Before all else: a stranger learns nothing, not even what else is wrong.
+    # First: a client without a valid key learns nothing else, not even other errors.
     key = identify(service, said)
     if said.version != PROTOCOL_VERSION:
         version = said.version
         raise BadGreeting(
-            f"version {version} of the protocol is not spoken here, {PROTOCOL_VERSION} is"
+            f"version {version} of the protocol is not supported, {PROTOCOL_VERSION} is"
         )
     if frame.reply and not is_name(frame.reply):
         raise BadGreeting(f"a name of {len(frame.reply)} bytes is not a subject of at most 127")
@@ -72,10 +72,10 @@ def greet(peer: Peer, frame: Frame) -> None:
         admit(peer, key)
         join_holder(peer, key.id)
     if said.address:
-        # Where it can be reached, instead of where it comes from.
+        # The address that its transport reports, instead of the socket's remote address.
         peer.address = said.address[:ABOUT_MAX]
     peer.client = said.client[:ABOUT_MAX]
-    # A later version of lanes has this one in it.
+    # A later version of lanes includes this one.
     peer.lanes = min(max(said.lanes, 0), LANES_VERSION)
     peer.name = frame.reply.decode() or f"c.{peer.number}"
     peer.is_greeted = True
@@ -85,22 +85,22 @@ def greet(peer: Peer, frame: Frame) -> None:
 
 
 def is_name(name: bytes) -> bool:
-    """Say if a connection may call itself so."""
+    """Return whether a connection may use this name."""
     return len(name) <= NAME_MAX_BYTES and is_subject(name) and not is_reserved(name)
 
 
 def admit(peer: Peer, key: Key) -> None:
-    """Let a peer do what a key allows, and nothing else."""
+    """Give a peer the permissions of a key, and no others."""
     peer.key = key
     peer.rights = Rights(key.rules, peer.service.enabled if key.is_client else None)
 
 
 def identify(service: Service, said: Introduction) -> Key | None:
-    """The key that lets whoever said this in; None if everyone is trusted.
+    """Return the key that admits a client; None if the service has no keys.
 
     Raises:
-        BadGreeting: a key and a ticket are shown.
-        BadKey: none is shown, or one that is not accepted.
+        BadGreeting: both a key and a ticket.
+        BadKey: neither, or one that is not accepted.
     """
     if said.key and said.ticket:
         raise BadGreeting("a key and a ticket exclude each other")
@@ -120,18 +120,18 @@ def identify(service: Service, said: Introduction) -> Key | None:
 
 
 def ticket_not_accepted() -> BadKey:
-    """Return what is said of every ticket that does not let in, whatever the reason is."""
+    """The error of every rejected ticket, whatever the reason is."""
     life_s = TICKET_LIFE_NS // 1_000_000_000
     return BadKey(f"the ticket is not accepted: it is good for one connection within {life_s} s")
 
 
 def not_accepted() -> BadKey:
-    """What is said of every key that does not let in: why would help whoever guesses."""
+    """The error of every rejected key: the reason would help an attacker."""
     return BadKey("the key is not accepted")
 
 
 def no_key() -> BadKey:
-    """What is said to whoever shows none."""
+    """The error of a client without a key."""
     return BadKey("a key is needed")
 
 

@@ -1,7 +1,7 @@
-"""What one peer sent, from the bytes of a read to what they ask for.
+"""Handle the bytes of one read: split them into runs of frames and dispatch those.
 
-Reads lie in the arena. What is left of a frame that has not fully arrived stays with its peer: in
-`rest`, to be put in front of its next read, or in `large` if the whole frame would not fit there.
+Reads lie in the arena. An incomplete frame at the end is kept by its peer: in `rest`, to precede
+its next read, or in `large` if the whole frame is larger than a read.
 """
 
 from weft.broker.control import control
@@ -12,12 +12,12 @@ from weft.errors import Overloaded, ProtocolError
 from weft.wire.byteops import cut, put_bytes
 from weft.wire.frames import Kind
 
-# The most that is read at once. A larger frame is collected apart from the arena.
+# Maximum size of a read. A larger frame is assembled outside the arena.
 READ_BYTES = 64 << 10
-# All that peers of one service may have sent of large frames that are not complete.
+# Limit on the bytes of incomplete large frames of all peers of a service.
 UNFINISHED_BYTES = 256 << 20
 
-# What is set aside for a large frame of which hardly anything came.
+# First buffer of a large frame of which little has arrived.
 _FIRST_LARGE = 4 << 10
 _READ = READ_BYTES
 _UNFINISHED = UNFINISHED_BYTES
@@ -26,7 +26,7 @@ _MESSAGE = int(Kind.MESSAGE)
 
 
 def feed(peer: Peer, at: int, end: int) -> None:
-    """Deal with the bytes of the arena that a peer sent, its `rest` in front of them."""
+    """Handle the arena's bytes from `at` to `end`: the peer's `rest`, then newly read bytes."""
     service = peer.service
     data = service.arena.data
     if not 0 <= at <= end <= service.arena.fill:
@@ -59,9 +59,10 @@ def feed(peer: Peer, at: int, end: int) -> None:
 
 
 def took_large(peer: Peer, count: int) -> bool:
-    """So many bytes of a large frame were read into its room; say if it is complete.
+    """Count N bytes read into the buffer of a large frame; return whether it is complete.
 
-    There is room for more afterwards, or the peer is over: then the service has none.
+    If not, there is free space in the buffer, or the peer was ended because the service is over
+    its limit.
     """
     peer.heard_ns = peer.service.now_ns
     before = peer.large
@@ -71,14 +72,14 @@ def took_large(peer: Peer, count: int) -> bool:
     peer.large_fill += count
     if peer.large_fill == peer.large_size:
         return True
-    # Never much more than has come of it: whoever announces much must send it first.
+    # At most twice the bytes received: an announced size alone does not allocate memory.
     if peer.large_fill == length and _set_large(peer, min(peer.large_size, 2 * length)):
         put_bytes(peer.large, 0, before, 0, length)
     return False
 
 
 def drop_large(peer: Peer) -> None:
-    """Forget a large frame, complete or not."""
+    """Release a large frame, complete or not."""
     peer.service.unfinished_bytes -= len(peer.large)
     peer.large = _NOTHING
     peer.large_fill = 0
@@ -94,7 +95,7 @@ def _begin_large(peer: Peer, at: int, end: int, need: int) -> None:
 
 
 def _set_large(peer: Peer, size: int) -> bool:
-    """Give a large frame other room; False if that is more than the service has, and it is over."""
+    """Resize the buffer of a large frame; if over the service's limit, end the peer: False."""
     service = peer.service
     if service.unfinished_bytes + size - len(peer.large) > _UNFINISHED:
         drop_large(peer)

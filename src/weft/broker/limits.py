@@ -1,38 +1,37 @@
-"""What one connection, and one service, may have and may take."""
+"""Limits of a connection and of a service."""
 
 import msgspec
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every bound of a service; sizes in bytes, times in seconds."""
+    """All limits of a service; sizes in bytes, times in seconds."""
 
     body_bytes: int = 1 << 20
     greeting_bytes: int = 4096
     greeting_s: float = 5.0
-    # An unfinished frame must be complete after this long.
+    # Limit on the time from the first byte of a frame to its last.
     frame_s: float = 30.0
-    # After so long without a word from a peer it is pinged; after twice as long it is cut.
+    # A peer is pinged after this silence, and disconnected after twice as long.
     ping_s: float = 30.0
-    # What may wait to be sent: to one connection, and to all of a service together.
+    # Limit on queued bytes: of one connection, and of all in a service together.
     outbox_bytes: int = 64 << 20
     backlogs_bytes: int = 512 << 20
     outbox_age_s: float = 10.0
-    # Per connection; a pattern with wildcards counts as often as it has elements.
+    # Per connection; a pattern with wildcards counts once for each element.
     subscriptions: int = 65_536
-    # Per connection: rights that a service enables for clients.
+    # Per connection: permissions that a service grants to clients while it runs.
     enabled: int = 1024
-    # Per connection: requests that wait for an answer, and how long they may; as many replies
-    # may be masked, and for as long.
+    # Per connection: pending requests, and their lifetime; the same limits hold for reply aliases.
     requests: int = 65_536
     request_s: float = 300.0
-    # Of all connections together, those of other gateways included.
+    # Of all connections together, including links to other gateways.
     requests_total: int = 262_144
-    # The part of each bound of the whole service that all connections with one key may take.
+    # Fraction of each limit of a service that the connections with one key may use.
     share: float = 0.5
-    # Frames other than messages that a connection may send: at once, and each second.
+    # Frames other than messages that a connection may send: in a burst, and per second.
     control_burst: int = 131_072
     control_per_s: int = 20_000
-    # How many subjects are metered by themselves: per connection, and in the service.
+    # Subjects that are metered separately: per connection, and in the service.
     flows_per_connection: int = 1024
     flows: int = 262_144
 

@@ -1,7 +1,7 @@
 """Interfaces that the broker calls for remote gateways.
 
-mesh/delivery/traffic.py forwards messages to them. Frames that arrive by a link are handled by a
-carrier, not like the frames of a client.
+mesh/delivery/traffic.py implements them. Frames that arrive by a link are handled by a Carrier, not
+like the frames of a client.
 """
 
 from weft.broker.delivery.outbox import Outbox
@@ -10,27 +10,27 @@ from weft.wire.frames import Run
 
 
 class Beyond:
-    """Whoever brings messages to other gateways."""
+    """Forwards messages to remote gateways."""
 
     def spread(self, route: Route, start: int, end: int, count: int) -> Outbox | None:
-        """Send stamped frames of the arena, all to one subject, to the gateways of its route.
+        """Forward stamped frames of the arena, all of one subject, to the gateways of their route.
 
-        Return the outbox of a link on their way that is over its high-water mark, or None.
+        Return the outbox of a link on the way that is over its high-water mark, or None.
         """
         raise NotImplementedError
 
 
 class Carrier:
-    """Whoever deals with what comes by one link."""
+    """Receives the frames of one link."""
 
     def take(self, run: Run) -> None:
-        """Deal with a run of frames that lie in the arena.
+        """Handle a run of frames in the arena.
 
         Raises:
-            ProtocolError: it is none that can come here; the link ends.
+            ProtocolError: a frame that links do not carry; the link ends.
         """
         raise NotImplementedError
 
     def part(self) -> None:
-        """The link is over: nothing more comes by it, and nothing can be sent."""
+        """Called when the link has ended."""
         raise NotImplementedError

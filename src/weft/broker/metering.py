@@ -1,13 +1,13 @@
-"""How much a publisher sends to each subject: totals, time and a decaying rate.
+"""Traffic of a publisher for each subject: totals, times and a decaying rate.
 
-One meter a publisher. Bounded: beyond its limit the flows that were idle longest are folded into
-`others`, so the totals stay right whatever a publisher does.
+One meter per publisher. Over its limit of flows, those idle for longest are merged into `others`,
+so that totals stay exact.
 """
 
 from weft.wire.byteops import exponential
 
 FLOWS_MAX = 1024
-# What was sent this long ago counts 1/e of what is sent now.
+# Traffic of this age has the weight 1/e in a rate.
 RATE_WINDOW_NS = 2_000_000_000
 
 _WINDOW_NS = float(RATE_WINDOW_NS)
@@ -15,14 +15,14 @@ _WINDOW_S = RATE_WINDOW_NS / 1e9
 
 
 class Flow:
-    """What one publisher sent to one subject."""
+    """Traffic of one publisher to one subject."""
 
     def __init__(self, now_ns: int) -> None:
         self.messages = 0
         self.bytes = 0
         self.first_ns = now_ns
         self.last_ns = now_ns
-        # True once the meter let it go: whoever holds it must ask the meter again.
+        # True once the meter has merged it: look it up in the meter again.
         self.is_folded = False
         self._recent_messages = 0.0
         self._recent_bytes = 0.0
@@ -40,15 +40,15 @@ class Flow:
         self._recent_bytes += size
 
     def message_rate(self, now_ns: int) -> float:
-        """Messages per second, lately."""
+        """Current messages per second."""
         return self._recent_messages * self._decay(now_ns) / _WINDOW_S
 
     def byte_rate(self, now_ns: int) -> float:
-        """Bytes per second, lately."""
+        """Current bytes per second."""
         return self._recent_bytes * self._decay(now_ns) / _WINDOW_S
 
     def fold(self, other: "Flow") -> None:
-        """Take over what another flow counted; its rate is not carried on."""
+        """Add the totals of another flow; its rate is dropped."""
         self.messages += other.messages
         self.bytes += other.bytes
         self.first_ns = min(self.first_ns, other.first_ns)
@@ -73,7 +73,7 @@ class Meter:
         return len(self._flows)
 
     def flow(self, subject: bytes, now_ns: int) -> Flow:
-        """The flow to a subject, begun if there is none."""
+        """Return the flow of a subject, created on first use."""
         flow = self._flows.get(subject)
         if flow is None:
             if len(self._flows) >= self._flows_max:
@@ -83,29 +83,29 @@ class Meter:
         return flow
 
     def has(self, subject: bytes) -> bool:
-        """Say if a subject has a flow of its own."""
+        """Return whether a subject has a flow of its own."""
         return subject in self._flows
 
     def message_rate(self, now_ns: int) -> float:
-        """Messages per second to all subjects, lately."""
+        """Current messages per second to all subjects."""
         rate = self.others.message_rate(now_ns)
         for flow in self._flows.values():
             rate += flow.message_rate(now_ns)
         return rate
 
     def byte_rate(self, now_ns: int) -> float:
-        """Bytes per second to all subjects, lately."""
+        """Current bytes per second to all subjects."""
         rate = self.others.byte_rate(now_ns)
         for flow in self._flows.values():
             rate += flow.byte_rate(now_ns)
         return rate
 
     def flows(self) -> dict[bytes, Flow]:
-        """The flows by subject, without those folded into `others`."""
+        """The flows by subject, without those merged into `others`."""
         return dict(self._flows)
 
     def total(self) -> Flow:
-        """Everything this publisher sent; it has no rate."""
+        """Totals of this publisher; without a rate."""
         total = Flow(self.others.first_ns)
         for flow in [self.others, *self._flows.values()]:
             total.messages += flow.messages
@@ -114,7 +114,7 @@ class Meter:
         return total
 
     def _fold_idlest(self) -> None:
-        # Half at once: then the cost of sorting is shared by as many new subjects.
+        # Half of them at a time, so that the cost of sorting is spread over as many new subjects.
         by_idleness = sorted(self._flows, key=self._last_ns)
         for subject in by_idleness[: self._flows_max // 2]:
             self.others.fold(self._flows.pop(subject))

@@ -1,7 +1,7 @@
-"""Messages on their way in: may it, stamp it, who wants it.
+"""Handle inbound MESSAGE frames: authorize, stamp, route, deliver.
 
-Runs of plain messages take the short way: everything is looked up once a run. Frames that want an
-answer, carry a reply subject or go to a reserved name are dealt with one by one.
+Runs of plain messages take the fast path: one look-up per run. Frames that request an OK, carry a
+reply subject or go to a reserved name are handled one by one.
 """
 
 from weft.broker.auth.permissions import PUBLISH, REQUEST, Rights, may_not
@@ -45,7 +45,7 @@ _ASK = b"_WEFT.ask."
 
 
 def publish(peer: Peer, run: Run) -> None:
-    """Deal with a run of messages from an open peer."""
+    """Handle a run of messages from a greeted peer."""
     service = peer.service
     data = service.arena.data
     length = run.subject_length
@@ -85,9 +85,9 @@ def publish(peer: Peer, run: Run) -> None:
 
 
 def _resolve(peer: Peer, subject: bytes, flags: int) -> WeftError | None:
-    """Find where a subject leads, and what may be done with it; what is wrong with it, or None.
+    """Look up route, permissions and meter of a subject; return the error, or None.
 
-    A subject of the system keeps no route: who gets it depends on more than the subject.
+    A reserved subject has no cached route: its receivers depend on more than the subject.
     """
     service = peer.service
     peer.subject = subject
@@ -101,7 +101,7 @@ def _resolve(peer: Peer, subject: bytes, flags: int) -> WeftError | None:
         peer.is_one_by_one = True
         metered = b"_INBOX" if subject.startswith(_INBOX) else b"_WEFT"
     else:
-        # Before the route: whoever may not use a subject makes nobody work it out.
+        # Before the route: a subject without permission must not cost a look-up.
         name = subject
         if is_reserved(subject) and subject.startswith(_CHANNEL):
             name = plain_name(peer, subject)
@@ -133,9 +133,9 @@ def _resolve(peer: Peer, subject: bytes, flags: int) -> WeftError | None:
 
 
 def _find_rights(peer: Peer, rights: Rights, name: bytes, flags: int) -> WeftError | None:
-    """Look up what a peer may do with its subject; what keeps it from doing this, or None.
+    """Look up the permissions for the peer's subject; return an error if it may not do this.
 
-    The name is what rights are about: the subject, or what one in a channel is called.
+    `name` is the subject that permissions apply to: in a channel it starts with the channel's name.
     """
     if not is_subject(peer.subject):
         return BadSubject(f"a subject of {len(peer.subject)} bytes is not legal")
@@ -149,14 +149,14 @@ def _no_member() -> WeftError:
 
 
 def _not_allowed(peer: Peer, flags: int) -> WeftError | None:
-    """What keeps a peer from sending a message with these flags to its subject, or None."""
+    """Return the error if a peer may not send a message with these flags to its subject."""
     if flags & _REQUEST:
         return None if peer.may_request else may_not("request", peer.subject)
     return None if peer.may_publish else may_not("publish to", peer.subject)
 
 
 def reserved_flags(flags: int) -> WeftError:
-    """The refusal of a message with flags that only a gateway may set."""
+    """The error of a message with flags that only a gateway may set."""
     return UsageError(f"flags {flags & _RESERVED:#x} of a message are reserved")
 
 
@@ -169,7 +169,7 @@ def _refuse_run(peer: Peer, run: Run, problem: WeftError) -> None:
 
 
 def _refuse_one(peer: Peer, at: int, problem: WeftError, is_told: bool) -> None:
-    """Answer a frame that wants it; of a run that does not, one error is news enough."""
+    """Refuse a frame; of a run without requested OKs, only the first error is sent."""
     if is_told and not peer.service.arena.data[at + 5] & (_ANSWER | _REQUEST):
         peer.service.count_refused(type(problem).__name__)
     else:
@@ -181,7 +181,7 @@ def _publish_each(peer: Peer, run: Run) -> None:
         _refuse_run(peer, run, reserved_flags(run.flags))
         return
     if run.flags & _FAILED and not peer.is_system_subject:
-        # In a journal this bit says that a message came from another gateway.
+        # In a journal this bit marks a message that entered at another gateway.
         _refuse_run(peer, run, UsageError("the flag 0x20, failed, is for answers in an inbox"))
         return
     data = peer.service.arena.data
@@ -209,7 +209,7 @@ def _publish_each(peer: Peer, run: Run) -> None:
 
 def _publish_one(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | None:
     if flags & _REQUEST and not is_own_inbox(peer, reply):
-        return UsageError("a request needs a reply subject in the inbox of whoever asks")
+        return UsageError("a request needs a reply subject in the requester's inbox")
     if peer.is_system_subject:
         if peer.subject.startswith(_INBOX):
             return take_reply(peer, at)
@@ -230,7 +230,7 @@ def _publish_to_all(peer: Peer, at: int, flags: int) -> WeftError | None:
     route = peer.route
     is_journaled = route.is_journaled
     if is_journaled and flags & _ANSWER:
-        # Before anybody gets it: its publisher will try again.
+        # Before delivery: the publisher will retry.
         problem = why_not_kept(service)
         if problem is not None:
             return problem
@@ -250,10 +250,10 @@ def _publish_to_all(peer: Peer, at: int, flags: int) -> WeftError | None:
 
 
 def _publish_masked(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError | None:
-    """Publish a copy that has a stand-in for the reply, and does not say who sent it."""
+    """Publish a copy with a reply alias, and without the number of the publisher."""
     service = peer.service
     if peer.subject.startswith(_ASK):
-        # The gateway answers by itself, and knows who asks.
+        # The gateway answers it, and knows the requester.
         return _publish_one(peer, at, flags, reply)
     if reply.startswith(_CHANNEL):
         return UsageError("a reply subject in a channel is not masked: its members know each other")
@@ -279,7 +279,7 @@ def _publish_masked(peer: Peer, at: int, flags: int, reply: bytes) -> WeftError 
 
 
 def wrong_reply(peer: Peer, reply: bytes) -> WeftError | None:
-    """What is wrong with a reply subject: it must be one that its sender could use itself."""
+    """Return why a reply subject is invalid: its sender must be allowed to publish to it."""
     if not is_subject(reply):
         return BadSubject(f"a reply subject of {len(reply)} bytes is not legal")
     if is_own_inbox(peer, reply):
@@ -291,4 +291,4 @@ def wrong_reply(peer: Peer, reply: bytes) -> WeftError | None:
         if peer.rights is None or peer.rights.allows(_MAY_PUBLISH, name):
             return None
         return may_not("have answers sent to", reply)
-    return NotYours("a reply subject must lie in the inbox of whoever sends it")
+    return NotYours("a reply subject must lie in its sender's inbox")

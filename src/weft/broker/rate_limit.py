@@ -1,7 +1,7 @@
-"""What a peer may still ask for at the moment: a credit that time restores.
+"""Rate limit of operations other than messages: a credit that refills with time.
 
-Everything but messages costs credit, by what it makes the gateway do: a frame, a pattern, a look
-through the registry. So no peer can keep a service busy with a few small frames.
+Each operation costs credit in proportion to its work: a frame, a pattern, a scan of the registry.
+So a peer cannot keep a service busy with a few small frames.
 """
 
 from weft.broker.service import Peer
@@ -11,10 +11,10 @@ _S = 1e9
 
 
 def spend(peer: Peer, credit: int) -> None:
-    """Take from the credit of a peer.
+    """Charge the credit of a peer.
 
     Raises:
-        ControlFlood: it has not enough left.
+        ControlFlood: not enough credit left.
     """
     service = peer.service
     limits = service.limits

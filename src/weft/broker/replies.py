@@ -1,4 +1,4 @@
-"""What a gateway says to one peer of its own accord or in answer: OK, ERROR, PONG and the like."""
+"""Frames that a gateway itself sends to a peer: OK, ERROR, WELCOME and answers."""
 
 from weft.broker.delivery.policy import Policy
 from weft.broker.service import Peer
@@ -23,7 +23,7 @@ _FROM_GATEWAY = int(Flag.FROM_GATEWAY)
 
 
 def acknowledge(peer: Peer, at: int) -> None:
-    """Answer the frame at an offset of the arena with OK, and with the identity of a message."""
+    """Reply OK to the frame at an offset of the arena, with origin and sequence of a message."""
     service = peer.service
     arena = service.arena
     length = _HEADER + arena.data[at + 6] + arena.data[at + 7]
@@ -37,7 +37,7 @@ def acknowledge(peer: Peer, at: int) -> None:
 
 
 def refuse(peer: Peer, at: int, error: WeftError) -> None:
-    """Answer the frame at an offset of the arena with an error, and count it."""
+    """Reply with an error to the frame at an offset of the arena, and count it."""
     data = peer.service.arena.data
     subject_end = at + _HEADER + data[at + 6]
     subject = cut(data, at + _HEADER, subject_end)
@@ -48,7 +48,7 @@ def refuse(peer: Peer, at: int, error: WeftError) -> None:
 
 
 def end_with(peer: Peer, error: WeftError) -> None:
-    """Tell a peer why its connection ends, and end it."""
+    """Send a peer the error that ends its connection, and end it."""
     if not peer.is_over:
         peer.service.count_refused(type(error).__name__)
         peer.owe(error_frame(peer, b"", b"", (0, 0), error))
@@ -56,9 +56,9 @@ def end_with(peer: Peer, error: WeftError) -> None:
 
 
 def end_slow_reader(peer: Peer) -> bool:
-    """End a peer whose outbox gave it up, and tell it why; False if it cannot be told.
+    """Disconnect a slow consumer; return whether the error can be sent to it.
 
-    What it is told comes after the rest of the frame that it has begun to get.
+    The error follows the rest of the frame that was partly sent.
     """
     service = peer.service
     error = SlowReader(f"{peer.name} read too slowly: {peer.outbox.problem()}")
@@ -72,7 +72,7 @@ def end_slow_reader(peer: Peer) -> bool:
 def error_frame(
     peer: Peer, subject: bytes, reply: bytes, refused: tuple[int, int], error: WeftError
 ) -> bytes:
-    """The frame that says what was wrong with a frame of this kind and with these flags."""
+    """Encode the ERROR frame for a refused frame, given its kind and flags."""
     kind, flags = refused
     fields = Fields(False)
     fields.add("number", FieldType.INT64, error.number)
@@ -87,9 +87,9 @@ def error_frame(
 
 
 def told(peer: Peer, kind: int, subject: bytes, reply: bytes, message: Message) -> bytes:
-    """A frame of any kind to one peer, with the gateway's number and the connection's."""
+    """Encode a frame to one peer with the numbers of the gateway and the connection."""
     writer = peer.service.writer
-    # Messages alone can come from others, too.
+    # Only messages can come from other senders, too.
     flags = _FROM_GATEWAY if kind == _MESSAGE else 0
     start = begin_frame(writer, kind, flags, subject, reply)
     put_u32(writer.data, start + 8, peer.service.stamp.origin)
@@ -100,7 +100,7 @@ def told(peer: Peer, kind: int, subject: bytes, reply: bytes, message: Message) 
 
 
 def ok_frame(data: bytearray, at: int) -> bytes:
-    """The OK that answers the frame at an offset."""
+    """Encode the OK for the frame at an offset."""
     length = _HEADER + data[at + 6] + data[at + 7]
     made = bytearray(cut(data, at, at + length))
     _make_ok(made, 0, length)
@@ -108,7 +108,7 @@ def ok_frame(data: bytearray, at: int) -> bytes:
 
 
 def put_ok(writer: Writer, data: bytearray, at: int) -> None:
-    """Write the OK that answers the frame at an offset."""
+    """Append the OK for the frame at an offset."""
     length = _HEADER + data[at + 6] + data[at + 7]
     start = writer.reserve(length)
     put_bytes(writer.data, start, data, at, length)
@@ -116,9 +116,9 @@ def put_ok(writer: Writer, data: bytearray, at: int) -> None:
 
 
 def _make_ok(data: bytearray, at: int, length: int) -> None:
-    """Turn a copy of a frame's header and names into the OK that answers it."""
+    """Turn a copy of a frame's header and names into its OK."""
     if data[at + 4] != _MESSAGE:
-        # Only what was stamped has an identity; whatever a client wrote there means nothing.
+        # Only messages are stamped; in other frames these are a client's bytes.
         put_u64(data, at + 8, 0)
         put_u64(data, at + 16, 0)
         put_u64(data, at + 24, 0)

@@ -1,8 +1,7 @@
-"""Stand-ins for reply subjects: whoever answers does not learn whom.
+"""Reply aliases: substitutes for reply subjects, which hide the requester from the responder.
 
-A stand-in looks like a subject in an inbox, but nobody can guess it, or tell from it whose it is.
-It leads to the reply subject that it stands for until its owner leaves, it is too old, or the
-request that it came with is over.
+An alias has the form of an inbox subject, but is unguessable and does not reveal its owner. It
+leads to the reply subject until its owner leaves, it expires, or its request is answered.
 """
 
 from hashlib import blake2b
@@ -14,10 +13,10 @@ from weft.errors import Overloaded, TooMany, UsageError, WeftError
 from weft.wire.byteops import cut, put_bytes, put_u32, u32_at
 from weft.wire.frames import HEADER_BYTES, Flag, stamp_frame
 
-# As many as an inbox has for its connection: two digits each.
+# As many as the inbox of a connection: two digits each.
 _DIGEST_BYTES = 12
 _HEADER = HEADER_BYTES
-# Where origin, publisher, sequence and time are in a header.
+# Offset of origin, publisher, sequence and time in a header.
 _IDENTITY = 8
 _REQUEST = int(Flag.REQUEST)
 _NOT_BACK = int(Flag.NOT_BACK)
@@ -26,7 +25,7 @@ _MAY_PUBLISH = PUBLISH
 
 
 def begin_mask(peer: Peer, reply: bytes) -> bytes:
-    """Make a stand-in for a reply subject of a peer: a new one for each message."""
+    """Create an alias for a reply subject of a peer, one for each message."""
     service = peer.service
     service.masks_made += 1
     made = service.masks_made.to_bytes(8, "little")
@@ -43,7 +42,7 @@ def begin_mask(peer: Peer, reply: bytes) -> bytes:
 
 
 def too_many_masks(peer: Peer) -> WeftError | None:
-    """Return why a peer may mask no further reply subject; None if it may."""
+    """Return the error if a peer may have no further alias, else None."""
     service = peer.service
     count = len(peer.masks)
     if count >= service.requests_each:
@@ -64,7 +63,7 @@ def too_many_masks(peer: Peer) -> WeftError | None:
 
 
 def end_mask(peer: Peer, stand_in: bytes) -> None:
-    """Let a stand-in of a peer lead nowhere; harmless if it does so already."""
+    """Remove an alias of a peer; does nothing if it is gone already."""
     if peer.masks.pop(stand_in, None) is not None:
         del peer.service.masks[stand_in]
         if peer.holder is not None:
@@ -72,7 +71,7 @@ def end_mask(peer: Peer, stand_in: bytes) -> None:
 
 
 def forget_masks(peer: Peer) -> None:
-    """A peer leaves, and with it everything that stands in for it."""
+    """Remove all aliases of a peer that leaves."""
     for stand_in in peer.masks:
         del peer.service.masks[stand_in]
     if peer.holder is not None:
@@ -81,7 +80,7 @@ def forget_masks(peer: Peer) -> None:
 
 
 def expire_masks(peer: Peer, oldest_ns: int) -> None:
-    """End the stand-ins of a peer that were made before a time."""
+    """Remove the aliases of a peer that were created before a time."""
     old: list[bytes] = []
     for stand_in, mask in peer.masks.items():
         if mask.time_ns >= oldest_ns:
@@ -92,9 +91,9 @@ def expire_masks(peer: Peer, oldest_ns: int) -> None:
 
 
 def put_copy(service: Service, at: int, subject: bytes, reply: bytes) -> int:
-    """Put a frame of the arena there once more, under other names, to be stamped.
+    """Copy a frame within the arena with other names, to be stamped.
 
-    Returns where it begins, or -1 if there is no room for it.
+    Returns the offset of the copy, or -1 if the arena is full.
     """
     arena = service.arena
     data = arena.data
@@ -108,7 +107,7 @@ def put_copy(service: Service, at: int, subject: bytes, reply: bytes) -> int:
         return start
     put_u32(data, start, size)
     data[start + 4] = data[at + 4]
-    # It is done: nobody further on must do it again.
+    # The alias is in place: later gateways must not replace it again.
     data[start + 5] = data[at + 5] & _ALL_BUT_MASKED
     data[start + 6] = subject_length
     data[start + 7] = reply_length
@@ -120,32 +119,32 @@ def put_copy(service: Service, at: int, subject: bytes, reply: bytes) -> int:
 
 
 def put_answer(service: Service, at: int, mask: Mask) -> int:
-    """Put an answer into the arena once more, under the reply subject that was masked."""
+    """Copy a reply within the arena, addressed to the reply subject that its alias stands for."""
     data = service.arena.data
     names = at + _HEADER + data[at + 6]
     return put_copy(service, at, mask.reply, cut(data, names, names + data[at + 7]))
 
 
 def share_identity(data: bytearray, at: int, copy: int) -> None:
-    """Give a frame the identity of its copy, for whoever is told that it was taken."""
+    """Give a frame the identity of its copy, which its publisher's OK reports."""
     put_bytes(data, at + _IDENTITY, data, copy + _IDENTITY, _HEADER - _IDENTITY)
 
 
 def no_room() -> WeftError:
-    """The refusal of what would have to be copied."""
+    """The error if the arena has no room for a copy."""
     return Overloaded("there is no room for another copy of this message at the moment")
 
 
 def publish_answer(peer: Peer, at: int, mask: Mask) -> WeftError | None:
-    """Publish an answer to a reply subject that lies in no inbox; what is wrong with it, or None.
+    """Publish a reply to a reply subject outside any inbox; return the error, or None.
 
-    Whoever had the subject masked lends its right to publish there, and may have lost it since.
+    The permission is that of the alias' owner, which may have lost it since.
     """
     service = peer.service
     data = service.arena.data
     flags = data[at + 5]
     if flags & _REQUEST:
-        return UsageError("what stands in for a subject takes answers, not requests")
+        return UsageError("a reply alias takes answers, not requests")
     rights = mask.owner.rights
     route = service.router.route(mask.reply)
     if route is None or (rights is not None and not rights.allows(_MAY_PUBLISH, mask.reply)):

@@ -1,8 +1,8 @@
-"""Requests that wait for their answers: who asked, and who was given it.
+"""Pending requests: requester and responder of each.
 
-A request is given to one peer, and only that one can answer it. When either of the two leaves, the
-other side is put right: the requester is told, the responder is no longer counted as busy. Either
-of the two may be another gateway: what it passes on was stamped where it entered.
+A request is delivered to one responder, and only that one can answer it. If the responder leaves,
+the requester is sent an error; if the requester leaves, the responder no longer counts as busy.
+Either may be a remote gateway: frames that it forwards were stamped where they entered.
 """
 
 from weft.broker.delivery.chunk import KEPT_COST_BYTES
@@ -43,12 +43,12 @@ _KEPT_COST = KEPT_COST_BYTES
 
 
 def is_own_inbox(peer: Peer, subject: bytes) -> bool:
-    """Say if a subject lies in the inbox of this peer."""
+    """Return whether a subject lies in the inbox of this peer."""
     return subject.startswith(peer.inbox)
 
 
 def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
-    """Give the request at an offset of the arena to the least busy peer that serves its subject."""
+    """Deliver the request at an offset of the arena to the least busy responder of its subject."""
     service = peer.service
     count = len(peer.asking)
     if count >= service.requests_each:
@@ -63,7 +63,7 @@ def give_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
 
 
 def pass_request(peer: Peer, at: int, reply: bytes) -> WeftError | None:
-    """Give a request that another gateway passed on to the least busy peer here that serves it."""
+    """Deliver a request that a remote gateway forwarded to the least busy responder here."""
     return _give(peer, at, reply, False)
 
 
@@ -80,12 +80,12 @@ def _give(peer: Peer, at: int, reply: bytes, is_new: bool) -> WeftError | None:
         )
     outbox = peer.route.responder(peer.outbox, data[at + 5] & _NOT_BACK != 0, service.request_turn)
     if outbox is None or (outbox.is_distant and not is_new):
-        return NotKnown(f"nobody serves {peer.subject.decode()!r}")
+        return NotKnown(f"no responder for {peer.subject.decode()!r}")
     size = u32_at(data, at)
     taken = outbox.cost() + outbox.pending
     if taken > 0 and taken + size + _KEPT_COST > outbox.bounds.drop_bytes:
-        # Requests are not dropped: more of them would only get whoever serves them cut.
-        return Overloaded(f"whoever serves {peer.subject.decode()!r} has yet to read the last")
+        # A request is never dropped: another one would only disconnect the responder.
+        return Overloaded(f"the responders for {peer.subject.decode()!r} have full queues")
     service.request_turn += 1
     responder: Peer = outbox.owner
     awaited = Awaited(peer, responder, peer.subject, service.now_ns)
@@ -108,17 +108,17 @@ def _give(peer: Peer, at: int, reply: bytes, is_new: bool) -> WeftError | None:
 
 
 def take_reply(peer: Peer, at: int) -> WeftError | None:
-    """Hand what lies at an offset of the arena to the owner of the inbox it is addressed to.
+    """Deliver the reply at an offset of the arena to the owner of its inbox.
 
-    What is addressed to a stand-in is copied, and goes where the reply that it stands for leads.
-    An answer to an owner that is gone is no error: whoever asked no longer waits. What the owner
-    did not ask one alone for is dropped if it falls behind: nobody can get it cut by answering.
+    A reply to an alias is copied, and goes to the reply subject that the alias stands for. A reply
+    to an owner that left is no error: the requester no longer waits. A message that answers no
+    pending request is dropped if the owner is behind, so that a sender cannot get it disconnected.
     """
     return _take(peer, at, True)
 
 
 def pass_reply(peer: Peer, at: int) -> WeftError | None:
-    """Hand on what another gateway passed on to an inbox here; see take_reply()."""
+    """Deliver a reply that a remote gateway forwarded to an inbox here; see take_reply()."""
     return _take(peer, at, False)
 
 
@@ -155,7 +155,7 @@ def _take(peer: Peer, at: int, is_new: bool) -> WeftError | None:
 
 
 def _identify(service: Service, at: int, start: int, is_new: bool) -> None:
-    """Stamp a frame that is new; a copy of it, and what it was copied from, have one identity."""
+    """Stamp a new frame; a copy and its original get the same identity."""
     data = service.arena.data
     if is_new:
         stamp_frame(data, start, service.stamp)
@@ -166,10 +166,10 @@ def _identify(service: Service, at: int, start: int, is_new: bool) -> None:
 
 
 def _owner(service: Service, reply: bytes) -> Peer | None:
-    """Whose inbox a reply subject lies in."""
+    """The peer whose inbox a reply subject lies in."""
     address = reply[:_INBOX_BYTES]
     if len(address) == _INBOX_BYTES - 1:
-        # The inbox itself, without anything below it.
+        # The inbox itself, without a subject in it.
         address += b"."
     return service.inboxes.get(address)
 
@@ -183,7 +183,7 @@ def _to_nobody(service: Service, at: int, is_new: bool) -> WeftError | None:
 
 
 def pass_refusal(peer: Peer, at: int) -> None:
-    """Tell whoever asked that another gateway could not have its request answered."""
+    """Fail a pending request that a remote gateway could not have answered."""
     data = peer.service.arena.data
     names = at + _HEADER + data[at + 6]
     body = names + data[at + 7]
@@ -198,13 +198,13 @@ def pass_refusal(peer: Peer, at: int) -> None:
     if reply == told and names > at + _HEADER:
         requester.outbox.push(at, size, _CUT)
     else:
-        # It says the stand-in, or not what was asked: whoever refused it does not know better.
+        # It names the alias, or no subject: the gateway that refused it does not know them.
         error = cut(data, body, at + size)
         requester.owe(encode(_ERROR, awaited.subject, error, reply, data[at + 5]))
 
 
 def refuse_request(peer: Peer, given: bytes, problem: WeftError) -> None:
-    """Tell whoever asked that a peer will not answer, by the reply subject that it was given."""
+    """Fail the pending request that a peer was given with this reply subject."""
     reply = _unmasked(peer.service, given)
     awaited = peer.serving.get(reply)
     if awaited is not None:
@@ -212,7 +212,7 @@ def refuse_request(peer: Peer, given: bytes, problem: WeftError) -> None:
 
 
 def forget_requests(peer: Peer) -> None:
-    """A peer leaves: tell those that wait for it, and wait for nobody on its behalf."""
+    """Fail the requests that a leaving peer was to answer, and drop its own."""
     for reply, awaited in list(peer.asking.items()):
         _settle(reply, awaited)
     for reply, awaited in list(peer.serving.items()):
@@ -221,7 +221,7 @@ def forget_requests(peer: Peer) -> None:
 
 
 def expire_requests(peer: Peer, oldest_ns: int) -> None:
-    """Stop waiting for answers to what a peer asked before a time."""
+    """Drop the pending requests that a peer sent before a time."""
     for reply, awaited in list(peer.asking.items()):
         if awaited.time_ns >= oldest_ns:
             return
@@ -229,7 +229,7 @@ def expire_requests(peer: Peer, oldest_ns: int) -> None:
 
 
 def _unmasked(service: Service, given: bytes) -> bytes:
-    """The reply subject that a responder was given, or that what it was given stands for."""
+    """The reply subject behind an alias; any other reply subject itself."""
     mask = service.masks.get(given)
     return given if mask is None else mask.reply
 

@@ -1,8 +1,8 @@
-"""One service as its connections share it, and what is known of each of them.
+"""State of one service, and of each of its connections.
 
-State only: what comes in is dealt with by intake.py, what time brings by watch.py. Times are ns:
-`wall_ns` since the epoch for stamps, `now_ns` of a clock that only goes forward for ages. Whoever
-runs the service sets both before it hands anything in.
+State only: ingest.py handles inbound bytes, sweep.py deadlines. Times are in ns: `wall_ns` since
+the epoch for stamps, `now_ns` of a monotonic clock for ages. The owner of the service sets both
+before each call.
 """
 
 from collections import OrderedDict
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 # `_INBOX.`, eight digits for the gateway, a dot, and 24 for the connection.
 INBOX_BYTES = 40
-# Those of another gateway all begin with so many bytes, the dot after its digits included.
+# Prefix of all inboxes of one gateway: up to the dot after its digits.
 FAR_INBOX_BYTES = 16
 
 _NAMES_BYTES = HEADER_BYTES + 2 * NAME_MAX_BYTES
 _CUT = int(Policy.CUT)
 _NOTHING = bytearray()
-# What a peer has before its first message: looked up anew when it is found stale.
+# Route of a peer before its first message: stale, so the first message looks it up.
 NOWHERE = Route(b"", [])
 NOWHERE.is_stale = True
-# What most peers have at any moment, shared by all of them and never added to.
+# Empty tables, shared by all peers without entries; never added to.
 NO_REQUESTS: dict[bytes, "Awaited"] = {}
 NO_MASKS: dict[bytes, "Mask"] = {}
 NO_CHANNELS: dict[bytes, bytes] = {}
@@ -53,36 +53,36 @@ Flow(0).fold(_NO_FLOW)
 _S = 1_000_000_000
 # The arena holds some of the largest frames at once.
 _LARGEST_IN_ARENA = 4
-# What gateways tell each other is not bounded by what clients may send.
+# Limit on bodies between gateways, independent of the limit for clients.
 LINK_BODY_BYTES = 1 << 20
 BODY_MAX_BYTES = ARENA_MAX_BYTES // _LARGEST_IN_ARENA - _NAMES_BYTES
 
 
 class Door(Protocol):
-    """What is asked of the way that a peer came in by."""
+    """Transport of a peer, as the broker calls it."""
 
     def fall_behind(self) -> None:
-        """There is a backlog to be sent, or the reader was given up."""
+        """Called when a backlog begins, or after the peer was disconnected as a slow consumer."""
 
     def press(self) -> None:
-        """Send more of the backlog if there is room for the least of it."""
+        """Send more of the backlog if the socket has room for its first bytes."""
 
     def resume(self) -> None:
-        """Read again, after the peer was held."""
+        """Resume reading after a hold."""
 
     def finish(self) -> None:
-        """The peer is over: close once it has been sent what it is owed."""
+        """The peer has ended: close after its queued frames are sent."""
 
     def abort(self) -> None:
-        """Close at once, whatever is owed."""
+        """Close now and drop queued frames."""
 
 
-# Takes a question, and who asks where; says what is wrong with it, or None: the answer comes later.
+# Gets peer, reply subject and request; returns an error, or None if the answer follows later.
 Desk = Callable[["Peer", bytes, Message], WeftError | None]
 
 
 class Holder:
-    """All connections with one key, and how many requests and masks they have."""
+    """Totals of all connections with one key: peers, pending requests and reply aliases."""
 
     def __init__(self, key_id: str) -> None:
         self.key_id = key_id
@@ -92,19 +92,19 @@ class Holder:
 
 
 class Awaited:
-    """A request that waits for its answer."""
+    """Pending request."""
 
     def __init__(self, requester: "Peer", responder: "Peer", subject: bytes, time_ns: int) -> None:
         self.requester = requester
         self.responder = responder
         self.subject = subject
         self.time_ns = time_ns
-        # What stands in for its reply subject, if anything does.
+        # The alias of its reply subject, if it has one.
         self.stand_in = b""
 
 
 class Mask:
-    """What a stand-in leads to: a reply subject, of whoever had it masked."""
+    """Reply alias: the reply subject that it stands for, and its owner."""
 
     def __init__(self, owner: "Peer", reply: bytes, time_ns: int) -> None:
         self.owner = owner
@@ -113,10 +113,10 @@ class Mask:
 
 
 class Peer:
-    """Whoever is at the other end of one connection.
+    """Remote end of one connection: a client or a gateway.
 
-    It is greeted, then open, then over; `error` says why it is over, None if it left by itself.
-    `inbox` is what all its own reply subjects begin with, the last dot included.
+    It is new, then greeted, then over; `error` is why it ended, None if it left by itself. `inbox`
+    is the prefix of its own reply subjects, including the last dot.
     """
 
     def __init__(self, service: "Service", number: int, inbox: bytes, door: "Door") -> None:
@@ -129,27 +129,27 @@ class Peer:
         self.name = ""
         self.address = ""
         self.client = ""
-        # The version of lanes that it knows; 0: none.
+        # Version of lanes that it supports; 0: none.
         self.lanes = 0
-        # Who it has shown to be, and what that allows; None: it is trusted.
+        # The key it authenticated with; None: the service has no keys.
         self.key: Key | None = None
-        # Shared by all that came with its key; None without keys, and of other gateways.
+        # Shared by all connections with its key; None without keys, and for gateways.
         self.holder: Holder | None = None
         self.rights: Rights | None = None
-        # What it has enabled for clients: rights and patterns.
+        # Permissions that it granted to clients: rights and patterns.
         self.enabling = NOTHING_ENABLED
-        # Whoever deals with what it says, if it is another gateway.
+        # Handles its frames, if it is a gateway.
         self.carrier: Carrier | None = None
         self.is_greeted = False
-        # By which its bytes are taken apart: how large a frame may be depends on who it is.
+        # Splits its bytes into runs; the maximum frame size depends on who it is.
         self.run = service.greeting_run
         self.is_over = False
         self.error: WeftError | None = None
         self.joined_ns = service.wall_ns
-        # Of the clock that only goes forward: the beginning, the last word, the last ping, the end.
+        # Monotonic times: start, last bytes received, last ping, end.
         self.since_ns = self.heard_ns = service.now_ns
         self.pinged_ns = self.over_ns = 0
-        # The beginning of a frame whose rest has yet to come, and since when.
+        # The beginning of an incomplete frame, and when it began.
         self.rest = b""
         self.rest_ns = 0
         self.large = _NOTHING
@@ -157,27 +157,27 @@ class Peer:
         self.control_credit = float(service.limits.control_burst)
         self.control_ns = service.now_ns
         self.meter: Meter | None = None
-        # Where its last message went: most publishers keep to a few subjects.
+        # Subject and route of its last message: most publishers use few subjects.
         self.subject = b""
         self.is_system_subject = False
-        # What it may do with that subject; what it may not only publish to goes one by one.
+        # Its permissions for that subject; one it may not publish to is handled frame by frame.
         self.may_publish = self.may_request = True
         self.is_one_by_one = False
         self.route = NOWHERE
         self.flow = _NO_FLOW
-        # Unanswered requests by reply subject: those it made, and those it was given.
+        # Pending requests by reply subject: those it sent, and those it has to answer.
         self.asking = self.serving = NO_REQUESTS
-        # What stands in for its reply subjects, oldest first; its channels: names by ids.
+        # Its reply aliases, oldest first; its channels: names by ids.
         self.masks, self.channels = NO_MASKS, NO_CHANNELS
-        # What was already said about its slow reading.
+        # Whether an event reported it as slow, and dropped messages that events reported.
         self.is_called_slow, self.dropped_said = False, 0
-        # Nothing is read from it for now, as it publishes faster than the journal is written; or
-        # faster than its messages are read. How long that may be, and it may have others held.
+        # Reading is stopped: held because the journal is full, or paused because a subscriber is
+        # above its high-water mark. `allowances` bounds how long it is paused or has others paused.
         self.is_held = self.is_paused = False
         self.allowances: Allowances | None = None
 
     def owe(self, frames: bytes) -> None:
-        """Owe it whole frames that must not be dropped; one that is over has heard the last."""
+        """Queue whole frames that must not be dropped; ignored after the peer's end."""
         if self.is_over:
             return
         service = self.service
@@ -188,14 +188,14 @@ class Peer:
             self.outbox.hold(frames, service.now_ns)
 
     def owe_first(self, frames: bytes) -> None:
-        """Owe a link whole control frames, before the envelopes that wait."""
+        """Queue control frames of a link ahead of the batches in its backlog."""
         if self.outbox.is_behind() and not self.is_over:
             self.outbox.overtake(frames)
         else:
             self.owe(frames)
 
     def end(self, error: WeftError | None) -> None:
-        """Take nothing more from it; its door sends what it is owed and closes."""
+        """End the peer: no more input; its transport sends queued frames and closes."""
         if not self.is_over:
             self.is_over = True
             self.error = error
@@ -204,9 +204,9 @@ class Peer:
 
 
 class Service:
-    """A namespace of its own: its subjects mix with those of no other service.
+    """Namespace of subjects with its own connections.
 
-    The secret keeps stand-ins from being guessed; whoever runs the service makes it, by chance.
+    `secret` makes reply aliases unguessable; the owner of the service draws it at random.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class Service:
         self.gateway = gateway
         largest = limits.body_bytes + _NAMES_BYTES
         self.arena = Arena(max(ARENA_BYTES, _LARGEST_IN_ARENA * largest))
-        # Messages dropped for want of room or time, by the number of the reason.
+        # Messages dropped by a bound in bytes or age, by the number of the reason.
         self.dropped = [0] * (len(Reason) + 1)
         self.budget = Budget()
         self.limits = limits
@@ -232,34 +232,34 @@ class Service:
         self.inboxes: dict[bytes, Peer] = {}
         self.masks: dict[bytes, Mask] = {}
         self.holders: dict[str, Holder] = {}
-        # Of all clients and other gateways: masks so far, requests that wait for an answer.
+        # Of all peers, gateways included: aliases created, pending requests.
         self.masks_made = self.requests = 0
         self.secret = secret
-        # Who answers which questions later, because the answer is not to be had in a turn.
+        # Handlers of system requests that are answered later than in the same turn.
         self.desks: dict[str, Desk] = {}
-        # Other gateways, and who is told that one of them asks to be linked with.
+        # Forwards to remote gateways; called when a gateway opens a link.
         self.beyond: Beyond | None = None
         self.on_link: Callable[[Peer, Frame], None] | None = None
-        # Who looks after lanes. None: nobody does, and they are not spoken of.
+        # Coordinator of lanes; None: lanes are disabled.
         self.laning: Laning | None = None
-        # Who is told that a member of channels is over.
+        # Called when a member of channels has ended.
         self.on_member_over: Callable[[Peer], None] | None = None
-        # Who may come in, and what services enabled for clients. None: everyone is trusted.
+        # Accepted keys, and permissions that services granted to clients. None: all are trusted.
         self.keyring: Keyring | None = None
         self.tickets = Tickets()
         self.enabled = Enabled()
-        # Rights have changed since they were last reviewed; some of them were lost; it closes down.
+        # Permissions changed since the last review; some were revoked; the service shuts down.
         self.is_review_due = self.is_right_lost = self.is_draining = False
-        # Publishers that are held back for the sake of their readers; none are while it drains.
+        # Publishers paused for slow subscribers; none while it drains.
         self.holds: list[Hold] = []
         # Number and text of the error that ended a connection, by its inbox, for its client.
         self.ended_why: OrderedDict[bytes, tuple[int, str]] = OrderedDict()
-        # Readers that were cut since somebody last looked: an example, and below how many.
+        # Example of a disconnected slow consumer since the last log line; `slow_count`: how many.
         self.slow_example = ""
-        # Those whose doors have yet to be told that they are over.
+        # Ended peers whose transports are not yet notified.
         self.ending: list[Peer] = []
         self.flow_count = self.unfinished_bytes = self.request_turn = self.slow_count = 0
-        # Everything published, messages and bytes; what of it was handed to outboxes and sent.
+        # Everything published, in messages and bytes; frames queued in outboxes, and bytes sent.
         self.total = Flow(0)
         self.deliveries = self.bytes_out = 0
         self.refused: dict[str, int] = {}
@@ -267,28 +267,28 @@ class Service:
         self._number = 0
 
     def set_limits(self, limits: Limits) -> None:
-        """Go by other limits; outboxes keep their bounds, and the largest body stays as it was."""
+        """Apply new limits; existing outboxes keep their bounds, the body limit is unchanged."""
         self.limits = msgspec.structs.replace(limits, body_bytes=self.limits.body_bytes)
         age_ns = int(limits.outbox_age_s * _S)
         self.budget.limit_bytes = limits.backlogs_bytes
         self.bounds = Bounds(limits.outbox_bytes, age_ns, self.dropped, self.budget)
         self.greeting_run = Run(max(0, limits.greeting_bytes - _NAMES_BYTES))
-        # Looked up with each request.
+        # Cached: they are read for each request.
         self.requests_each = limits.requests
         self.requests_total = limits.requests_total
         self.requests_share = limits.share_of(limits.requests_total)
 
     def set_keys(self, keyring: Keyring | None) -> None:
-        """Let in whoever has one of these keys, and nobody else; None trusts everyone.
+        """Accept only these keys; None trusts every client.
 
-        What it means for those who are here already is reviewed at the end of the turn.
+        Connected peers are checked against them at the end of the turn.
         """
         self.keyring = keyring
         self.is_review_due = True
         self.is_right_lost = True
 
     def join(self, token: int, door: "Door") -> Peer:
-        """Make the peer for a connection; the token is what nobody can guess of its inbox."""
+        """Create the peer of a connection; the token is the unguessable part of its inbox."""
         number = self.next_number()
         secret = token & (1 << 64) - 1
         name = f"_INBOX.{self.stamp.origin:08x}.{number & 0xFFFFFFFF:08x}{secret:016x}."
@@ -298,7 +298,7 @@ class Service:
         return peer
 
     def next_number(self) -> int:
-        """A number that no publisher has had since the service began."""
+        """A number that no publisher had since the service started."""
         self._number += 1
         return self._number
 
@@ -312,5 +312,5 @@ class Service:
 
 
 def is_insider(peer: Peer) -> bool:
-    """Say if a peer belongs to the service: it is no client, or everyone is trusted."""
+    """Return whether a peer belongs to the service: it is not a client, or there are no keys."""
     return peer.key is None or not peer.key.is_client

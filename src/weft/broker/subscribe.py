@@ -1,4 +1,4 @@
-"""SUBSCRIBE and UNSUBSCRIBE: several patterns at once, all of them or none."""
+"""SUBSCRIBE and UNSUBSCRIBE: several patterns at once, all or none."""
 
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ _OPEN_TO_ALL = (b"_LOCAL.", _WEFT, CHANNEL)
 
 
 class Wish(NamedTuple):
-    """What one frame asks for, or takes back."""
+    """Patterns and options of one SUBSCRIBE or UNSUBSCRIBE frame."""
 
     patterns: list[bytes]
     group: bytes
@@ -37,11 +37,11 @@ class Wish(NamedTuple):
 
 
 def subscribe(peer: Peer, frame: Frame) -> None:
-    """Add what a frame asks for, or change how it is served.
+    """Add the subscriptions that a frame names, or change their options.
 
     Raises:
-        UsageError: a pattern, group or option is not legal.
-        Refused: a pattern is reserved, another's or not allowed, or there would be too many.
+        UsageError: invalid pattern, group or option.
+        Refused: a pattern is reserved, another's or not allowed, or over the limit.
     """
     wish = _read(peer, frame)
     router = peer.service.router
@@ -60,10 +60,10 @@ def subscribe(peer: Peer, frame: Frame) -> None:
 
 
 def unsubscribe(peer: Peer, frame: Frame) -> None:
-    """Take back what a frame names.
+    """Remove the subscriptions that a frame names.
 
     Raises:
-        UsageError: a pattern, group or option is not legal.
+        UsageError: invalid pattern, group or option.
     """
     wish = _read(peer, frame)
     for pattern in wish.patterns:
@@ -72,7 +72,7 @@ def unsubscribe(peer: Peer, frame: Frame) -> None:
 
 
 def may_subscribe(peer: Peer, pattern: bytes) -> bool:
-    """Say if a peer may hear a legal pattern; what the gateway says is not for clients."""
+    """Return whether a peer may subscribe to a valid pattern; `_WEFT.` is not for clients."""
     rights = peer.rights
     name = _name_for_rights(peer, pattern)
     if rights is None or not name:
@@ -83,19 +83,19 @@ def may_subscribe(peer: Peer, pattern: bytes) -> bool:
 
 
 def may_serve(peer: Peer, pattern: bytes) -> bool:
-    """Say if a peer may be given the requests to a legal pattern."""
+    """Return whether a peer may be given requests to a valid pattern."""
     return peer.rights is None or peer.rights.allows(SERVE, _name_for_rights(peer, pattern))
 
 
 def weight_of(pattern: bytes) -> int:
-    """What a subscription counts: wildcards cost memory for each element."""
+    """The weight of a subscription: 1, or the number of elements if it has wildcards."""
     return 1 if is_literal(pattern) else len(elements(pattern))
 
 
 def _read(peer: Peer, frame: Frame) -> Wish:
     options = Message.from_body(frame.body) if frame.body else Message()
     more = options.get_list("patterns") if "patterns" in options else []
-    # The frame itself is paid for already.
+    # The frame itself is charged already.
     spend(peer, len(more))
     patterns = _patterns(frame.subject, more)
     group = frame.reply
@@ -105,13 +105,13 @@ def _read(peer: Peer, frame: Frame) -> Wish:
     if name not in _POLICIES:
         raise BadOption(f"policy {shortened(name)} is none of {', '.join(_POLICIES)}")
     is_listener = options.get_bool("listen_only") if "listen_only" in options else False
-    # What is sent to an inbox finds its owner without a subscription.
+    # Messages to an inbox reach its owner without a subscription.
     wanted = [pattern for pattern in patterns if not is_own_inbox(peer, pattern)]
     return Wish(wanted, group, _POLICIES[name], is_listener)
 
 
 def _patterns(first: bytes, more: list[object]) -> list[bytes]:
-    """All that one frame names, each once."""
+    """All patterns of one frame, without duplicates."""
     patterns = dict.fromkeys([first] if first else [])
     for pattern in more:
         if not isinstance(pattern, str):
@@ -133,12 +133,12 @@ def _check_allowed(peer: Peer, pattern: bytes) -> None:
             return
         raise may_not("subscribe to", pattern)
     if pattern.startswith(b"_INBOX."):
-        raise NotYours("an inbox is heard by its owner alone")
+        raise NotYours("only its owner receives an inbox")
     raise Reserved(f"{_shown(pattern)} belongs to the system")
 
 
 def _name_for_rights(peer: Peer, pattern: bytes) -> bytes:
-    """What rights are about: the pattern, or what one in a channel is called."""
+    """The pattern as permissions name it: in a channel it starts with the channel's name."""
     return plain_name(peer, pattern) if pattern.startswith(CHANNEL) else pattern
 
 

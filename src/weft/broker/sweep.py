@@ -1,7 +1,7 @@
-"""What time brings: deadlines, pings, keys that expire, and news of those who read too slowly.
+"""Periodic checks: deadlines, pings, expired keys, events about slow consumers.
 
-Called about once a second. Everything that is too late is ended here, so nothing else in the core
-has to keep a timer.
+Called about once a second. It ends everything that is overdue, so nothing else in the core keeps a
+timer.
 """
 
 from weft.broker.auth.revalidate import review_key
@@ -13,9 +13,9 @@ from weft.broker.system_events import announce_peer
 from weft.errors import Silent, TooSlow
 from weft.wire.frames import Kind, encode
 
-# A connection that is over and was sent everything gets this long to hang up.
+# Time for an ended connection to close after everything was sent to it.
 LINGER_NS = 2_000_000_000
-# A connection that is not read for now is pinged so often.
+# Interval of pings to a connection that is not read from.
 HELD_PING_NS = 2_000_000_000
 
 _PING = encode(Kind.PING)
@@ -24,9 +24,9 @@ _S = 1_000_000_000
 
 
 def sweep(service: Service) -> list[Peer]:
-    """Look after every peer; return those whose doors must close at once."""
+    """Check every peer; return the ended peers whose transports must close now."""
     lost: list[Peer] = []
-    # A door that finds its socket broken lets its peer leave: go by a copy.
+    # A transport that finds its socket broken removes its peer: iterate over a copy.
     for peer in list(service.peers.values()):
         if peer.outbox.is_behind() and peer.door is not None:
             peer.door.press()
@@ -51,9 +51,9 @@ def sweep(service: Service) -> list[Peer]:
 
 
 def _patience_ns(peer: Peer) -> int:
-    """How long a peer that is over may take: longer while it is still sent what it is owed.
+    """How long an ended peer may take: longer while frames are queued for it.
 
-    One that was cut for not reading is only told why, and is told again when it comes back.
+    A disconnected slow consumer is sent only the error, which its next connection gets, too.
     """
     outbox = peer.outbox
     is_owed = outbox.is_behind() and not outbox.is_cut
@@ -72,10 +72,10 @@ def _check_lateness(peer: Peer) -> None:
         end_with(peer, TooSlow(f"a frame was not complete within {limits.frame_s:g} s"))
         return
     if peer.is_held or peer.is_paused:
-        # Whatever it says is not heard: that is no silence of its own.
+        # It is not read from, so its silence means nothing.
         peer.heard_ns = now_ns
         if now_ns - peer.pinged_ns >= HELD_PING_NS:
-            # Its pings are not read either: let it know that the gateway is there.
+            # Its pings are not read either: show it that the gateway is alive.
             peer.pinged_ns = now_ns
             peer.owe(_PING)
         return
@@ -86,8 +86,8 @@ def _check_lateness(peer: Peer) -> None:
         peer.pinged_ns = now_ns
         peer.owe(_PING)
     elif now_ns - peer.pinged_ns > limits.ping_s * _S:
-        # By the ping and not by the last word: a gateway that stood still gives everyone time.
-        end_with(peer, Silent(f"no word for {quiet_ns / _S:.0f} s, not even an answer to a ping"))
+        # From the ping, not from the last bytes: a gateway that stalled grants the full time.
+        end_with(peer, Silent(f"nothing received for {quiet_ns / _S:.0f} s, not even a PONG"))
 
 
 def _check_pace(peer: Peer) -> None:

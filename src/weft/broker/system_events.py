@@ -1,4 +1,4 @@
-"""What a gateway tells whoever wants to know: events on `_WEFT.event.` subjects."""
+"""Events of a gateway, published on `_WEFT.event.` subjects."""
 
 from weft.broker.service import Peer, Service
 from weft.wire.frames import Kind, begin_frame, end_frame, stamp_frame
@@ -8,13 +8,13 @@ PREFIX = "_WEFT.event."
 
 
 def is_heard(service: Service, event: str) -> bool:
-    """Say if anybody listens to an event."""
+    """Return whether an event has subscribers."""
     route = service.router.route(f"{PREFIX}{event}".encode())
     return route is not None and not route.is_empty()
 
 
 def announce(service: Service, event: str, message: Message) -> None:
-    """Publish an event of the gateway itself; it costs next to nothing if nobody listens."""
+    """Publish an event of the gateway; costs next to nothing without subscribers."""
     subject = f"{PREFIX}{event}".encode()
     route = service.router.route(subject)
     if route is None or route.is_empty():

@@ -1,8 +1,8 @@
-"""What a gateway answers about itself, and does when asked: requests to `_WEFT.ask.` subjects.
+"""System requests: answers to requests on `_WEFT.ask.` subjects.
 
-Facts are for services and admins, not for clients. The registry can be looked up both ways, and so
-can what each connection sends to each subject. Lists are bounded by `limit`; what is left out is
-counted in `more`.
+Status and lists are for services and admins, not for clients. Subscriptions can be listed by
+connection and by subject, and so can the traffic of each connection to each subject. `limit` bounds
+the lists; `more` counts the entries left out.
 """
 
 from collections.abc import Callable
@@ -35,12 +35,12 @@ from weft.wire.message.message import Message
 LIMIT = 100
 LIMIT_MAX = 1000
 
-# A gateway answers nobody who has yet to read so much.
+# A peer with more queued bytes than this gets no answers.
 UNREAD_MAX_BYTES = 1 << 20
 
 _LOOKS_PER_CREDIT = 16
 _LOOKS_PER_CHANGE = 256
-# An entry that is listed costs about as much as so many frames.
+# Cost of a listed entry, in frames.
 _CREDIT_PER_ENTRY = 4
 _CREDIT_PER_PAGE = 16
 _OF_JOURNALS = ("history", "stage", "release", "discard")
@@ -49,10 +49,10 @@ Facts = dict[str, Any]
 
 
 def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError | None:
-    """Answer the request at an offset of the arena; what is wrong with it, or None.
+    """Answer the request at an offset of the arena; return the error, or None.
 
     Raises:
-        ProtocolError: its body is not a message, or the peer asks more often than it may.
+        ProtocolError: the body is not a message, or the peer is over its rate limit.
     """
     data = peer.service.arena.data
     service = peer.service
@@ -72,10 +72,10 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
         return _ask_desk(peer, service.desks[name], reply, at)
     request = Message.from_frame(cut(data, at, at + u32_at(data, at)))
     if name in _FACTS:
-        # Most answers take a look at every connection, and some at every flow.
+        # Most answers scan every connection, some every flow.
         spend(peer, (len(service.peers) + service.flow_count) // _LOOKS_PER_CREDIT + 1)
     else:
-        # All that change in a turn make for one look at every connection.
+        # All changes of a turn cause one scan of every connection.
         spend(peer, len(service.peers) // _LOOKS_PER_CHANGE + 1)
     try:
         facts = answer(peer, request)
@@ -95,7 +95,7 @@ def answer_ask(peer: Peer, question: bytes, reply: bytes, at: int) -> WeftError 
 
 
 def _ask_desk(peer: Peer, desk: Desk, reply: bytes, at: int) -> WeftError | None:
-    """Pass a question on to whoever answers it later."""
+    """Pass a request to the handler that answers it later."""
     service = peer.service
     data = service.arena.data
     request = Message.from_frame(cut(data, at, at + u32_at(data, at)))
@@ -110,7 +110,7 @@ def _ask_desk(peer: Peer, desk: Desk, reply: bytes, at: int) -> WeftError | None
 
 
 def status_facts(service: Service) -> Facts:
-    """A service in numbers."""
+    """The status of a service: counters and rates."""
     behind = [peer.outbox for peer in service.peers.values() if peer.outbox.is_behind()]
     return {
         "service": service.name,
@@ -158,7 +158,7 @@ def _subscriptions(peer: Peer, request: Message) -> Facts:
     for each in _peers(service, request):
         count = router.count(each.outbox)
         room = limit - len(listed)
-        # There may be a million: no more are looked at than are listed.
+        # There may be a million: scan no more than are listed.
         if count and room:
             found = router.subscriptions(each.outbox, room)
             listed += [_subscription_facts(each, subscription) for subscription in found]
@@ -183,8 +183,8 @@ def _subscribers(peer: Peer, request: Message) -> Facts:
 
 
 def _members(outboxes: list[Outbox], groups: list[Group]) -> list[tuple[Outbox, str]]:
-    """Outboxes and those of groups, each with the name of its group."""
-    # Nobody's are those by which this process itself listens.
+    """Outboxes of plain subscribers and of group members, each with the name of its group."""
+    # Without an owner: subscriptions of this process itself.
     found = [(outbox, "") for outbox in outboxes if outbox.owner is not None]
     for group in groups:
         name = group.name.decode()
@@ -222,7 +222,7 @@ def _disable(peer: Peer, request: Message) -> Facts:
     return {}
 
 
-# Who asks, and what: the answer.
+# Gets peer and request; returns the fields of the answer.
 Answer = Callable[[Peer, Message], Facts]
 
 _FACTS: dict[str, Answer] = {
@@ -236,7 +236,7 @@ _ANSWERS: dict[str, Answer] = {**_FACTS, "enable": _enable, "disable": _disable}
 
 
 def _peers(service: Service, request: Message) -> list[Peer]:
-    """The connections that a request is about: one number, one name, or all."""
+    """The connections that a request selects: by number, by name, or all."""
     if "connection" in request:
         peer = service.peers.get(request.get_int64("connection"))
         return [peer] if peer is not None and _is_listed(peer) else []
@@ -249,7 +249,7 @@ def _peers(service: Service, request: Message) -> list[Peer]:
 
 
 def _is_listed(peer: Peer) -> bool:
-    """Say if a peer is a connection to ask about: it was greeted, and is no other gateway."""
+    """Return whether a peer is listed: it is greeted and not a gateway."""
     return peer.is_greeted and peer.carrier is None
 
 
@@ -261,7 +261,7 @@ def _limit(request: Message) -> int:
 
 
 def _prominence(peer: Peer) -> tuple[bool, float]:
-    """Who is looked for first: those that do not keep up, then those that send most."""
+    """Sort key of connections: slow consumers first, then by rate."""
     rate = 0.0 if peer.meter is None else peer.meter.byte_rate(peer.service.now_ns)
     return peer.outbox.is_behind(), rate
 
@@ -316,7 +316,7 @@ def _gateway_facts(outbox: Outbox, group: str) -> Facts:
 
 
 def _flow_facts(service: Service, peer: Peer, subject: bytes, flow: Flow) -> Facts:
-    # Flows go by the clock that only goes forward; people by the other one.
+    # Flows use the monotonic clock; answers give wall-clock time.
     shift_ns = service.wall_ns - service.now_ns
     return {
         "connection": peer.number,

@@ -1,1 +1,1 @@
-"""HTTP: requests, answers and server-sent events."""
+"""HTTP transport: requests, responses and server-sent events."""

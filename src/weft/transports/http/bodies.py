@@ -1,4 +1,4 @@
-"""The body of an HTTP request as a message, and a message as the body of an answer."""
+"""Converts the body of an HTTP request to a message, and a message to the body of a response."""
 
 import json
 
@@ -12,18 +12,18 @@ JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 BYTES = "application/octet-stream"
 
-# What says nothing about a body: scripts that name no type, and what curl names unasked.
+# Content types that mean nothing: none given, and the default of curl.
 _UNTELLING = {"", "application/x-www-form-urlencoded"}
 
 
 def message_of(body: bytes, content_type: str) -> tuple[bytes, Flag]:
-    """The body of a frame, and its flags, for what a request carries.
+    """Return the body of a frame and its flags for the body of a request.
 
-    JSON is what it says, text one unnamed string, anything else one unnamed blob. Where no type
-    tells, it is the first of these that it can be.
+    JSON becomes its fields, text one unnamed string, anything else one unnamed blob. Without a
+    meaningful type, the first of these that fits is used.
 
     Raises:
-        BadField: it is not what its type says.
+        BadField: the body does not match its type.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == JSON or kind.endswith("+json"):
@@ -40,10 +40,10 @@ def message_of(body: bytes, content_type: str) -> tuple[bytes, Flag]:
 
 
 def body_of(frame: bytes) -> tuple[bytes, str]:
-    """The body of an answer, and its type, for the message of a frame: the other way round.
+    """Return the body of a response and its type for the message of a frame.
 
     Raises:
-        BadMessage: it has no message in it.
+        BadMessage: the frame holds no valid message.
     """
     taken = parse(frame)
     if taken.flags & Flag.BARE:

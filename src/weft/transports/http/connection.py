@@ -1,8 +1,7 @@
-"""HTTP on one connection of a worker: requests in, one after the other, and their answers out.
+"""HTTP/1.1 on one connection: requests in order, one at a time, and their responses.
 
-Whatever is wrong with a request is answered, and ends the connection: nobody knows where the next
-one would begin. What one connection asks at once is dealt with in several turns, so that others get
-theirs.
+An invalid request is answered and ends the connection: the start of the next one is unknown.
+Pipelined requests are handled over several turns, so that other connections are served too.
 """
 
 from dataclasses import replace
@@ -18,26 +17,26 @@ from weft.transports.http.server_interface import Companion, Reception
 from weft.transports.http.stream import Stream
 from weft.transports.loop.poller import Poll
 
-# An idle connection is kept for so long, and one that has its last answer gets this long to close.
+# Seconds that an idle connection is kept, and that a peer has to close after the last response.
 IDLE_S = 60
 LINGER_S = 2
-# So many requests are dealt with before others get their turn.
+# Requests handled before other connections are served.
 AT_ONCE_MAX = 16
-# A body may come in so many chunks, and in one more for each so many bytes: to take a chunk apart
-# costs far more than to send one.
+# A body may have this many chunks, and one more for each CHUNK_BYTES: parsing a chunk costs far
+# more than sending one.
 CHUNKS_MAX = 256
 CHUNK_BYTES = 64
 
 _NUMBERS = count(1)
 _HEAD_END = b"\r\n\r\n"
-# What may stand before a chunk, its extensions included.
+# Limit of the line before a chunk, including its extensions.
 _CHUNK_HEAD_BYTES = 256
 _NO_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _S = 1_000_000_000
 
 
 class HttpDoor:
-    """One connection: a request at a time."""
+    """One connection, which handles one request at a time."""
 
     __slots__ = (
         *(
@@ -56,10 +55,10 @@ class HttpDoor:
     )
 
     def __init__(self, reception: Reception, poll: Poll, fd: int) -> None:
-        """Own a connected, non-blocking socket of which nothing was read.
+        """Take over a connected, non-blocking socket of which nothing was read.
 
         Raises:
-            OSError: the socket cannot be watched; it is still the caller's.
+                OSError: the socket cannot be watched; the caller still owns it.
         """
         self._reception = reception
         self.stream = Stream(poll, fd, self)
@@ -73,49 +72,49 @@ class HttpDoor:
         self._held = 0
         self._exchange: Exchange | None = None
         self._is_reading = False
-        # This request is the last, or what came already is all that there will be.
+        # The connection closes after this request; the peer has shut down its sending side.
         self._is_last = False
         self._is_ended = False
-        # Of an answer that lasts: whether it has a body, and whether that is told in chunks.
+        # A streamed response: whether it has a body, and whether that is chunked.
         self._is_lasting = False
         self._is_chunked = False
         self.companion: Companion | None = None
         self._set_deadline(reception.limits.greeting_s)
 
-    # What the stream says.
+    # Interface for the stream.
 
     def received(self, data: bytes) -> None:
-        """Take in bytes of requests."""
+        """Handle received bytes."""
         self._unread += data
         exchange = self._exchange
         if exchange is None:
             self.go_on()
         elif len(self._unread) <= self._reception.limits.greeting_bytes:
-            # It may ask on before it has its answer, but not without end.
+            # Pipelined requests are buffered up to a limit.
             return
         elif exchange.is_begun:
-            # An answer that lasts has no end to wait for.
+            # A streamed response may never end, so the rest would never be read.
             self.stream.close()
         else:
             self.stream.pause()
 
     def ended(self) -> None:
-        """Nothing more is asked; what was asked is still answered."""
+        """Called when the peer sends no more; pending requests are still answered."""
         exchange = self._exchange
         self._is_ended = True
         if exchange is None:
             self._part()
         elif exchange.is_begun or exchange.is_held:
-            # Whoever is sent an answer that lasts, or waits for news, has hung up.
+            # A client of a streamed or held response has hung up.
             self.stream.close()
 
     def drained(self) -> None:
-        """There is room again."""
+        """Called when the stream has room again."""
         if self._exchange is not None and self._exchange.on_room is not None:
             self._exchange.on_room()
 
     def late(self) -> None:
-        """Give up on a request that does not come to its end, or on one that never began."""
+        """Called at the deadline: refuse an incomplete request, close an idle connection."""
         if self._is_last or (not self._unread and self._http is None):
             self.stream.close()
         else:
@@ -123,7 +122,7 @@ class HttpDoor:
             self._refuse(BadRequest(HTTPStatus.REQUEST_TIMEOUT, "the request took too long"))
 
     def is_ours(self, data: bytes) -> bool:
-        """Say if the next request is for this service; if not, the connection is passed on."""
+        """Return whether the next request is for this service; if not, pass the connection on."""
         if self._reception.is_ours(data):
             return True
         fd = self.stream.release()
@@ -133,7 +132,7 @@ class HttpDoor:
         return False
 
     def lost(self) -> None:
-        """Tell whoever was about to answer."""
+        """Called when the connection is lost: notify the pending exchange."""
         exchange, self._exchange = self._exchange, None
         self._forget()
         self._reception.left(self)
@@ -143,15 +142,15 @@ class HttpDoor:
                 exchange.on_lost()
         self._dismiss()
 
-    # What an exchange says.
+    # Interface for an exchange.
 
     @property
     def has_room(self) -> bool:
-        """Say if more may be sent now."""
+        """Return whether more may be sent now."""
         return self.stream.has_room
 
     def respond(self, status: int, headers: list[tuple[str, str]], body: bytes | None) -> None:
-        """Send the head of an answer, and the body if it is whole."""
+        """Send the head of a response, and its body if complete."""
         http = self._http
         if http is None:
             return
@@ -168,19 +167,19 @@ class HttpDoor:
             self._is_lasting = self._has_body
             self._is_chunked = http.their_http_version != b"1.0"
             self._is_last = self._is_last or http.their_state is not h11.DONE
-            # The rest is simple: what lasts and is idle should take little.
+            # Streamed responses need no parser: an idle one should use little memory.
             self._http = self._request = None
         self.stream.write(sent)
         if body is not None:
             self.complete()
 
     def piece(self, data: bytes) -> None:
-        """Send more of a body."""
+        """Send the next piece of a streamed body."""
         if self._is_lasting and data:
             self.stream.write(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
 
     def complete(self) -> None:
-        """The answer is out: listen for the next request, or part."""
+        """Called at the end of the response: await the next request, or close."""
         http = self._http
         if http is not None:
             self.stream.write(http.send(h11.EndOfMessage()) or b"")
@@ -198,13 +197,13 @@ class HttpDoor:
             return
         self.stream.resume()
         if self._unread:
-            # Whoever answers may be in the middle of a turn.
+            # The answer may have been given within a turn.
             self._defer()
         else:
             self.stream.look_first()
 
     def led_to(self, service: str) -> str:
-        """The service that this connection leads to: the first that a request names."""
+        """Return the service of this connection: the first that a request named."""
         self._service = self._service or service
         return self._service
 
@@ -213,7 +212,7 @@ class HttpDoor:
         self.stream.close()
 
     def drain(self, within_s: float) -> None:
-        """Answer what was asked, and nothing after it; a request must be complete in time."""
+        """Finish the current request and take no other; an incomplete one gets this long."""
         self._is_last = True
         if self._exchange is None and not self._http:
             self._part()
@@ -221,7 +220,7 @@ class HttpDoor:
             self._set_deadline(within_s)
 
     def hand_over(self) -> bytes:
-        """Give the stream to another who speaks on it from now on; what came but was not read."""
+        """Detach from the stream, for another handler; return the unread bytes."""
         unread = self._unread
         self._exchange = None
         self._forget()
@@ -233,7 +232,7 @@ class HttpDoor:
     # Requests.
 
     def go_on(self) -> None:
-        """Read as far as it goes; the next request waits until this one is answered."""
+        """Parse and handle requests as far as possible; the next one waits for the response."""
         if self._is_reading or self.stream.talk is not self:
             return
         self._is_reading = True
@@ -243,7 +242,7 @@ class HttpDoor:
                 if not self._take_request():
                     self._weigh(len(self._unread) + len(self._body))
                     if not self._unread and self._http is None:
-                        # A browser has one connection for all services of a gateway.
+                        # A browser uses one connection for all services of a gateway.
                         self.stream.look_first()
                     break
             else:
@@ -257,8 +256,8 @@ class HttpDoor:
             self._refuse(error)
         except h11.RemoteProtocolError as error:
             self._reception.refused("BadRequest")
-            # What h11 says of it may repeat what was sent.
-            self._refuse(BadRequest(error.error_status_hint, "this is not HTTP as it should be"))
+            # h11's text may repeat bytes of the request.
+            self._refuse(BadRequest(error.error_status_hint, "invalid HTTP request"))
         except Overloaded as error:
             self._reception.refused("Overloaded")
             self._refuse(BadRequest(HTTPStatus.SERVICE_UNAVAILABLE, str(error)))
@@ -266,7 +265,7 @@ class HttpDoor:
             self._is_reading = False
 
     def _take_request(self) -> bool:
-        """Have a request dealt with; False if there is none yet, or none any more."""
+        """Handle a request; False if none is complete yet, or the connection is closing."""
         if self._exchange is not None or self.stream.talk is not self or self._is_parting:
             return False
         if self._http is None and not self._begin():
@@ -276,7 +275,7 @@ class HttpDoor:
         return self._exchange is None
 
     def _begin(self) -> bool:
-        """Read the head of a request; False if it is not there yet."""
+        """Parse the head of a request; False if it is incomplete."""
         limits = self._reception.limits
         end = self._unread.find(_HEAD_END)
         if end > limits.greeting_bytes or (end < 0 and len(self._unread) > limits.greeting_bytes):
@@ -293,7 +292,7 @@ class HttpDoor:
         http.receive_data(head)
         event = http.next_event()
         if not isinstance(event, h11.Request):
-            raise BadRequest(HTTPStatus.BAD_REQUEST, "this is no request")
+            raise BadRequest(HTTPStatus.BAD_REQUEST, "invalid HTTP request")
         self._http = http
         self._request = request_of(event)
         self._refuse_large(int(self._request.headers.get("content-length", "0")))
@@ -302,7 +301,7 @@ class HttpDoor:
         return True
 
     def _read_body(self) -> bool:
-        """Read the body of a request and have it dealt with; False if it is not there yet."""
+        """Parse the body of a request and handle it; False if it is incomplete."""
         http, request = self._http, self._request
         if http is None or request is None:
             return False
@@ -326,7 +325,7 @@ class HttpDoor:
                 return False
             else:
                 raise BadRequest(HTTPStatus.BAD_REQUEST, "the body ended too early")
-        # What follows belongs to the next request.
+        # The rest belongs to the next request.
         self._unread = http.trailing_data[0]
         self.stream.deadline_ns = 0
         whole = replace(request, body=bytes(self._body), connection=self._number)
@@ -343,12 +342,12 @@ class HttpDoor:
 
     @property
     def _has_body(self) -> bool:
-        """Say if the answer to the request may have a body."""
+        """Return whether the response may have a body."""
         return self._request is not None and self._request.method != "HEAD"
 
     @property
     def _has_no_next(self) -> bool:
-        """Say if nothing is asked after this request."""
+        """Return whether no other request follows this one."""
         return self._is_last or (self._is_ended and not self._unread)
 
     @property
@@ -356,7 +355,7 @@ class HttpDoor:
         return self._is_last and self._exchange is None and self._http is None
 
     def _refuse(self, error: BadRequest) -> None:
-        """Say what is wrong, and part."""
+        """Send an error response and close."""
         body = error_body(error.as_error())
         head = (
             f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\n"
@@ -367,19 +366,19 @@ class HttpDoor:
         self._part()
 
     def _part(self) -> None:
-        """Send what is left, and end."""
+        """Flush, then close."""
         self._is_last = True
         self._forget()
         self._set_deadline(self._reception.limits.frame_s if self.stream.unsent else LINGER_S)
         self.stream.end()
 
     def _defer(self) -> None:
-        """Go on with what came already in a turn to come, and read no more before."""
+        """Continue with buffered requests in a later turn; read nothing before."""
         self.stream.pause()
         self._reception.later(self)
 
     def _forget(self) -> None:
-        """Hold nothing of any request."""
+        """Release all state of requests."""
         self._http = None
         self._unread = b""
         self._body.clear()

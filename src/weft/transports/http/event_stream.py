@@ -1,4 +1,4 @@
-"""`/{service}/stream/…`: what is published, as server-sent events, for as long as one listens."""
+"""`/{service}/stream/…`: published messages as server-sent events."""
 
 from weft.errors import WeftError
 from weft.transports.http.connection import HttpDoor
@@ -15,10 +15,10 @@ CONTENT_TYPE = "text/event-stream; charset=utf-8"
 KEEPALIVE_S = 15
 
 _DIALECT = "stream"
-# Neither ends with an empty line: to some clients that is an event, and an empty message.
+# Neither ends with an empty line: some clients take that for an empty event.
 _KEEPALIVE = b":\n"
 _RETRY = b"retry: 2000\n"
-# Listeners keep nothing here while they are away, and nobody knows how much that was.
+# Listeners have no replay buffer, so the number of missed messages is unknown.
 _RECONNECTED = b"event: gap\ndata: %s\n\n" % text_of(
     {"gap": {"reason": "reconnected", "count": None}}
 )
@@ -27,13 +27,13 @@ _S = 1_000_000_000
 
 
 class Live:
-    """One listener: it subscribes once, and is told until it hangs up."""
+    """One listener: subscribes once and receives events until it hangs up."""
 
     def __init__(self, house: House, exchange: Exchange) -> None:
-        """Greet and subscribe; the answer begins when the gateway has agreed.
+        """Authenticate and subscribe; the response begins once the gateway has agreed.
 
         Raises:
-            WeftError: the listener is not let in, or its path cannot be.
+            WeftError: the listener was refused, or its path is invalid.
         """
         request = exchange.request
         with_subpaths = is_on(request, "subpaths")
@@ -43,7 +43,7 @@ class Live:
         self._exchange = exchange
         self._datagrams = Datagrams()
         self._is_leaving = False
-        # History from a fixed place on has what was missed, too.
+        # History from a fixed position includes the missed messages, so there is no gap.
         is_back = bool(request.headers.get("last-event-id") or request.query.get("last"))
         self._is_gap = is_back and (since is None or isinstance(since, str))
         self._spoke_ns = house.now_ns
@@ -56,49 +56,49 @@ class Live:
         if since is None:
             self._seat.say(wish)
         else:
-            # What is refused of history is refused before the answer begins, too.
+            # A refused history must be reported before the response begins, too.
             self._seat.recall(wish, since)
 
     @property
     def is_over(self) -> bool:
-        """Say if nobody listens any more."""
+        """Return whether the listener is gone."""
         return self._exchange.is_over
 
     def keep_alive(self, now_ns: int) -> None:
-        """Say something after a long silence: proxies in between hang up otherwise."""
+        """Send a comment after KEEPALIVE_S of silence: proxies close idle connections."""
         self._seat.heard()
         if self._exchange.is_begun and now_ns - self._spoke_ns > KEEPALIVE_S * _S:
             self._send(_KEEPALIVE)
 
-    # What the seat says.
+    # Interface of an adapter.
 
     @property
     def has_room(self) -> bool:
-        """Say if more can be told now."""
+        """Return whether more can be sent now."""
         return self._exchange.has_room
 
     def tell(self, frames: bytes) -> None:
-        """Tell of frames: what goes to many is put into words once."""
+        """Send frames as events; each frame is encoded once for all listeners."""
         self._send(self._house.shared.said(_DIALECT, frames, self._said))
         if self._is_leaving:
             self._exchange.end()
             self._seat.end()
 
     def rest(self) -> None:
-        """Take nothing in: it says nothing."""
+        """Do nothing: a listener sends no messages."""
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Do nothing."""
 
     def over(self, error: WeftError | None) -> None:
-        """The peer has left."""
+        """Called when the peer has left: end the response, or refuse the request."""
         if self._exchange.is_begun:
             self._exchange.end()
         elif error is not None:
             self._exchange.refuse(error)
 
     def _said(self, data: bytes) -> bytes:
-        """What one frame is as an event, or nothing."""
+        """Return a frame as an event; empty if it has none."""
         kind = data[4]
         if kind == Kind.MESSAGE:
             told = self._datagrams.told(data)
@@ -110,7 +110,7 @@ class Live:
             self._is_leaving = True
             return b""
         if kind == Kind.GOODBYE:
-            # Whoever listens comes back by itself when this ends.
+            # The browser reconnects by itself when the response ends.
             self._is_leaving = True
         if kind in (Kind.GAP, Kind.ERROR, Kind.GOODBYE):
             name = Kind(kind).name.lower().encode()
@@ -129,7 +129,7 @@ class Live:
 
 
 class Streams:
-    """Everyone who listens this way."""
+    """All event streams of a service."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -137,7 +137,7 @@ class Streams:
         house.sweepers.append(self._sweep)
 
     def answer(self, exchange: Exchange, _door: HttpDoor) -> None:
-        """Let one more listen."""
+        """Open a stream for a listener."""
         if is_one_of(exchange, "GET"):
             self._listening.add(Live(self._house, exchange))
 

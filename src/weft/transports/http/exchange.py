@@ -1,4 +1,4 @@
-"""One HTTP request and its answer: whole, or in pieces for as long as it lasts."""
+"""One HTTP request and its response, complete or streamed."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ from weft.transports.http.origins import UnknownHost
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 
-# The first that fits; anything else is the fault of whoever asked.
+# The first class that matches; 400 for any other error.
 _STATUS: tuple[tuple[type[WeftError], int], ...] = (
     (BadKey, 401),
     (NotAllowed, 403),
@@ -52,40 +52,40 @@ _STATUS: tuple[tuple[type[WeftError], int], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked: `path` is the elements behind the door's name, decoded."""
+    """A request; `path` holds the decoded elements after the endpoint's name."""
 
     method: str
     service: str
     door: str
     path: tuple[str, ...]
     query: Mapping[str, str]
-    # By lower-case name; of one that occurs twice, both, with a comma between.
+    # By lower-case name; repeated headers are joined by a comma.
     headers: Mapping[str, str]
     body: bytes = b""
     version: str = "1.1"
-    # The number of the connection that it came by.
+    # Number of its connection.
     connection: int = 0
 
 
-# Instead of a request that nobody looks at any more.
+# In place of a request that is no longer needed.
 NOTHING_ASKED = Request("", "", "", (), {}, {})
 
 
 class Answering(Protocol):
-    """The connection that an answer goes out by."""
+    """The connection that sends a response."""
 
     def respond(self, status: int, headers: list[tuple[str, str]], body: bytes | None) -> None:
-        """Send the head, and the whole body; None: it follows in pieces."""
+        """Send the head and the complete body; None: the body follows in pieces."""
 
     def piece(self, data: bytes) -> None:
-        """Send more of the body."""
+        """Send the next piece of the body."""
 
     def complete(self) -> None:
-        """Nothing of the body is left."""
+        """End the body."""
 
     @property
     def has_room(self) -> bool:
-        """Say if more may be sent now."""
+        """Return whether more may be sent now."""
 
     def close(self) -> None:
         """Close at once."""
@@ -93,23 +93,23 @@ class Answering(Protocol):
 
 @dataclass(slots=True)
 class Exchange:
-    """A request, and the one answer to it."""
+    """A request and its response."""
 
     request: Request
     _connection: Answering
-    # Sent with every answer: what lets a page from elsewhere read it.
+    # Sent with every response: the CORS headers that let a page of another origin read it.
     extra: list[tuple[str, str]] = field(default_factory=list)
     is_begun: bool = False
     is_over: bool = False
-    # Its answer waits for something to happen: whoever hangs up meanwhile does not want it.
+    # A long poll: a client that hangs up meanwhile no longer wants the response.
     is_held: bool = False
-    # Set by whoever answers later: the peer is gone; there is room for more.
+    # Set by a handler that answers later: called when the peer is gone, or there is room again.
     on_lost: Callable[[], None] | None = None
     on_room: Callable[[], None] | None = None
 
     @property
     def has_room(self) -> bool:
-        """Say if more may be sent now."""
+        """Return whether more may be sent now."""
         return not self.is_over and self._connection.has_room
 
     def answer(
@@ -119,7 +119,7 @@ class Exchange:
         kind: str = TEXT,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """Answer as a whole; once the peer is gone this does nothing."""
+        """Send a complete response; no effect after the first, or once the peer is gone."""
         if self.is_over or self.is_begun:
             return
         self.is_begun = self.is_over = True
@@ -131,25 +131,25 @@ class Exchange:
         status: int = 0,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """Answer with an error: its status, or another, and what it is as JSON."""
+        """Answer with an error as JSON, and with its status unless another is given."""
         status = status or status_of(error)
         if status == HTTPStatus.UNAUTHORIZED:
             headers = (*headers, ("WWW-Authenticate", "Bearer"))
         self.answer(status, error_body(error), JSON, headers)
 
     def begin(self, kind: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
-        """Begin an answer that lasts."""
+        """Begin a streamed response."""
         if not self.is_over and not self.is_begun:
             self.is_begun = True
             self._connection.respond(HTTPStatus.OK, self._headers(kind, headers), None)
 
     def send(self, data: bytes) -> None:
-        """Send more of an answer that lasts."""
+        """Send the next piece of a streamed response."""
         if self.is_begun and not self.is_over and data:
             self._connection.piece(data)
 
     def end(self) -> None:
-        """End an answer that lasted."""
+        """End a streamed response."""
         if self.is_begun and not self.is_over:
             self.is_over = True
             self._connection.complete()
@@ -170,13 +170,13 @@ class Exchange:
 
 
 def error_body(error: WeftError) -> bytes:
-    """Return an error as JSON, on a line."""
+    """Return an error as one line of JSON."""
     facts = {"number": error.number, "name": type(error).__name__, "text": str(error)}
     return json.dumps({"error": facts}, separators=(",", ":")).encode() + b"\n"
 
 
 def status_of(error: WeftError) -> int:
-    """The HTTP status that says what kind of error it is."""
+    """Return the HTTP status of an error."""
     for kind, status in _STATUS:
         if isinstance(error, kind):
             return status

@@ -1,8 +1,8 @@
-"""Which pages may talk to a gateway: the names it goes by, and the origins it trusts.
+"""Origin checks: the host names of a gateway, and the web origins that it trusts.
 
-A browser can be led to any address by any page. It tells the page's origin with what it sends, so
-a page from elsewhere is turned away; and it tells the name it was given, so a stranger's name that
-leads here is, too.
+Any web page can make a browser connect to any address. Browsers send the page's origin, so requests
+from untrusted origins are refused; and they send the host name that they resolved, so unknown names
+are refused, too (DNS rebinding).
 """
 
 import ipaddress
@@ -14,60 +14,60 @@ import msgspec
 from weft.errors import NotAllowed, Refused, shortened
 from weft.transports.tunnel.formats import FormatSettings
 
-# Said by browsers alone: where the page came from that makes them ask.
+# Values of Sec-Fetch-Site for pages of another origin; only browsers send it.
 _ELSEWHERE = {"cross-site", "same-site"}
-# A name or an address, an IPv6 one in brackets, and maybe a port: nothing before, between, behind.
+# A name or an address, an IPv6 one in brackets, and an optional port; nothing else.
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::[0-9]{0,5})?")
 
 _ORIGIN_OF_PAGE = re.compile(r"(https?://[^/?#@\s]+)(?:[/?#]|\Z)")
 
 
 class UntrustedOrigin(NotAllowed):
-    """A page of an origin that is not among `web.origins`."""
+    """Origin of a page that is not listed in `web.origins`."""
 
 
 class UnknownHost(Refused):
-    """A request to a name that is not among `web.hosts`."""
+    """Host name that is not listed in `web.hosts`."""
 
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is allowed to pages and scripts; see docs/operations.md."""
+    """Settings for web pages and scripts; see docs/operations.md."""
 
-    # Names that it goes by beside its address, and origins like `https://pages.example`.
+    # Host names of the gateway besides its address, and origins like `https://pages.example`.
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     deflate: bool = False
-    # Answers as scripts, which a page from anywhere can run.
+    # JSONP: responses as scripts, which any page can run.
     jsonp: bool = False
-    # Bayeux: how long a connect is held at most, how long a client should wait between two, how
-    # long after that it is given up, how many there may be, and what one may be owed.
+    # Bayeux: how long a connect is held at most, how long a client should wait between two, after
+    # which further time it is lost, the number of sessions, and the queued bytes of each.
     bayeux_timeout_s: float = 30.0
     bayeux_interval_s: float = 0.0
     bayeux_lost_s: float = 10.0
     bayeux_sessions: int = 10_000
     bayeux_queue_bytes: int = 1 << 20
-    # Let suites that test WebSockets talk to themselves at `/{service}/_echo`.
+    # `/{service}/_echo`, for WebSocket test suites.
     debug_echo: bool = False
-    # Tunnels: how many a service may have, and how long one stays that nobody is attached to.
+    # Tunnels: their number per service, and how long a detached one is kept.
     tunnels: int = 10_000
-    # weft.js in the background looks once a minute if its connection is alive, gives it up a minute
-    # later, and then connects.
+    # weft.js in a background tab checks its connection once a minute, closes it a minute later, and
+    # then reconnects.
     cull_s: float = 180.0
-    # What is kept of each for whoever comes back.
+    # Replay buffer of each tunnel.
     ring_bytes: int = 256 << 10
     ring_s: float = 180.0
-    # And of all tunnels and Bayeux clients of a service together.
+    # Total for all tunnels and Bayeux sessions of a service.
     kept_total_bytes: int = 512 << 20
 
 
 class WebRules(WebSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a house goes by: the settings, and the formats that an operator has defined."""
+    """Rules of an HTTP server: the settings and the operator's own formats."""
 
     formats: dict[str, FormatSettings] = msgspec.field(default_factory=dict)
 
 
 def is_here(host: str, hosts: tuple[str, ...]) -> bool:
-    """Say if a Host header names this gateway, and not a name that a stranger gave it."""
+    """Return whether a Host header names this gateway: a configured name or a loopback address."""
     found = _HOST.fullmatch(host)
     if found is None:
         return False
@@ -82,25 +82,24 @@ def is_here(host: str, hosts: tuple[str, ...]) -> bool:
 
 
 def check_page(headers: Mapping[str, str], rules: WebSettings) -> None:
-    """Check that a request came neither by an unknown name nor from an untrusted page.
+    """Check the host name and the origin of a request.
 
     Raises:
-        UnknownHost: the host that it names is not this gateway.
-        UntrustedOrigin: it comes from a page of an origin that is not trusted.
+        UnknownHost: the Host header does not name this gateway.
+        UntrustedOrigin: the page's origin is not trusted.
     """
-    # Browsers always name the host; what does not is no browser that was lured here.
+    # Browsers always send Host; clients without it are not browsers.
     host = headers.get("host")
     if host is not None and not is_here(host, rules.hosts):
-        raise UnknownHost(f"this gateway does not go by the name {shortened(host)}: see web.hosts")
+        raise UnknownHost(f"{shortened(host)} is not a name of this gateway: see web.hosts")
     if not is_welcome(headers, rules.origins) and not is_trusted_script(headers, rules):
         raise untrusted(headers)
 
 
 def is_trusted_script(headers: Mapping[str, str], rules: WebSettings) -> bool:
-    """Return whether a trusted page loads an answer as a script, where that is allowed.
+    """Return whether a trusted page loads a response as a script, with JSONP enabled.
 
-    Of a script browsers do not send the page's origin, only a referrer: a page can leave that out,
-    but not make it up.
+    For scripts browsers send no origin, only a referrer, which a page can omit but not forge.
     """
     if not rules.jsonp or "origin" in headers or headers.get("sec-fetch-dest") != "script":
         return False
@@ -109,18 +108,18 @@ def is_trusted_script(headers: Mapping[str, str], rules: WebSettings) -> bool:
 
 
 def untrusted(headers: Mapping[str, str]) -> UntrustedOrigin:
-    """The refusal of a page, which names its origin."""
+    """Return the error for an untrusted page; it names the origin."""
     origin = headers.get("origin")
     which = f"pages of {shortened(origin)}" if origin else "pages of another site"
     return UntrustedOrigin(f"{which} are not trusted: see web.origins")
 
 
 def is_welcome(headers: Mapping[str, str], origins: tuple[str, ...]) -> bool:
-    """Say if a request comes from no page, from a page of this gateway, or from one it trusts."""
+    """Return whether a request comes from no page, the gateway's own page or a trusted one."""
     origin = headers.get("origin", "")
     if origin in origins and origin:
         return True
     if origin:
-        # Of a page that is nobody's, `null` is said.
+        # Browsers send `null` for a page without an origin.
         return origin.partition("://")[2] == headers.get("host", "") != ""
     return headers.get("sec-fetch-site", "") not in _ELSEWHERE

@@ -1,7 +1,7 @@
-"""Plain HTTP for scripts: `publish` and `request`, a peer for each connection and key.
+"""Plain HTTP for scripts: `publish` and `request`, with one peer per connection and key.
 
-The connection is kept, and so is the peer, as long as requests on it show the same key: a script
-that publishes a thousand times greets once.
+The peer is kept while requests on its connection show the same key: a script that publishes a
+thousand times over one connection authenticates once.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ _OF_GATEWAY = b"_WEFT."
 
 
 class Caller:
-    """The peer of one connection: what it asks is answered before it asks again."""
+    """Peer of one connection; handles one request at a time."""
 
     def __init__(self, house: House, request: Request) -> None:
-        """Greet a newcomer.
+        """Authenticate.
 
         Raises:
-            WeftError: it is not let in.
+            WeftError: the peer was refused.
         """
         self.proof = proof_of(request)
         self._exchange: Exchange | None = None
@@ -44,40 +44,40 @@ class Caller:
         house.greet(self._seat, request, "http")
 
     def publish(self, exchange: Exchange) -> None:
-        """Publish what a request carries, and answer when it was taken: with its identity.
+        """Publish the body of a request; answer with the message's id once it is accepted.
 
         Raises:
-            UsageError: it cannot be published.
+            UsageError: invalid path or body.
         """
         self._say(exchange, Flag.ANSWER, b"")
 
     def request(self, exchange: Exchange) -> None:
-        """Ask what a request carries, and answer with what is answered.
+        """Send the body of an HTTP request as a request; answer with the response to it.
 
         Raises:
-            UsageError: it cannot be asked.
+            UsageError: invalid path, body or timeout.
         """
         timeout_s = timeout_of(exchange.request)
         self._say(exchange, Flag.REQUEST, self._seat.peer.inbox + self._nonces.take())
         self._timer = asyncio.get_running_loop().call_later(timeout_s, self._late, timeout_s)
 
     def end(self) -> None:
-        """The connection is gone."""
+        """Called when the connection is closed."""
         self._seat.end()
 
-    # What the seat says.
+    # Interface of an adapter.
 
     @property
     def has_room(self) -> bool:
-        """Say that it listens: nothing but answers comes."""
+        """Return True: only answers are sent, so there is always room."""
         return True
 
     def tell(self, frames: bytes) -> None:
-        """Answer with what came."""
+        """Answer the pending exchange."""
         for data in each_frame(frames):
             frame = parse(data)
             if frame.kind == Kind.PING:
-                # While the connection is there, so is whoever asks.
+                # The client is alive while its connection is.
                 self._seat.heard()
             elif frame.kind == Kind.GOODBYE:
                 self._is_leaving = True
@@ -91,13 +91,13 @@ class Caller:
             self._seat.end()
 
     def rest(self) -> None:
-        """Take nothing in: nothing is, before the answer."""
+        """Do nothing: no input is read before the answer."""
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Do nothing."""
 
     def over(self, error: WeftError | None) -> None:
-        """The peer has left."""
+        """Called when the peer has left."""
         self.is_over = True
         if error is not None:
             self._refuse(error)
@@ -112,7 +112,7 @@ class Caller:
         self._seat.say(encode(Kind.MESSAGE, subject, body, reply, flags | kind))
 
     def _is_answer(self, frame: Frame) -> bool:
-        """Return whether a message answers the request; what the gateway is asked, it answers."""
+        """Return whether a message answers the request; `_WEFT.` requests only the gateway may."""
         is_expected = frame.subject == self._reply
         return is_expected and (not self._is_question or frame.flags & Flag.FROM_GATEWAY != 0)
 
@@ -139,7 +139,7 @@ class Caller:
         self._refuse(TimedOut(f"no answer came within {timeout_s:g} s"))
 
     def _taken(self) -> Exchange | None:
-        """The exchange that waits, which no longer does."""
+        """Return the pending exchange, if any, and clear it with its timer."""
         exchange, self._exchange = self._exchange, None
         self._reply = b""
         if self._timer is not None:
@@ -155,12 +155,12 @@ class Callers:
         self._house = house
 
     def publish(self, exchange: Exchange, door: HttpDoor) -> None:
-        """Publish."""
+        """Handle a `publish` request."""
         if is_one_of(exchange, "POST", "PUT"):
             self._caller(exchange, door).publish(exchange)
 
     def request(self, exchange: Exchange, door: HttpDoor) -> None:
-        """Ask, and wait for the answer."""
+        """Handle a `request` request, which waits for its response."""
         if is_one_of(exchange, "POST", "GET"):
             self._caller(exchange, door).request(exchange)
 
@@ -178,15 +178,15 @@ class Callers:
 
 
 def proof_of(request: Request) -> tuple[str, str, str]:
-    """Who a request is from, as far as it shows."""
+    """Return the credentials of a request: key, ticket and name."""
     return bearer(request), request.query.get("ticket", ""), request.query.get("name", "")
 
 
 def timeout_of(request: Request) -> float:
-    """How long an answer is waited for.
+    """Return how many seconds to wait for a response.
 
     Raises:
-        BadOption: the parameter is no number of seconds.
+            BadOption: the parameter is not a number of seconds within its limits.
     """
     text = request.query.get("timeout", "")
     if not text:
@@ -194,7 +194,7 @@ def timeout_of(request: Request) -> float:
     try:
         seconds = float(text)
     except ValueError as error:
-        raise BadOption(f"timeout {text[:20]!r} is no number of seconds") from error
+        raise BadOption(f"timeout {text[:20]!r} is not a number of seconds") from error
     if not 0 < seconds <= TIMEOUT_MAX_S:
-        raise BadOption(f"timeout {seconds:g} is not over 0 and at most {TIMEOUT_MAX_S:g} s")
+        raise BadOption(f"timeout {seconds:g} s must be over 0 and at most {TIMEOUT_MAX_S:g} s")
     return seconds

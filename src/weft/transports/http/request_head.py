@@ -1,7 +1,7 @@
-"""The head of an HTTP request: refused if it could be read in two ways, then taken apart; pure.
+"""Parser of HTTP request heads that refuses ambiguous ones; pure.
 
-Bare line feeds, folded lines, a length beside chunks, two hosts: whoever stands in front of a
-gateway might read them otherwise than it does, so it does not read them at all.
+Bare line feeds, folded lines, a length together with chunks, two hosts: a proxy in front of the
+gateway could interpret them differently (request smuggling), so they are refused.
 """
 
 import re
@@ -13,7 +13,7 @@ import h11
 from weft.errors import BadOption, FrameTooBig, NotKnown, Overloaded, TooSlow, WeftError
 from weft.transports.http.exchange import Request
 
-# CometD puts 2,000 bytes of messages there, and encodes them once more than it counts.
+# CometD allows 2,000 bytes of messages in a URL, but counts them before it encodes them again.
 TARGET_MAX_BYTES = 3072
 
 _BARE_LF = re.compile(rb"(?<!\r)\n")
@@ -33,31 +33,32 @@ _ERRORS: dict[int, type[WeftError]] = {
 
 
 class BadRequest(Exception):  # answered, never raised to a caller
-    """A request that is answered with this status."""
+    """Invalid request, answered with this status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
 
     def as_error(self) -> WeftError:
-        """Return it as the error that a client is told of."""
+        """Return the error that is sent to the client."""
         return _ERRORS.get(self.status, BadOption)(str(self))
 
 
 def check_head(head: bytes) -> None:
-    """Refuse a head that two readers could read in two ways.
+    """Check that a head is unambiguous.
 
     Raises:
-        BadRequest: it is one.
+        BadRequest: bare line feeds, folded lines, an invalid first line or too long a target.
     """
     if _BARE_LF.search(head) or _FOLDED.search(head) or _CONTROL.search(head):
         raise BadRequest(
-            HTTPStatus.BAD_REQUEST, "a head has no bare line feeds and no folded lines"
+            HTTPStatus.BAD_REQUEST, "a head must not have bare line feeds or folded lines"
         )
     line = _FIRST_LINE.match(head)
     if line is None:
         raise BadRequest(
-            HTTPStatus.BAD_REQUEST, "the first line is a method, a path, and 1.0 or 1.1 of HTTP"
+            HTTPStatus.BAD_REQUEST,
+            "the first line must be a method, a path, and HTTP/1.0 or HTTP/1.1",
         )
     if len(line[1]) > TARGET_MAX_BYTES:
         raise BadRequest(
@@ -66,10 +67,10 @@ def check_head(head: bytes) -> None:
 
 
 def request_of(event: h11.Request) -> Request:
-    """A request as the doors see it, without its body.
+    """Return a request without its body.
 
     Raises:
-        BadRequest: it can be read in two ways, or is not UTF-8.
+        BadRequest: ambiguous, invalid path or query, or not UTF-8.
     """
     headers: dict[str, str] = {}
     for name, value in event.headers:
@@ -77,15 +78,15 @@ def request_of(event: h11.Request) -> Request:
         text = value.decode("latin-1")
         headers[known] = f"{headers[known]}, {text}" if known in headers else text
     if "transfer-encoding" in headers and "content-length" in headers:
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "a body has a length or chunks, not both")
+        raise BadRequest(HTTPStatus.BAD_REQUEST, "a body must not have both a length and chunks")
     if "," in headers.get("host", ""):
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "a request names one host")
+        raise BadRequest(HTTPStatus.BAD_REQUEST, "a request must name exactly one host")
     target, _, query = event.target.decode("latin-1").partition("?")
     elements = [_decoded(element, plus=False) for element in target.split("/")[1:]]
     if any("/" in element for element in elements):
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "an element of a path holds no slash")
+        raise BadRequest(HTTPStatus.BAD_REQUEST, "an element of a path must not contain a slash")
     if len(elements) < 2:
-        raise BadRequest(HTTPStatus.NOT_FOUND, "there is no such page")
+        raise BadRequest(HTTPStatus.NOT_FOUND, "no such page")
     return Request(
         method=event.method.decode("latin-1"),
         service=elements[0],
@@ -110,4 +111,4 @@ def _decoded(text: str, *, plus: bool) -> str:
     try:
         return unquote(text.replace("+", " ") if plus else text, errors="strict")
     except UnicodeDecodeError as error:
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "a target is UTF-8") from error
+        raise BadRequest(HTTPStatus.BAD_REQUEST, "a target must be UTF-8") from error

@@ -1,4 +1,4 @@
-"""What all doors for HTTP of one service share: who is there, what is allowed, who answers what."""
+"""HTTP server of one service: connections, endpoints, origin checks and authentication."""
 
 import asyncio
 import logging
@@ -40,10 +40,10 @@ from weft.wire.nonces import Nonces
 _log = logging.getLogger(__name__)
 
 _TOKEN_BITS = 64
-# The beginning of a request, as far as it tells who answers it.
+# Start of a request line, as far as it names the service and the endpoint.
 _TARGET = re.compile(rb"[A-Z]+ /([^/? ]*)(?:/([^/? ]*))?[/? ]")
 _BEARER = "bearer "
-# Stock clients of Bayeux ask for credentials, cookies and the like, though none count here.
+# Bayeux clients ask for credentials mode, though neither cookies nor the like count here.
 _TRUSTED = (("Access-Control-Allow-Credentials", "true"), ("Vary", "Origin"))
 _PREFLIGHT = (
     ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
@@ -53,15 +53,15 @@ _PREFLIGHT = (
     ),
     ("Access-Control-Max-Age", "600"),
 )
-# What people call a key: none of them belongs where it is logged and kept.
+# Common names of keys in URLs: none may be logged or stored.
 _KEYS_IN_URLS = {"key", "api_key", "apikey", "access_token", "token", "password"}
 
-# Answers a request, now or later; the connection is for those who speak on otherwise.
+# Handles a request, now or later; may take over the connection for another protocol.
 Answer = Callable[[Exchange, HttpDoor], None]
 
 
 class House:
-    """The doors of one service, and the connections that came in by them."""
+    """HTTP endpoints of one service, and the connections to them."""
 
     def __init__(self, turn: Turn, poll: Poll, rules: WebRules) -> None:
         self.turn = turn
@@ -70,69 +70,69 @@ class House:
         self.doors: dict[str, Answer] = {}
         self.shared = Shared()
         self.kept = KeptMemory()
-        # What reply subjects end with: whoever can guess one can answer before the one asked.
+        # Random ends of reply subjects: a client that could guess one could forge an answer.
         self.nonces = Nonces(os.urandom)
-        # Takes a connection whose next request is for another service, if there is anybody.
+        # Takes a connection whose next request is for another service, if set.
         self.on_stranger: Callable[[int], None] | None = None
         # Called about once a second with the time.
         self.sweepers: list[Callable[[int], None]] = []
-        # Connections that peers are told by which were there before them, and stay after.
+        # Connections that tunnels send through: counted as peers by their tunnels.
         self.attached = 0
         self._streams: set[Stream] = set()
         self._is_empty = asyncio.Event()
         self._requesting: set[HttpDoor] = set()
-        # Where the request that is dealt with comes from.
+        # Remote address of the request that is being handled.
         self._address = ""
         self._refusal_log = RefusalLog(_log)
 
     @property
     def service(self) -> Service:
-        """The service that they lead to."""
+        """The service of this server."""
         return self.turn.service
 
     @property
     def limits(self) -> Limits:
-        """What a request may take."""
+        """Limits of the service."""
         limits: Limits = self.service.limits
         return limits
 
     @property
     def now_ns(self) -> int:
-        """The time on the clock that only goes forward."""
+        """Monotonic time of the current turn."""
         return self.service.now_ns
 
     @property
     def connections(self) -> int:
-        """How many connections there are that are no peers by themselves."""
+        """Return the number of connections that are not peers themselves."""
         return len(self._requesting) - self.attached
 
     def adopt(self, fd: int) -> None:
-        """Take over a connected, non-blocking socket that speaks HTTP, of which nothing was read.
+        """Take over a connected, non-blocking HTTP socket of which nothing was read.
 
         Raises:
-            OSError: the socket cannot be watched; it is still the caller's.
+                OSError: the socket cannot be watched; the caller still owns it.
         """
         door = HttpDoor(self, self.poll, fd)
         self._requesting.add(door)
         self.watch(door.stream)
 
     def watch(self, stream: Stream) -> None:
-        """Mind the deadline of a stream until forget()."""
+        """Check the deadline of a stream until forget()."""
         self._streams.add(stream)
 
     def forget(self, stream: Stream) -> None:
-        """A stream is closed."""
+        """Called when a stream is closed."""
         self._streams.discard(stream)
         if not self._streams:
             self._is_empty.set()
 
     def left(self, door: HttpDoor) -> None:
-        """A connection is closed, or speaks on otherwise: then whoever does watches it again."""
+        """Called when a connection is closed or upgraded; the new protocol then calls watch()."""
         self._requesting.discard(door)
         self.forget(door.stream)
 
     def is_ours(self, data: bytes) -> bool:
-        """Say if a request that begins like this is for this service, as far as it tells."""
+        """Return whether a request that begins with these bytes is for this service."""
         target = _TARGET.match(data)
         if target is None or self.on_stranger is None:
             return True
@@ -140,19 +140,19 @@ class House:
         return service == self.service.name and door in self.doors
 
     def pass_on(self, fd: int) -> None:
-        """Give a connection to whoever takes strangers."""
+        """Pass a connection to the handler of requests for other services."""
         if self.on_stranger is not None:
             self.on_stranger(fd)
 
     def refused(self, error_name: str) -> None:
-        """Count what was refused."""
+        """Count a refusal."""
         self.service.count_refused(error_name)
 
     def weigh(self, before: int, now: int) -> None:
-        """Count how much of what is not complete is held, whatever it came in by.
+        """Add the change of a connection's incomplete data, of any transport, to the total.
 
         Raises:
-            Overloaded: all of it together is too much; it counts all the same.
+            Overloaded: the total is over UNFINISHED_BYTES; the change counts all the same.
         """
         service = self.service
         service.unfinished_bytes += now - before
@@ -160,21 +160,21 @@ class House:
             raise Overloaded(f"over {UNFINISHED_BYTES} bytes of unfinished frames are waiting")
 
     def later(self, door: HttpDoor) -> None:
-        """Let a connection go on in a turn to come."""
+        """Schedule a connection's go_on() for a later turn."""
         self.turn.later(partial(self._go_on, door))
 
     def deal(self, exchange: Exchange, door: HttpDoor) -> None:
-        """Answer a request, now or later."""
+        """Handle a request, now or later."""
         request = exchange.request
         try:
             check_page(request.headers, self.rules)
         except WeftError as error:
             self.refused(type(error).__name__)
-            # The page that it came from learns nothing: only the log can tell the operator.
+            # The page gets no details: only the log can help the operator.
             self._refusal_log.add(error, {})
             exchange.refuse(error)
             return
-        # A decoy has no name: each of its connections leads where its first request says.
+        # A decoy service has no name: the first request of a connection determines it.
         named = self.service.name or door.led_to(request.service)
         problem = self._problem(request, named)
         if problem is not None:
@@ -188,7 +188,7 @@ class House:
         if request.method == "OPTIONS":
             exchange.answer(HTTPStatus.NO_CONTENT, headers=_PREFLIGHT)
             return
-        # Of those who take a seat while this request is dealt with.
+        # For adapter peers that join while this request is handled.
         self._address = door.stream.address
         try:
             self.doors[request.door](exchange, door)
@@ -197,54 +197,54 @@ class House:
             exchange.refuse(error)
 
     def seat(self, speaker: Speaker) -> Seat:
-        """A place for a newcomer, not greeted yet."""
+        """Add an adapter peer that is not authenticated yet."""
         seat = Seat(self.turn, speaker, secrets.randbits(_TOKEN_BITS), self.nonces)
         seat.peer.address = self._address
         return seat
 
     def greet(self, seat: Seat, request: Request, client: str) -> None:
-        """Let a newcomer in by the key or the ticket that its request shows.
+        """Authenticate an adapter peer by the key or the ticket of its request.
 
         Raises:
-            WeftError: it is not let in, and its seat is gone.
+            WeftError: the peer was refused and has left.
         """
         name = request.query.get("name", "")
         key, ticket = bearer(request), request.query.get("ticket", "")
         seat.say(greeting(self.service.name, client, name=name, key=key, ticket=ticket))
         if not seat.peer.is_greeted:
-            error = seat.peer.error or BadKey("the greeting was refused")
+            error = seat.peer.error or BadKey("authentication failed")
             seat.end(error)
             raise error
 
     def charge(self, peer: Peer, error: WeftError) -> None:
-        """Count what was refused before it was a frame, and let it cost as much as one."""
+        """Count input that was refused before it became a frame, and charge it like one."""
         self.refused(type(error).__name__)
         self.pinged(peer)
 
     def pinged(self, peer: Peer, credit: int = 1) -> None:
-        """Let a ping cost as much as a frame, and more work accordingly."""
+        """Charge a ping like a frame, or an operation by its cost; ControlFlood disconnects."""
         try:
             spend(peer, credit)
         except ControlFlood as flood:
             end_with(peer, flood)
 
     def sweep(self) -> None:
-        """Do what is due; called about once a second."""
+        """Do periodic work; called about once a second."""
         now_ns = self.now_ns
         for stream in [each for each in self._streams if 0 < each.deadline_ns < now_ns]:
-            # Ending one may have ended another.
+            # Closing one may have closed another.
             if stream.is_open:
                 stream.talk.late()
         for sweeper in self.sweepers:
             sweeper(now_ns)
 
     def drain(self, within_s: float) -> None:
-        """Take no further requests, and close what waits for one; what has begun must be quick."""
+        """Take no further requests and close idle connections; started ones have `within_s`."""
         for door in list(self._requesting):
             door.drain(within_s)
 
     def end_stalled(self, oldest_ns: int) -> None:
-        """Close connections that have taken nothing of what waits for them since a time."""
+        """Close connections whose socket has accepted nothing since the given time."""
         for stream in list(self._streams):
             if stream.is_stalled(oldest_ns, self.now_ns):
                 stream.close()
@@ -256,7 +256,7 @@ class House:
             await self._is_empty.wait()
 
     def close(self) -> None:
-        """End every connection, at once."""
+        """Close all connections at once."""
         for stream in list(self._streams):
             stream.close()
 
@@ -264,17 +264,17 @@ class House:
         try:
             door.go_on()
         except Exception:
-            # As the poll does: a fault of ours ends the connection that it came up in.
-            _log.exception("a connection is given up")
+            # Like the poller: a bug closes only the connection that it occurred in.
+            _log.exception("closed a connection after an unexpected error")
             door.stream.give_up(InternalError("the gateway failed"))
 
     def _problem(self, request: Request, named: str) -> tuple[int, WeftError] | None:
-        """What is wrong with a request, whatever it asks for."""
+        """Return the status and error of a request with a wrong URL, or None."""
         if request.service != named:
             return 421, NoSuchService(f"this connection leads to service {named!r}")
         if request.door not in self.doors:
             known = ", ".join(sorted(filter(str.isalpha, self.doors)))
-            return 404, NotKnown(f"there is no such door; a service has {known}")
+            return 404, NotKnown(f"no such endpoint; a service has {known}")
         if _KEYS_IN_URLS & set(request.query):
             text = "a key in a URL is kept in logs: send it as Authorization: Bearer"
             return 400, BadOption(text)
@@ -282,16 +282,16 @@ class House:
 
 
 def bearer(request: Request) -> str:
-    """The key that a request shows; empty if it shows none."""
+    """Return the key of a request; empty without one."""
     shown = request.headers.get("authorization", "")
     return shown[len(_BEARER) :].strip() if shown.lower().startswith(_BEARER) else ""
 
 
 def is_on(request: Request, name: str) -> bool:
-    """Say if a parameter is on.
+    """Return whether a boolean parameter is set.
 
     Raises:
-        BadOption: it is neither on nor off.
+        BadOption: the value is not 0, 1, false or true.
     """
     value = request.query.get(name, "0")
     if value not in ("0", "1", "false", "true"):
@@ -300,10 +300,10 @@ def is_on(request: Request, name: str) -> bool:
 
 
 def is_one_of(exchange: Exchange, *methods: str) -> bool:
-    """Say if a request has one of these methods; if not, that is answered."""
+    """Return whether a request has one of these methods; if not, answer with 405."""
     if exchange.request.method in methods:
         return True
     allowed = ", ".join(methods)
-    error = BadOption(f"{exchange.request.method[:16]} is not possible here, only {allowed}")
+    error = BadOption(f"{exchange.request.method[:16]} is not allowed here, only {allowed}")
     exchange.refuse(error, HTTPStatus.METHOD_NOT_ALLOWED, (("Allow", allowed),))
     return False

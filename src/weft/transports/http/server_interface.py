@@ -1,4 +1,4 @@
-"""What a connection that speaks HTTP needs of whoever it leads to."""
+"""Interface of the HTTP server, as its connections use it."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,44 +10,44 @@ if TYPE_CHECKING:
 
 
 class Reception(Protocol):
-    """Whoever deals with requests, and knows the time."""
+    """Handles the requests of connections."""
 
     @property
     def limits(self) -> Limits:
-        """What a request may take."""
+        """Limits of a request."""
 
     @property
     def now_ns(self) -> int:
-        """The time on the clock that only goes forward."""
+        """Monotonic time of the current turn."""
 
     def deal(self, exchange: Exchange, door: "HttpDoor") -> None:
-        """Answer a request, now or later."""
+        """Handle a request, now or later."""
 
     def is_ours(self, data: bytes) -> bool:
-        """Say if a request that begins like this is for this service."""
+        """Return whether a request that begins with these bytes is for this service."""
 
     def pass_on(self, fd: int) -> None:
-        """Own a connection whose next request, of which nothing was read, is for another."""
+        """Take over a connection whose next, unread request is for another service."""
 
     def later(self, door: "HttpDoor") -> None:
-        """Let a connection go_on() in a turn to come."""
+        """Schedule a connection's go_on() for a later turn."""
 
     def left(self, door: "HttpDoor") -> None:
-        """A connection is closed."""
+        """Called when a connection is closed."""
 
     def refused(self, error_name: str) -> None:
-        """Count what was refused before anybody dealt with it."""
+        """Count a request that was refused before it was handled."""
 
     def weigh(self, before: int, now: int) -> None:
-        """Count how much of what is not complete is held.
+        """Add the change of a connection's incomplete data to the total.
 
         Raises:
-            Overloaded: all of them together hold too much.
+            Overloaded: the total is over its limit.
         """
 
 
 class Companion(Protocol):
-    """What goes along with a connection from one request to the next."""
+    """State that a connection keeps from one request to the next."""
 
     def end(self) -> None:
-        """The connection is gone."""
+        """Called when the connection is closed."""

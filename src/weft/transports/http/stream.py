@@ -1,8 +1,7 @@
-"""A connected socket as the doors for HTTP use it: read when it can be, written as it has room.
+"""Connected socket of the HTTP transports, with a buffer of unsent bytes.
 
-What the socket does not take at once is kept here; whoever writes asks `has_room` first and waits
-for `drained()`, so that little of it ever is. Who does not take what it is sent is not read from
-either: otherwise what answers it would pile up.
+Writers check `has_room` first and wait for `drained()`, so the buffer stays small. While the peer
+does not read, nothing is read from it either: otherwise the answers would pile up.
 """
 
 import os
@@ -14,57 +13,57 @@ from weft.transports.loop.poller import READING, WRITING, Poll
 from weft.transports.loop.syscalls import peek
 from weft.transports.peer_address import peer_address
 
-# Beyond this nothing more should be written until the socket has taken some of it.
+# Buffered bytes above which `has_room` is false and reading stops.
 ROOM_BYTES = 64 << 10
 
-# What is made of it takes long, compared with frames: others should get their turn.
+# Handling these bytes is slow compared with frames: other connections should be served in between.
 _READ_BYTES = 16 << 10
-# Where the beginning of what comes next is looked at; enough for the first line of a request.
+# Buffer to peek at the next bytes; enough for the first line of a request.
 _FIRST = bytearray(256)
 
 
 class Talk(Protocol):
-    """Whoever speaks on a stream."""
+    """Stream handler: owns a stream and handles its events."""
 
     def received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Called with received bytes."""
 
     def ended(self) -> None:
-        """Nothing more will come."""
+        """Called when the peer has shut down its sending side."""
 
     def drained(self) -> None:
-        """Everything written is on its way."""
+        """Called when all buffered bytes are sent."""
 
     def lost(self) -> None:
-        """The stream is closed, whoever closed it; said once."""
+        """Called once when the stream is closed, by either side."""
 
     def late(self) -> None:
-        """The deadline is over."""
+        """Called at the deadline."""
 
     def is_ours(self, data: bytes) -> bool:
-        """Say if what comes next is for this one to read; if not, it has released the stream."""
+        """Return whether the next bytes are for this handler; if not, it detached the socket."""
 
 
 class Silence:
-    """Whoever speaks on a stream that is closed."""
+    """Null handler, for a stream that is closed."""
 
     def received(self, data: bytes) -> None:
-        """Nothing comes."""
+        """Do nothing."""
 
     def ended(self) -> None:
-        """It did."""
+        """Do nothing."""
 
     def drained(self) -> None:
-        """It never is."""
+        """Do nothing."""
 
     def lost(self) -> None:
-        """It was."""
+        """Do nothing."""
 
     def late(self) -> None:
-        """Nothing is waited for."""
+        """Do nothing."""
 
-    def is_ours(self, data: bytes) -> bool:  # noqa: ARG002  # whatever it is
-        """Nothing comes that could be anybody else's."""
+    def is_ours(self, data: bytes) -> bool:  # noqa: ARG002  # an implementation of Talk
+        """Return True: a closed stream has no more bytes."""
         return True
 
 
@@ -72,7 +71,7 @@ _SILENCE = Silence()
 
 
 class Stream:
-    """One socket, and what it has yet to take."""
+    """One socket and its unsent bytes."""
 
     __slots__ = (
         "_address",
@@ -89,21 +88,21 @@ class Stream:
     )
 
     def __init__(self, poll: Poll, fd: int, talk: Talk) -> None:
-        """Own a connected, non-blocking socket, and begin to read.
+        """Take over a connected, non-blocking socket, and start to read.
 
         Raises:
-            OSError: the socket cannot be watched; it is still the caller's.
+                OSError: the socket cannot be watched; the caller still owns it.
         """
         self._poll = poll
         self._fd = fd
         self._address: str | None = None
         self._watched = 0
         self._pending = b""
-        # Since when the socket has taken nothing of it, as far as somebody looked; 0: it has.
+        # Since when is_stalled() has seen no progress; 0: the socket has accepted bytes since.
         self._stalled_ns = 0
         self._is_ending = False
         self.talk: Talk = talk
-        # Of the clock that only goes forward; 0 if there is none.
+        # Monotonic; 0 for none.
         self.deadline_ns = 0
         self._reads = True
         self._is_looking = False
@@ -111,35 +110,35 @@ class Stream:
 
     @property
     def address(self) -> str:
-        """The HOST:PORT of the other end; empty where that is not known."""
+        """Return the HOST:PORT of the peer; empty if unknown."""
         if self._address is None:
             self._address = peer_address(self._fd) if self._fd >= 0 else ""
         return self._address
 
     @property
     def is_open(self) -> bool:
-        """Say if it is not closed."""
+        """Return whether the stream is not closed."""
         return self._fd >= 0
 
     @property
     def has_room(self) -> bool:
-        """Say if more may be written now."""
+        """Return whether more may be written now."""
         return len(self._pending) < ROOM_BYTES and self.is_open and not self._is_ending
 
     @property
     def unsent(self) -> int:
-        """How many bytes the socket has yet to take."""
+        """Return the number of buffered bytes."""
         return len(self._pending)
 
     def is_stalled(self, oldest_ns: int, now_ns: int) -> bool:
-        """Return whether the socket has taken nothing since a time; the first call begins it."""
+        """Return whether the socket has accepted nothing since a time; the first call starts it."""
         if not self._pending or not self.is_open:
             return False
         self._stalled_ns = self._stalled_ns or now_ns
         return self._stalled_ns < oldest_ns
 
     def write(self, data: bytes) -> None:
-        """Send bytes, after those that wait; to a closed stream they are lost."""
+        """Send bytes, after those in the buffer; a closed stream drops them."""
         if not self.is_open or self._is_ending:
             return
         if self._pending:
@@ -150,12 +149,12 @@ class Stream:
         self._send()
 
     def look_first(self) -> None:
-        """Before anything more is read, ask if it is for us to read."""
+        """Before the next read, ask the handler's is_ours()."""
         self._is_looking = True
         self._watch()
 
     def release(self) -> int:
-        """Give the socket away as it is; the stream is closed, and nobody is told."""
+        """Detach the socket and return it; the stream is closed without a callback."""
         fd = self._fd
         self._reads = False
         self._watch()
@@ -164,17 +163,17 @@ class Stream:
         return fd
 
     def pause(self) -> None:
-        """Read nothing for now."""
+        """Pause reading."""
         self._reads = False
         self._watch()
 
     def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
         self._reads = True
         self._watch()
 
     def end(self) -> None:
-        """Send what is left, say that nothing follows, and wait for the other side to close."""
+        """Flush, shut down the sending side, and wait for the peer to close."""
         if self.is_open and not self._is_ending:
             self._is_ending = True
             if not self._pending:
@@ -190,12 +189,12 @@ class Stream:
         self._watch()
         self._fd = -1
         os.close(fd)
-        # Nothing that spoke on it may be kept by it.
+        # No reference may keep the handler alive.
         talk, self.talk = self.talk, _SILENCE
         talk.lost()
 
     def happened(self, events: int) -> None:
-        """Read and write what the socket is ready for; a broken one tells when it is tried."""
+        """Read and write as the socket is ready; the calls themselves detect a broken one."""
         if self._watched & READING and events & ~WRITING:
             self._read()
         if self._watched & WRITING and events & ~READING:
@@ -207,7 +206,7 @@ class Stream:
                     self.talk.drained()
 
     def give_up(self, _error: WeftError) -> None:
-        """Close at once because of an error of ours."""
+        """Close at once because of an error in the gateway."""
         self.close()
 
     def _read(self) -> None:
@@ -257,8 +256,8 @@ class Stream:
             self.resume()
 
     def _watch(self) -> None:
-        """Have the poll tell of what is waited for now."""
-        # Nor is what comes next looked at before all is sent: another could not send the rest.
+        """Watch the socket for the events that are needed now."""
+        # Peek only once the buffer is empty: another process could not send the rest of it.
         room = 1 if self._is_looking else ROOM_BYTES
         reads = self._reads and (len(self._pending) < room or self._is_ending)
         events = (READING if reads else 0) | (WRITING if self._pending else 0)

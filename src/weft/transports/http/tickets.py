@@ -1,7 +1,7 @@
-"""`POST /{service}/ticket`: a one-time stand-in for a key, for where a key does not belong.
+"""`POST /{service}/ticket`: issues one-time tickets in exchange for a key.
 
-A browser cannot send headers with a WebSocket or an EventSource, and what is in a URL is logged and
-kept; a ticket in a URL is worth nothing once it was used.
+A browser cannot send headers with a WebSocket or an EventSource, and URLs are logged and stored; a
+ticket in a URL is worthless once it was used.
 """
 
 import json
@@ -18,17 +18,17 @@ _S = 1_000_000_000
 
 
 class TicketOffice:
-    """The tickets of one service."""
+    """Issuer of the tickets of one service."""
 
     def __init__(self, house: House) -> None:
         self._house = house
 
     def answer(self, exchange: Exchange, _door: HttpDoor) -> None:
-        """Give a ticket for the key that a request shows.
+        """Issue a ticket for the key of a request.
 
         Raises:
-            BadKey: it shows none that is accepted.
-            TooMany: there are as many unused tickets as there may be.
+            BadKey: no key, or one that is not accepted.
+            TooMany: the limit of unused tickets is reached.
         """
         if not is_one_of(exchange, "POST"):
             return

@@ -1,1 +1,1 @@
-"""WebSockets."""
+"""WebSocket transport."""

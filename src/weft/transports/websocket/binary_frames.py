@@ -1,7 +1,7 @@
-"""Native frames over a WebSocket: `weft.binary`, for clients that only get through as HTTP.
+"""Frames over a WebSocket: `weft.binary`, for clients that can connect only over HTTP.
 
-Messages are pieces of one stream of frames, wherever they are cut; the greeting is a frame, too,
-with the key in it.
+WebSocket messages are pieces of one stream of frames, cut anywhere; the HELLO with the key is a
+frame, too.
 """
 
 from weft.broker.replies import end_with
@@ -18,18 +18,18 @@ _SIZE_BYTES = 4
 
 
 class FrameSocket(PeerSocket):
-    """One peer that speaks frames."""
+    """One peer that sends frames over a WebSocket."""
 
     def __init__(self, house: House) -> None:
         super().__init__(house)
-        # The beginning of a frame, how much of it must be there to go on, how much was counted.
+        # Bytes of an incomplete frame, the size to wait for, and the size that weigh() counted.
         self._rest = bytearray()
         self._needed = _SIZE_BYTES
         self._held = 0
         self._frame_max = HEADER_BYTES + 2 * NAME_MAX_BYTES + house.service.run.body_limit
 
     def message(self, data: bytes, is_text: bool) -> None:
-        """Say frames."""
+        """Handle a piece of the stream of frames."""
         if is_text:
             self.refuse(1003, UnexpectedFrame(f"{SUBPROTOCOL} is binary"))
             return
@@ -42,17 +42,17 @@ class FrameSocket(PeerSocket):
         self._mind_rest(is_new=end > 0)
 
     def tell(self, frames: bytes) -> None:
-        """Hand frames on as they are."""
+        """Send frames unchanged."""
         self.send(framed(BINARY, frames))
 
     def over(self, error: WeftError | None) -> None:
-        """The peer has left: nothing of it is held any more."""
+        """Called when the peer has left: release the incomplete frame."""
         self._rest.clear()
         self._hold()
         super().over(error)
 
     def _whole(self) -> int:
-        """Where the last whole frame ends; what cannot be one is left to the core to refuse."""
+        """Return where the last whole frame ends; the service refuses frames of invalid size."""
         data = self._rest
         at = 0
         self._needed = _SIZE_BYTES
@@ -67,7 +67,7 @@ class FrameSocket(PeerSocket):
         return at
 
     def _mind_rest(self, *, is_new: bool) -> None:
-        """Count what is held of a frame that is not complete; time is up for it as for any."""
+        """Count the bytes of an incomplete frame and start its timeout."""
         peer = self.peer
         if peer.is_over:
             return

@@ -1,6 +1,6 @@
-"""`/{service}/_echo`: a WebSocket that says back what it hears, for suites that test WebSockets.
+"""`/{service}/_echo`: a WebSocket that echoes messages, for WebSocket test suites.
 
-It is there only where `web.debug_echo` is on, and leads to nobody: no key is asked for it.
+Enabled by `web.debug_echo`; needs no key and has no access to the service.
 """
 
 from weft.errors import NotKnown
@@ -20,7 +20,7 @@ DOOR = "_echo"
 
 
 class Echoes:
-    """The door."""
+    """Endpoint of echo WebSockets."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -38,25 +38,25 @@ class Echoes:
 
 
 class Echo:
-    """One WebSocket that says back what it hears; who does not read is not read from."""
+    """One WebSocket that echoes messages; reading pauses while its client does not read."""
 
     def __init__(self) -> None:
         self.socket: WebSocket | None = None
 
     def message(self, data: bytes, is_text: bool) -> None:
-        """Say it back."""
+        """Echo a message."""
         if self.socket is not None:
             self.socket.send(framed(TEXT if is_text else BINARY, data))
 
     def alive(self) -> None:
-        """Nobody minds."""
+        """Do nothing."""
 
     def pay(self) -> None:
-        """It is free."""
+        """Do nothing: control frames cost nothing here."""
 
     def drained(self) -> None:
-        """Nothing waits."""
+        """Do nothing."""
 
     def gone(self) -> None:
-        """It is closed."""
+        """Called when the WebSocket is closed."""
         self.socket = None

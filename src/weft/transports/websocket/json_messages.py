@@ -1,4 +1,4 @@
-"""Datagrams over a WebSocket: `weft.json`, the door that browsers come in by."""
+"""JSON datagrams over a WebSocket: `weft.json`, as browsers use it."""
 
 from weft.errors import UnexpectedFrame, WeftError
 from weft.transports.http.exchange import Request
@@ -21,20 +21,20 @@ _PING = int(Kind.PING)
 
 
 class DatagramSocket(PeerSocket):
-    """One peer that speaks datagrams."""
+    """One peer that sends datagrams over a WebSocket."""
 
     def __init__(self, house: House, request: Request) -> None:
-        """Greet a newcomer.
+        """Authenticate.
 
         Raises:
-            WeftError: it is not let in.
+            WeftError: the peer was refused.
         """
         super().__init__(house)
         self._datagrams = Datagrams(house.service.run.body_limit)
         house.greet(self.seat, request, f"websocket {SUBPROTOCOL}")
 
     def message(self, data: bytes, is_text: bool) -> None:
-        """Say what datagrams say; what is wrong with one is told, and the others count."""
+        """Handle datagrams; an invalid one is answered with an error, the others still count."""
         if not is_text:
             self.refuse(1003, UnexpectedFrame(f"{SUBPROTOCOL} is text"))
             return
@@ -60,7 +60,7 @@ class DatagramSocket(PeerSocket):
             self.seat.recall(frame, since)
 
     def tell(self, frames: bytes) -> None:
-        """Tell of frames: what goes to many is put into words once."""
+        """Send frames as datagrams; each frame is encoded once for all peers."""
         self.send(self.house.shared.said(SUBPROTOCOL, frames, self._said))
 
     def _said(self, frame: bytes) -> bytes:

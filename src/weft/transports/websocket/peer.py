@@ -1,4 +1,4 @@
-"""A peer at the other end of a WebSocket, whatever it speaks there."""
+"""Base class of adapter peers on a WebSocket, for every protocol."""
 
 from websockets.server import ServerProtocol
 
@@ -11,7 +11,7 @@ from weft.transports.websocket.websocket import WebSocket, close_code, open_sock
 
 
 class PeerSocket:
-    """One peer and its WebSocket; how the one is said on the other is for those derived from it."""
+    """One peer and its WebSocket; subclasses convert between messages and frames."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -20,11 +20,11 @@ class PeerSocket:
 
     @property
     def peer(self) -> Peer:
-        """The peer at the other end."""
+        """The peer."""
         return self.seat.peer
 
     def open(self, door: HttpDoor, checked: ServerProtocol) -> None:
-        """Answer a handshake that was checked, and speak on its connection from now on."""
+        """Complete a checked handshake and take over its connection."""
         self.socket, unread = open_socket(self.house, door, checked, self)
         if not self.socket.stream.is_open:
             self.gone()
@@ -39,60 +39,60 @@ class PeerSocket:
             self.socket.send(data)
 
     def close(self, code: int, text: str) -> None:
-        """Close the WebSocket, and say why."""
+        """Close the WebSocket with a code and a reason."""
         if self.socket is not None:
             self.socket.close(code, text)
 
     def refuse(self, code: int, error: WeftError) -> None:
-        """End it because of what the peer sent, which counts as an error."""
+        """Close because of an error of the peer, and count it."""
         self.house.refused(type(error).__name__)
         self.close(code, str(error))
         self.seat.end(error)
 
-    # What the WebSocket says.
+    # Interface of a WebSocket's listener.
 
     def message(self, data: bytes, is_text: bool) -> None:
-        """Say what a message says."""
+        """Handle a message."""
         raise NotImplementedError
 
     def alive(self) -> None:
-        """A sign of life came."""
+        """Record that the peer was active."""
         self.seat.heard()
 
     def pay(self) -> None:
-        """Let a frame cost something that is no message by itself."""
+        """Charge a control frame or a fragment."""
         self.house.pinged(self.peer)
 
     def drained(self) -> None:
-        """There is room again."""
+        """Called when the WebSocket has room again."""
         self.seat.pour()
 
     def gone(self) -> None:
-        """The WebSocket is closed."""
+        """Called when the WebSocket is closed."""
         socket, self.socket = self.socket, None
         self.seat.end(None if socket is None else socket.error)
 
-    # What the seat says.
+    # Interface of an adapter.
 
     @property
     def has_room(self) -> bool:
-        """Say if more can be told now."""
+        """Return whether more can be sent now."""
         return self.socket is not None and self.socket.has_room
 
     def tell(self, frames: bytes) -> None:
-        """Tell of frames."""
+        """Send frames."""
         raise NotImplementedError
 
     def rest(self) -> None:
-        """Take nothing in for now."""
+        """Pause input."""
         if self.socket is not None:
             self.socket.stream.pause()
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Resume input."""
         if self.socket is not None:
             self.socket.stream.resume()
 
     def over(self, error: WeftError | None) -> None:
-        """The peer has left: close, and say why."""
+        """Called when the peer has left: close, with the error as the reason."""
         self.close(close_code(error), "" if error is None else str(error))

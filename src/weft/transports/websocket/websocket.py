@@ -1,7 +1,7 @@
-"""A WebSocket on a stream that was upgraded: whole messages in, frames out.
+"""WebSocket on an upgraded stream: whole messages in, frames out.
 
-What comes in is checked by the `websockets` package, whose protocol has no I/O; what goes out is
-put together here, because the same bytes go to everyone.
+The sans-I/O protocol of the `websockets` package checks input; output is built here, because the
+same bytes go to all peers.
 """
 
 import codecs
@@ -35,19 +35,19 @@ from weft.transports.http.exchange import Exchange
 from weft.transports.http.server import House
 from weft.transports.http.stream import Stream
 
-# What a dialect takes more than the body of the message that it says.
+# Limit of a message: the body limit times SIZE_FACTOR, plus SIZE_EXTRA for its envelope.
 SIZE_FACTOR = 2
 SIZE_EXTRA = 4096
 PING = b"\x89\x00"
 TEXT = 0x81
 BINARY = 0x82
 
-# Close codes of ours: below 4500 to come back is of use, from there on it is not.
+# Private close codes: below 4500 a client should reconnect, from there on it should not.
 _COME_BACK = 4000
 _STAY_AWAY = 4500
 
 _CLOSE_TEXT_MAX = 123
-# What says how it should have been asked for.
+# Headers of a refused handshake that name the requirements.
 _TOLD = ("Allow", "Upgrade")
 _VERSION = (("Sec-WebSocket-Version", "13"),)
 _S = 1_000_000_000
@@ -56,40 +56,40 @@ _log.setLevel(logging.CRITICAL)
 
 
 class Listener(Protocol):
-    """Whoever a WebSocket is for."""
+    """Receiver of a WebSocket's events."""
 
     def message(self, data: bytes, is_text: bool) -> None:
-        """A whole message came."""
+        """Called with a whole message."""
 
     def alive(self) -> None:
-        """A sign of life came that says nothing."""
+        """Called for a ping or a pong."""
 
     def pay(self) -> None:
-        """A frame came that is no message by itself: let it cost something."""
+        """Called to charge a ping or a fragment."""
 
     def drained(self) -> None:
-        """There is room again."""
+        """Called when there is room again."""
 
     def gone(self) -> None:
-        """The other side closed it, or broke it; said once."""
+        """Called once when the WebSocket is closed or broken by the other side."""
 
 
 class Conversation(Frames):
-    """The frames of a WebSocket, which may be closed within a fragmented message.
+    """Protocol of a WebSocket that may be closed within a fragmented message.
 
-    Control frames may come between fragments (RFC 6455, 5.4); the package takes a close there for
+    Control frames may come between fragments (RFC 6455, 5.4); `websockets` reports a close there as
     an error.
     """
 
     def recv_frame(self, frame: Frame) -> None:
-        """Process a frame; a close ends the message that is not complete."""
+        """Process a frame; a close discards an incomplete message."""
         if frame.opcode is Opcode.CLOSE:
             self.current_size = None
         super().recv_frame(frame)
 
 
 class WebSocket:
-    """One WebSocket that is open."""
+    """One open WebSocket."""
 
     __slots__ = (
         "_conversation",
@@ -109,25 +109,25 @@ class WebSocket:
         self._conversation = conversation
         self._fragments = bytearray()
         self._is_text = True
-        # It was closed from here.
+        # Closed by this side.
         self._is_over = False
-        # Of a text that comes in fragments: what is no UTF-8 ends it at once.
+        # Checks fragmented text: invalid UTF-8 closes the WebSocket at once.
         self._decoder = codecs.getincrementaldecoder("utf-8")()
-        # How many bytes of a message were held that was not complete.
+        # Bytes of an incomplete message, as counted by weigh().
         self._held = 0
         self.stream = stream
         self.listener: Listener | None = None
-        # What was wrong with what the other side sent.
+        # Protocol error of the other side.
         self.error: WeftError | None = None
 
     @property
     def has_room(self) -> bool:
-        """Say if more may be sent now."""
+        """Return whether more may be sent now."""
         return self.stream.has_room
 
     @property
     def farewell(self) -> int | None:
-        """The code that the other side closes it with; None if it did not say that it does."""
+        """Return the close code of the other side; None if it sent no close frame."""
         said = self._conversation.close_rcvd
         return None if said is None else said.code
 
@@ -136,7 +136,7 @@ class WebSocket:
         self.stream.write(data)
 
     def take_over(self, door: HttpDoor) -> bytes:
-        """Own the connection of a door; what came on it already, to be given to received()."""
+        """Take over an HTTP connection; return its unread bytes, for received()."""
         unread = door.hand_over()
         if self.stream.is_open:
             self.stream.talk = self
@@ -144,7 +144,7 @@ class WebSocket:
         return unread
 
     def close(self, code: int, text: str = "") -> None:
-        """Say why it ends, and end it; whatever still comes is ignored."""
+        """Close with a code and a reason; later input is ignored."""
         self._is_over = True
         if self._conversation.state is State.OPEN and self.stream.is_open:
             reason = text.encode()[:_CLOSE_TEXT_MAX].decode(errors="ignore")
@@ -152,13 +152,13 @@ class WebSocket:
             self._flush()
         self._linger()
 
-    # What the stream says.
+    # Interface of a stream handler.
 
     def received(self, data: bytes) -> None:
-        """Take in bytes; whole messages before something that is wrong count."""
+        """Handle received bytes; whole messages before an error still count."""
         conversation = self._conversation
         conversation.receive_data(data)
-        # A pong for each ping, in their order; what closes it comes last.
+        # A pong for each ping, in order; a close frame comes last.
         answers = iter(conversation.data_to_send())
         is_whole = False
         for event in conversation.events_received():
@@ -167,7 +167,7 @@ class WebSocket:
             if event.opcode is Opcode.PING:
                 self.stream.write(next(answers))
             is_whole = self._take(event, self.listener) or is_whole
-        # After we closed it, nothing is said but that nothing follows.
+        # After our close frame, send no more pongs, only the end of the stream.
         is_silent = self._is_over and conversation.close_rcvd is None
         self._send_all([each for each in answers if not (each and is_silent)])
         if conversation.state is not State.OPEN:
@@ -179,16 +179,16 @@ class WebSocket:
             self._weigh(is_whole)
 
     def ended(self) -> None:
-        """Nothing more will come."""
+        """Called when the peer sends no more: close."""
         self.stream.close()
 
     def drained(self) -> None:
-        """There is room again."""
+        """Called when the stream has room again."""
         if self.listener is not None:
             self.listener.drained()
 
     def late(self) -> None:
-        """A message was not finished in time, or the other side does not follow our closing."""
+        """Called at the deadline of a message, or of the other side's close."""
         if self._conversation.state is not State.OPEN:
             self.stream.close()
         else:
@@ -196,19 +196,19 @@ class WebSocket:
             self._fail(TooSlow(f"a message was not complete within {limit_s:g} s"))
 
     def is_ours(self, _data: bytes) -> bool:
-        """Say that it is: a WebSocket is for one service."""
+        """Return True: a WebSocket stays with one service."""
         return True
 
     def lost(self) -> None:
-        """It is closed."""
+        """Called when the stream is closed."""
         self._house.forget(self.stream)
         self._hold(0)
         self._leave()
-        # What reads the protocol refers to itself, and would wait for the collector.
+        # Its parser is a generator that refers to itself: free it without the garbage collector.
         self._conversation.parser.close()
 
     def _take(self, frame: Frame, listener: Listener) -> bool:
-        """Deal with a frame; True if it brought a message to its end."""
+        """Handle a frame; return whether it completed a message."""
         if frame.opcode is Opcode.CLOSE:
             return False
         if frame.opcode in (Opcode.PING, Opcode.PONG):
@@ -241,7 +241,7 @@ class WebSocket:
         return True
 
     def _is_utf8(self, data: bytes, *, is_last: bool) -> bool:
-        """Go on reading a text; False if it is none, and that ends it."""
+        """Check the next fragment of a text; on invalid UTF-8 close and return False."""
         try:
             self._decoder.decode(data, is_last)
         except UnicodeDecodeError:
@@ -250,10 +250,10 @@ class WebSocket:
         return True
 
     def _refuse_text(self) -> None:
-        self._fail(BadMessage("a text message is UTF-8"), 1007)
+        self._fail(BadMessage("a text message must be UTF-8"), 1007)
 
     def _weigh(self, is_whole: bool) -> None:
-        """Count what is held of a message that is not complete, and give it its time."""
+        """Count the bytes of an incomplete message and set its deadline."""
         conversation = self._conversation
         held = len(conversation.reader.buffer) + len(self._fragments)
         if not held and conversation.current_size is None:
@@ -272,13 +272,13 @@ class WebSocket:
             self._house.weigh(before, held)
 
     def _fail(self, error: WeftError, code: int = 0) -> None:
-        """End it because of what the other side sent, or did not send."""
+        """Close because of an error or a timeout of the other side."""
         self._found(error)
         self.close(code or close_code(error), str(error))
         self._leave()
 
     def _found(self, error: WeftError) -> None:
-        """Note what was wrong, once."""
+        """Record and count the first error."""
         if self.error is None:
             self.error = error
             self._house.refused(type(error).__name__)
@@ -289,7 +289,7 @@ class WebSocket:
             listener.gone()
 
     def _linger(self) -> None:
-        """Wait for the other side to close, and first of all for it to take what is left."""
+        """Set the deadline for the other side to take unsent bytes and to close."""
         limits = self._house.limits
         patience_s = limits.outbox_age_s if self.stream.unsent else LINGER_S
         self.stream.deadline_ns = self._house.now_ns + int(patience_s * _S)
@@ -309,12 +309,12 @@ class WebSocket:
 def handshake(
     house: House, exchange: Exchange, subprotocols: tuple[str, ...] = ()
 ) -> ServerProtocol | None:
-    """Check that a request asks for a WebSocket properly; None if not, and that is answered.
+    """Check the handshake of a WebSocket; answer an invalid one and return None.
 
-    Its `subprotocol` is None if the request names none.
+    The result's `subprotocol` is None if the request names none.
     """
     request = exchange.request
-    # Without a context of their own thousands of idle ones take no memory for it.
+    # Without context takeover, idle WebSockets need no memory for compression.
     deflate = ServerPerMessageDeflateFactory(
         server_no_context_takeover=True, client_no_context_takeover=True
     )
@@ -341,7 +341,7 @@ def handshake(
 def open_socket(
     house: House, door: HttpDoor, checked: ServerProtocol, listener: Listener
 ) -> tuple[WebSocket, bytes]:
-    """Answer a handshake; the WebSocket, and what came on it already, for its received()."""
+    """Complete a handshake; return the WebSocket, and unread bytes for its received()."""
     size = SIZE_FACTOR * house.service.run.body_limit + SIZE_EXTRA
     conversation = Conversation(SERVER, max_size=size, logger=_log)
     conversation.extensions = checked.extensions
@@ -354,7 +354,7 @@ def open_socket(
 
 
 def framed(kind: int, payload: bytes) -> bytes:
-    """A message as one WebSocket frame of a server."""
+    """Return a message as one unmasked WebSocket frame."""
     length = len(payload)
     if length < 126:
         return bytes((kind, length)) + payload
@@ -364,7 +364,7 @@ def framed(kind: int, payload: bytes) -> bytes:
 
 
 def close_code(error: WeftError | None) -> int:
-    """The code that says why a WebSocket is closed, and if to come back is of use."""
+    """Return the close code of an error, which tells a client whether to reconnect."""
     if error is None:
         return 1000
     offset = error.number % 1000 + 100 * (error.number // 1000 - 1)
@@ -372,20 +372,20 @@ def close_code(error: WeftError | None) -> int:
 
 
 def _error_of(failure: Exception) -> WeftError:
-    """What was wrong with the frames of the other side, in our words."""
+    """Return the WeftError for a protocol error of the other side."""
     if isinstance(failure, PayloadTooBig):
-        return FrameTooBig("a message is over the limit")
+        return FrameTooBig("a message is over the size limit")
     if isinstance(failure, ProtocolError | UnicodeDecodeError):
-        return BadFrame(f"no WebSocket frames: {failure}")
-    return InternalError("a WebSocket could not be read")
+        return BadFrame(f"invalid WebSocket frames: {failure}")
+    return InternalError("failed to read a WebSocket")
 
 
 def _chosen(checked: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """The first that both know; None if the client names none, and takes what comes."""
+    """Return the first subprotocol that both support; None if the client names none."""
     known = checked.available_subprotocols or []
     for each in offered:
         if each in known:
             return each
     if offered and known:
-        raise NegotiationError(f"the subprotocols here are {', '.join(known)}")
+        raise NegotiationError(f"no common subprotocol: this gateway has {', '.join(known)}")
     return None

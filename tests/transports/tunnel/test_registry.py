@@ -101,7 +101,7 @@ async def test_an_unknown_format_is_refused_with_the_names_that_there_are() -> N
             answer = await browser.get(f"tunnel?{query}")
             assert (answer.status, answer.error) == (400, "BadOption")
             names = "multipart, ndjson, poll, script, sse"
-            assert answer.json["error"]["text"].endswith(f": there are {names}")
+            assert answer.json["error"]["text"].endswith(f": the formats are {names}")
 
 
 @pytest.mark.req("TUN-9")

@@ -1,1 +1,1 @@
-"""Tunnels: streams to browsers that survive reconnects."""
+"""Tunnel transport: streams to browsers that survive reconnects."""

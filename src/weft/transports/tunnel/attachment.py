@@ -1,6 +1,6 @@
-"""A connection that a tunnel is told by: a stream that goes on, or an answer that is held.
+"""Downlinks: the connections that a tunnel sends through, a stream or a long poll.
 
-A WebSocket can be one, too: `tunnel_socket`.
+A WebSocket is a downlink, too: see `tunnel/websocket`.
 """
 
 from dataclasses import replace
@@ -17,101 +17,101 @@ from weft.transports.tunnel.replay_buffer import Item, Own
 from weft.wire.frame_splitting import each_frame
 from weft.wire.frames import parse
 
-# Under which the JSON of a message is shared by formats that put other things around it.
+# Cache key of a message's JSON, which formats with different envelopes share.
 _TEXT = "tunnel"
-# Proxies that gather an answer before they pass it on are asked not to.
+# Asks proxies not to buffer the response.
 _HEADERS = (("X-Accel-Buffering", "no"),)
 
 
 class Owner(Protocol):
-    """The tunnel that is told by an attachment."""
+    """The tunnel, as its downlink uses it."""
 
     @property
     def place(self) -> Place:
-        """Which tunnel it is."""
+        """The id and path of the tunnel."""
 
     @property
     def peer(self) -> Peer:
-        """The peer that it is."""
+        """The tunnel's peer."""
 
     def hear(self, text: bytes) -> None:
-        """Its client said something by the connection."""
+        """Handle datagrams that the client sent over the downlink."""
 
     def left(self) -> None:
-        """Its client has closed the connection, and will not come back."""
+        """Called when the client has closed the connection for good."""
 
     def lost(self) -> None:
-        """The connection is gone; somebody may come back."""
+        """Called when the connection is lost; the client may reattach."""
 
     def pour(self) -> None:
-        """There is room again."""
+        """Called when there is room again."""
 
 
 class Attachment:
-    """The connection that a tunnel is told by; how it is told is for those derived from it."""
+    """Downlink of a tunnel; subclasses define how it sends."""
 
     __slots__ = ("told_ns",)
 
-    # Whether it is told once, and then no more; whether its client speaks by it.
+    # Whether it ends after the first send (long poll); whether the client also sends over it.
     is_held = False
     hears = False
 
     def __init__(self) -> None:
-        # When something was said last.
+        # Time of the last send.
         self.told_ns = 0
 
     @property
     def keepalive_s(self) -> float:
-        """After how long a silence something is said."""
+        """Interval of silence after which a keepalive is sent."""
         raise NotImplementedError
 
     @property
     def has_room(self) -> bool:
-        """Say if more can be told now."""
+        """Return whether more can be sent now."""
         raise NotImplementedError
 
     @property
     def is_over(self) -> bool:
-        """Say if nothing more can be told."""
+        """Return whether nothing more can be sent."""
         raise NotImplementedError
 
     def join(self, owner: Owner) -> None:
-        """Belong to a tunnel from now on."""
+        """Attach to a tunnel."""
         raise NotImplementedError
 
     def let_go(self) -> None:
-        """Belong to nobody: hear no more of the connection."""
+        """Detach from the tunnel: events of the connection are ignored."""
         raise NotImplementedError
 
     def open(self, facts: bytes) -> None:
-        """Tell a newcomer of its tunnel; the facts are JSON that says which it is."""
+        """Send the header of a new or reattached tunnel; `facts` is its description as JSON."""
         raise NotImplementedError
 
     def tell(self, items: list[Item]) -> None:
-        """Tell of datagrams."""
+        """Send datagrams."""
         raise NotImplementedError
 
     def keep_alive(self) -> None:
-        """Say that there is nothing to say."""
+        """Send a keepalive."""
         raise NotImplementedError
 
     def close(self, reason: str, error: WeftError | None = None) -> None:
-        """End it properly, and say why where there is a place for it."""
+        """End gracefully, with the reason where the format has a place for it."""
         raise NotImplementedError
 
     def rest(self) -> None:
-        """Take nothing in for now, if it does."""
+        """Pause input, if the client sends over this connection."""
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Resume input."""
 
     def abort(self) -> None:
-        """End it at once."""
+        """End at once."""
         raise NotImplementedError
 
 
 class Answer(Attachment):
-    """An answer to a request, in a format."""
+    """Response to an HTTP request, in a format."""
 
     __slots__ = ("_callback", "_house", "_place", "exchange", "format", "is_padded")
 
@@ -126,21 +126,21 @@ class Answer(Attachment):
 
     @property
     def keepalive_s(self) -> float:
-        """After how long a silence something is said."""
+        """Interval of silence after which a keepalive is sent."""
         return self.format.keepalive_s
 
     @property
     def has_room(self) -> bool:
-        """Say if more can be told now."""
+        """Return whether more can be sent now."""
         return self.exchange.has_room
 
     @property
     def is_over(self) -> bool:
-        """Say if it was answered, or hung up."""
+        """Return whether the response is complete or the client hung up."""
         return self.exchange.is_over
 
     def join(self, owner: Owner) -> None:
-        """Belong to a tunnel from now on."""
+        """Attach to a tunnel."""
         self._place = replace(owner.place, callback=self._callback)
         self.exchange.is_held = self.is_held
         self.exchange.on_lost = owner.lost
@@ -148,7 +148,7 @@ class Answer(Attachment):
         self._house.attached += 1
 
     def let_go(self) -> None:
-        """Belong to nobody: hear no more of the connection."""
+        """Detach from the tunnel: events of the connection are ignored."""
         if self.exchange.on_lost is not None:
             self._house.attached -= 1
         self.exchange.on_lost = None
@@ -159,7 +159,7 @@ class Answer(Attachment):
         self.exchange.abort()
 
     def said(self, items: list[Item]) -> list[bytes]:
-        """Datagrams in their envelopes: what goes to many is put there once."""
+        """Return datagrams in their envelopes; messages for many tunnels are encoded once."""
         return [
             self._own(item) if isinstance(item, Own) else self._messages(item) for item in items
         ]
@@ -190,7 +190,7 @@ class Answer(Attachment):
 
 
 class Stream(Answer):
-    """An answer that lasts."""
+    """Streamed response."""
 
     __slots__ = ()
 
@@ -198,7 +198,7 @@ class Stream(Answer):
         """Send the header."""
         exchange = self.exchange
         exchange.begin(self.format.content_type(self._place), _HEADERS)
-        # Nobody looks at it again, and it is most of what an idle stream would take.
+        # No longer needed, and most of the memory of an idle stream.
         exchange.request = NOTHING_ASKED
         padding = self.format.padding if self.is_padded else b""
         exchange.send(padding + self.format.header(self._place, facts))
@@ -209,15 +209,15 @@ class Stream(Answer):
         self.exchange.send(said[0] if len(said) == 1 else b"".join(said))
 
     def keep_alive(self) -> None:
-        """Send what keeps the connection."""
+        """Send a keepalive."""
         if self.exchange.has_room:
             self.exchange.send(self.format.keepalive(self._place))
 
-    def close(self, reason: str, error: WeftError | None = None) -> None:  # noqa: ARG002  # the reason says it
-        """Send the footer."""
+    def close(self, reason: str, error: WeftError | None = None) -> None:  # noqa: ARG002  # the reason names it
+        """Send the footer and end."""
         self.let_go()
         if not self.exchange.has_room:
-            # Whoever does not read what it was sent would not read this either.
+            # A client that does not read would not read the footer either.
             self.exchange.abort()
             return
         self.exchange.send(self.format.footer(self._place, _why(reason)))
@@ -225,7 +225,7 @@ class Stream(Answer):
 
 
 class Held(Answer):
-    """An answer that waits for something to say, says all of it, and is over."""
+    """Long poll: a response that waits for datagrams, sends them all and ends."""
 
     __slots__ = ()
 
@@ -233,11 +233,11 @@ class Held(Answer):
 
     @property
     def has_room(self) -> bool:
-        """It always has: nothing was sent yet."""
+        """Return True: nothing was sent yet."""
         return True
 
     def open(self, facts: bytes) -> None:
-        """Answer at once, with nothing but the facts."""
+        """Answer at once, with the description of the tunnel only."""
         self._answer([self.format.encoding.of_text(facts)])
 
     def tell(self, items: list[Item]) -> None:
@@ -245,11 +245,11 @@ class Held(Answer):
         self._answer(self.said(items))
 
     def keep_alive(self) -> None:
-        """Answer that there was nothing."""
+        """Answer with an empty list."""
         self._answer([])
 
-    def close(self, reason: str, error: WeftError | None = None) -> None:  # noqa: ARG002  # the reason says it
-        """Answer with nothing but that it ends."""
+    def close(self, reason: str, error: WeftError | None = None) -> None:  # noqa: ARG002  # the reason names it
+        """Answer with the reason of the end only."""
         self._answer([self.format.encoding.of_text(_why(reason))])
 
     def _answer(self, datagrams: list[bytes]) -> None:
@@ -259,7 +259,7 @@ class Held(Answer):
 
 
 def own_datagram(item: Own, path: str) -> Datagram:
-    """What is told of one that is no message, on a tunnel with this path of its own."""
+    """Return a datagram of the tunnel itself, with its id and path."""
     return {"id": item.known_by, "path": path} | item.datagram
 
 

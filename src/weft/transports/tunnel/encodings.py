@@ -1,8 +1,8 @@
-"""How a datagram is put where its text alone could be mistaken for something else.
+"""Encodings of datagrams, for formats in which plain JSON could be misinterpreted.
 
-JSON has no line breaks of its own, but it may hold anything that is no control character: what
-would end a script, or a string in one. Each encoding has a way for the text of a datagram and one
-for the path that it names; a path is meant to stand within quotes that a template has around it.
+JSON text has no line breaks of its own, but it may contain anything else: the end of a script, or
+of a string in one. Each encoding converts the text of a datagram, and the path that it names; a
+path stands within quotes in the template.
 """
 
 import base64
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-# What could end a script or a comment, begin another, or be taken for the end of a line in one.
+# Characters that could end a script or a comment, begin another, or count as the end of a line.
 _IN_SCRIPTS = (
     (b"<", b"\\u003c"),
     (b">", b"\\u003e"),
@@ -23,31 +23,31 @@ _IN_SCRIPTS = (
 
 
 class Encoding(NamedTuple):
-    """What is done with the JSON of a datagram, and with a path."""
+    """Functions that encode the JSON of a datagram, and a path."""
 
     of_text: Callable[[bytes], bytes]
     of_path: Callable[[str], bytes]
 
 
 def as_it_is(text: bytes) -> bytes:
-    """JSON as it is."""
+    """Return JSON unchanged."""
     return text
 
 
 def in_lines(text: bytes) -> bytes:
-    """JSON behind a `data: ` of server-sent events: every line begins with it."""
+    """Return JSON for server-sent events: every line after the first begins with `data: `."""
     return b"\ndata: ".join(_LINE_END.split(text)) if b"\n" in text or b"\r" in text else text
 
 
 def in_script(text: bytes) -> bytes:
-    """JSON as an expression of a script, inside HTML or not."""
+    """Return JSON as a script expression, also safe inside HTML."""
     for char, escaped in _IN_SCRIPTS:
         text = text.replace(char, escaped)
     return text
 
 
 def in_base64(text: bytes) -> bytes:
-    """JSON as base64."""
+    """Return JSON as base64."""
     return base64.b64encode(text)
 
 
@@ -55,7 +55,7 @@ def _quoted(path: str) -> bytes:
     return json.dumps(path, ensure_ascii=False)[1:-1].encode()
 
 
-# By the name that a format has for it.
+# By the name that formats use.
 ENCODINGS = {
     "json": Encoding(as_it_is, _quoted),
     "sse": Encoding(in_lines, lambda path: _LINE_END.sub(b" ", path.encode())),

@@ -1,12 +1,11 @@
-"""The shapes that a tunnel can have: what opens it, goes around each datagram, keeps it, closes it.
+"""Formats of tunnels: header, envelope of each datagram, keepalive and footer.
 
-A format is four texts with places to be filled in, a content type, an encoding and an interval.
-Some are built in; operators may define more. Clients choose one by its name, and that is all that
-they say of it.
+A format is four templates, a content type, an encoding and an interval. Some are built in;
+operators may define more. Clients choose one by name and cannot change it.
 
-A stream begins with the header, then comes an envelope for each datagram, the keepalive whenever
-nothing was said for its interval, and the footer at the end. A held format is asked again and
-again: its answer is one list with all that there is, and its interval is how long it is held.
+A stream begins with the header, followed by an envelope for each datagram, a keepalive after each
+interval of silence, and the footer at the end. A held format is a long poll: its response is one
+list of all pending datagrams, and its interval is how long it is held.
 """
 
 import re
@@ -25,11 +24,11 @@ FORMATS_MAX = 64
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}\Z")
 _CALLBACK = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,31}(?:\.[A-Za-z_$][A-Za-z0-9_$]{0,31}){0,3}\Z")
 _CONTENT_TYPE = re.compile(r"[\x21-\x7e]+/[\x20-\x7e]+\Z")
-# Where plain JSON could end what it stands in, and become markup or a program.
+# Content types in which plain JSON could become markup or a script.
 _MARKUP = re.compile(r"html|xml|svg|script", re.IGNORECASE)
 _SAFE_IN_MARKUP = ("script", "base64")
 
-# What may stand where: the tunnel's id and own path everywhere.
+# Placeholders of each template: the tunnel's id and path almost everywhere.
 _AT_ENDS = ("tunnel", "path", "data")
 _IN_ENVELOPE = ("tunnel", "path", "data", "id")
 _IN_KEEPALIVE = ("tunnel", "path")
@@ -37,7 +36,7 @@ _IN_CONTENT_TYPE = ("tunnel",)
 
 
 class FormatSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A format as an operator writes it down; see docs/doors.md."""
+    """Format in the operator's settings; see docs/doors.md."""
 
     header: str = "%(data)s\n"
     envelope: str = "%(data)s\n"
@@ -50,7 +49,7 @@ class FormatSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Whose tunnel it is that something is said on: its id, its own path; and who is called."""
+    """Values for the placeholders of one tunnel: its id, its path, and a JSONP callback."""
 
     tunnel: bytes
     path: bytes
@@ -59,7 +58,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format that can be used; `dialect` is equal for those whose envelopes are."""
+    """Checked format; formats with equal envelopes have the same `dialect`, their cache key."""
 
     name: str
     dialect: str
@@ -70,23 +69,23 @@ class Format:
     _envelope: Template
     _keepalive: Template
     _footer: Template
-    # Whether the envelope of a datagram is the same in every tunnel.
+    # Whether the envelope of a datagram is the same in all tunnels.
     is_same_for_all: bool = True
     is_held: bool = False
-    # So much that says nothing is sent first to who asks for it: some pass nothing on before.
+    # Sent first on request: some proxies and browsers hold back the first bytes.
     padding: bytes = b""
 
     def content_type(self, place: Place) -> str:
-        """The content type of an answer."""
+        """Return the content type of a response."""
         return self._content_type.filled(tunnel=place.tunnel).decode()
 
     def header(self, place: Place, text: bytes) -> bytes:
-        """What a stream begins with; the text is JSON that says which tunnel it is."""
+        """Return the start of a stream; the text describes the tunnel as JSON."""
         data = self.encoding.of_text(text)
         return self._header.filled(tunnel=place.tunnel, path=place.path, data=data)
 
     def envelope(self, place: Place, known_by: str, path: str, text: bytes) -> bytes:
-        """A datagram, by its id, its delivery path and its JSON."""
+        """Return a datagram in its envelope, from its id, path and JSON."""
         return self._envelope.filled(
             tunnel=place.tunnel,
             id=known_by.encode(),
@@ -95,25 +94,25 @@ class Format:
         )
 
     def keepalive(self, place: Place) -> bytes:
-        """What is said when there is nothing to say."""
+        """Return a keepalive."""
         return self._keepalive.filled(tunnel=place.tunnel, path=place.path)
 
     def footer(self, place: Place, text: bytes) -> bytes:
-        """What a stream ends with; the text is JSON that says why."""
+        """Return the end of a stream; the text is the reason as JSON."""
         data = self.encoding.of_text(text)
         return self._footer.filled(tunnel=place.tunnel, path=place.path, data=data)
 
     def whole(self, place: Place, datagrams: list[bytes]) -> bytes:
-        """The answer of a held format: everything in its envelopes, as one list."""
+        """Return the response of a held format: all envelopes as one list."""
         begin = self._header.filled(callback=place.callback)
         return begin + b",".join(datagrams) + self._footer.filled()
 
 
 def formats_of(own: Mapping[str, FormatSettings], *, has_jsonp: bool = False) -> dict[str, Format]:
-    """Every format that clients may choose, by name.
+    """Return all formats that clients may choose, by name.
 
     Raises:
-        BadOption: one of an operator's own cannot be; the text names the key.
+        BadOption: invalid format of the operator; the text names the key.
     """
     if len(own) > FORMATS_MAX:
         raise BadOption(f"{len(own)} formats are over the limit of {FORMATS_MAX}")
@@ -131,10 +130,10 @@ def formats_of(own: Mapping[str, FormatSettings], *, has_jsonp: bool = False) ->
 
 
 def checked_callback(name: str) -> bytes:
-    """The function of a page that is called with an answer.
+    """Return the name of a page's JSONP callback.
 
     Raises:
-        BadOption: it is no plain name; nothing else may come into a script.
+        BadOption: not a plain function name; anything else could inject a script.
     """
     if not _CALLBACK.match(name):
         raise BadOption("callback is the name of a function: letters, digits, '_', '$', and dots")
@@ -154,11 +153,11 @@ def _made(name: str, settings: FormatSettings, padding: bytes = b"") -> Format:
             f" it must be more than 0 and at most {KEEPALIVE_MAX_S:g}"
         )
     if not _CONTENT_TYPE.match(settings.content_type):
-        raise BadOption(f"{prefix}content_type {shortened(settings.content_type)} is none")
+        raise BadOption(f"{prefix}content_type {shortened(settings.content_type)} is invalid")
     if _MARKUP.search(settings.content_type) and settings.encoding not in _SAFE_IN_MARKUP:
         raise BadOption(
-            f"{prefix}encoding is {settings.encoding}: in {settings.content_type} what anybody"
-            f" publishes could become markup; it must be one of {', '.join(_SAFE_IN_MARKUP)}"
+            f"{prefix}encoding is {settings.encoding}: in {settings.content_type} published"
+            f" data could become markup; it must be one of {', '.join(_SAFE_IN_MARKUP)}"
         )
 
     def cut(key: str, places: tuple[str, ...]) -> Template:
@@ -203,7 +202,7 @@ _BOUNDARY = "weft-%(tunnel)s"
 _SSE = FormatSettings(
     header="retry: 2000\nevent: open\ndata: %(data)s\n\n",
     envelope="id: %(id)s\ndata: %(data)s\n\n",
-    # No empty line: to some clients it would be an event, and an empty message.
+    # No empty line: some clients take that for an empty event.
     keepalive=":\n",
     footer="event: close\ndata: %(data)s\n\n",
     content_type="text/event-stream",
@@ -221,7 +220,7 @@ _SCRIPT = FormatSettings(
     encoding="script",
     keepalive_s=15.0,
 )
-# Each part is followed by the boundary at once: until it comes, nobody knows that the part ended.
+# The boundary follows each part at once: only it shows the client that the part has ended.
 _MULTIPART = FormatSettings(
     header=f"--{_BOUNDARY}\r\n{_PART}%(data)s\r\n--{_BOUNDARY}\r\n",
     envelope=f"{_PART}%(data)s\r\n--{_BOUNDARY}\r\n",

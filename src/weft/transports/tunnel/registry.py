@@ -1,7 +1,7 @@
-"""`/{service}/tunnel`: tunnels are opened here, and come back to.
+"""`/{service}/tunnel`: opens tunnels and reattaches clients to them.
 
-`new=1` opens one, `tunnel=ID` comes back to it; an id that is not known, or no longer, opens
-another as well, which says so. Whoever opens one shows who it is first: only then there is an id.
+`new=1` opens a tunnel, `tunnel=ID` reattaches to it; an unknown or expired id opens another one,
+whose header has `renewed`. A client must authenticate before it gets an id.
 """
 
 import secrets
@@ -17,12 +17,12 @@ from weft.transports.tunnel.attachment import Answer, Held, Stream
 from weft.transports.tunnel.formats import Format, checked_callback, formats_of
 from weft.transports.tunnel.tunnel import Tunnel
 
-# 192 bits: nobody finds one by trying.
+# 192 bits cannot be guessed.
 _ID_BYTES = 24
 
 
 class Tunnels:
-    """The tunnels of one service, by their ids."""
+    """Tunnels of one service, by id."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -36,13 +36,13 @@ class Tunnels:
         return len(self._tunnels)
 
     def answer(self, exchange: Exchange, _door: HttpDoor) -> None:
-        """Open a tunnel, or let somebody come back to one.
+        """Open a tunnel, or reattach to one.
 
         Raises:
-            BadOption: the request does not say which, or names no format.
-            NotYours: it shows another key than the tunnel's.
-            TooMany: there are as many as there may be.
-            WeftError: whoever asks is not let in.
+            BadOption: the request names no tunnel or an unknown format.
+            NotYours: the key is not the tunnel's.
+            TooMany: the limit of tunnels is reached.
+            WeftError: the client was refused.
         """
         if not is_one_of(exchange, "GET"):
             return
@@ -59,16 +59,16 @@ class Tunnels:
             tunnel.open(answer, is_renewed=known_by != "")
 
     def known(self, known_by: str) -> Tunnel | None:
-        """The tunnel of an id, if somebody may come back to it."""
+        """Return the open tunnel with an id, or None."""
         tunnel = self._tunnels.get(known_by)
         return tunnel if tunnel is not None and tunnel.is_open else None
 
     def new(self, request: Request, client: str) -> Tunnel:
-        """A tunnel for whoever shows a key or a ticket that counts, to be opened.
+        """Return a tunnel for an authenticated client, not opened yet.
 
         Raises:
-            TooMany: there are as many as there may be, or as its key may have.
-            WeftError: whoever asks is not let in.
+            TooMany: the limit of tunnels, in total or of the key, is reached.
+            WeftError: the client was refused.
         """
         limit = self._house.rules.tunnels
         if len(self._tunnels) >= limit:
@@ -88,10 +88,10 @@ class Tunnels:
         return tunnel
 
     def found(self, known_by: str, key: str) -> Tunnel:
-        """The tunnel that somebody says something for.
+        """Return the tunnel that a client sends datagrams for.
 
         Raises:
-            NotYours: there is none, or it is another's: which of them is not told.
+            NotYours: no such tunnel, or one of another client; the error does not reveal which.
         """
         tunnel = self.known(known_by)
         if tunnel is None:
@@ -100,12 +100,12 @@ class Tunnels:
         return tunnel
 
     def over(self, tunnel: Tunnel) -> None:
-        """A tunnel is no more."""
+        """Called when a tunnel has ended: remove it."""
         if self._tunnels.pop(tunnel.known_by, None) is not None:
             self._shares.add(tunnel.account.holder, -1)
 
     def sweep(self, now_ns: int) -> None:
-        """Do what is due for each."""
+        """Do periodic work of each tunnel."""
         for tunnel in list(self._tunnels.values()):
             tunnel.sweep(now_ns)
 
@@ -114,8 +114,12 @@ class Tunnels:
         known = self._known_formats()
         name = query.get("format", "")
         if name not in known:
-            shown = f"{shortened(name)} is no format" if name else "a tunnel has a format"
-            raise BadOption(f"{shown}: there are {', '.join(sorted(known))}")
+            shown = (
+                f"{shortened(name)} is not a known format"
+                if name
+                else "the parameter format is missing"
+            )
+            raise BadOption(f"{shown}: the formats are {', '.join(sorted(known))}")
         callback = checked_callback(query.get("callback", "")) if name == "jsonp" else b""
         kind = Held if known[name].is_held else Stream
         answer = kind(self._house, exchange, known[name], callback)
@@ -131,12 +135,12 @@ class Tunnels:
 
 
 def wanted(request: Request) -> str:
-    """The id of the tunnel that a request wants to come back to; empty if it wants a new one.
+    """Return the id of the tunnel to reattach to; empty for a new one.
 
     Raises:
-        BadOption: it does not say which.
+        BadOption: neither or both of `new` and `tunnel`.
     """
     is_new, known_by = is_on(request, "new"), request.query.get("tunnel", "")
     if is_new == bool(known_by):
-        raise BadOption("a request has new=1 for a new tunnel, or tunnel=ID to come back to one")
+        raise BadOption("a request has new=1 for a new tunnel, or tunnel=ID to reattach to one")
     return known_by

@@ -1,9 +1,9 @@
-"""What a tunnel was told and may have to be told again, and what waits while nobody is attached.
+"""Replay buffer of a tunnel: sent datagrams until they are confirmed, and unsent ones.
 
-Bounded in bytes and age. Messages are kept as the frames that they came in, which all who were owed
-the same share; everything else as its datagram, with a number of the tunnel's own. What was sent is
-kept until its receipt is proven, or until it must give way: then whoever missed it is told of a
-gap. What was not sent gives way to nobody: the newest are not taken in, and a gap says so.
+Bounded in bytes and age. Messages are kept as whole frames, whose bytes all their receivers share;
+other datagrams as they are, with a number of the tunnel. Sent datagrams are kept until the client
+confirms them, or evicted when space is needed; a client that missed evicted ones gets a gap. Unsent
+datagrams are never evicted: when the buffer is full, new ones are dropped and reported as a gap.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from weft.wire.byteops import u32_at, u64_at
 from weft.wire.frame_splitting import each_frame
 from weft.wire.frames import Kind
 
-# What it takes to keep something beside its bytes, about; and one that is no message.
+# Approximate memory of an entry beside its bytes, and of a datagram other than a message.
 KEPT_COST_BYTES = 120
 OWN_COST_BYTES = 512
 
@@ -23,58 +23,58 @@ _LAST_MAX = 40
 
 
 class Own(NamedTuple):
-    """A datagram that is no message: it has a number among those of its tunnel."""
+    """Datagram other than a message, numbered by its tunnel."""
 
     number: int
     datagram: dict[str, Any]
 
     @property
     def known_by(self) -> str:
-        """Its id."""
+        """The id of the datagram."""
         return f"{_OWN}{self.number}"
 
 
-# Whole frames of messages, or one datagram of another kind.
+# Whole frames of messages, or one other datagram.
 Item = bytes | Own
-# Origin and sequence of a message; or the number of one that is none.
+# Origin and sequence of a message; or _OWN_ORIGIN and the number of another datagram.
 Identity = tuple[int, int]
 
 
 class Ring:
-    """Bounded memory of one tunnel, in the order of what it holds."""
+    """Bounded, ordered buffer of one tunnel."""
 
     __slots__ = ("_before", "_dropped", "_expired", "_gone", "_kept", "_number", "_sent", "_size")
 
     def __init__(self) -> None:
-        # With the time when it came; the first `_sent` of them were sent.
+        # Entries with their times of arrival; the first `_sent` of them were sent.
         self._kept: list[tuple[Item, int]] = []
         self._sent = 0
         self._size = 0
-        # What came right before the first, and how many were before it.
+        # Id of the datagram right before the first, and the number of all before it.
         self._before: Identity | None = None
         self._gone = 0
-        # What was never sent, and is not here either: from the beginning, and from the end.
+        # Numbers of unsent datagrams that were lost: expired at the front, dropped at the end.
         self._expired = 0
         self._dropped = 0
         self._number = 0
 
     @property
     def size(self) -> int:
-        """What it takes, in bytes, about."""
+        """Return the approximate memory in use, in bytes."""
         return self._size
 
     @property
     def is_empty(self) -> bool:
-        """Say if there is nothing to be told, not even of a loss."""
+        """Return whether there is nothing to send, not even a gap."""
         return not self._kept and not self._expired and not self._dropped
 
     def own(self, datagram: dict[str, Any]) -> Own:
-        """Give a number to a datagram that is no message."""
+        """Give the next number to a datagram other than a message."""
         self._number += 1
         return Own(self._number, datagram)
 
     def sent(self, item: Item, now_ns: int, limit_bytes: int) -> None:
-        """Remember what was sent, as long as there is room for it."""
+        """Add a sent item; evict the oldest if it lacks space."""
         cost = _cost(item)
         while self._kept and self._size + cost > limit_bytes:
             self._forget(1)
@@ -84,7 +84,7 @@ class Ring:
             self._forget(1)
 
     def wait(self, item: Item, now_ns: int, limit_bytes: int) -> None:
-        """Keep what cannot be sent now, or count it as lost if there is no room for it."""
+        """Add an unsent item, or count it as dropped if there is no space."""
         cost = _cost(item)
         if self._room(limit_bytes, cost):
             if self._dropped:
@@ -97,7 +97,7 @@ class Ring:
             self._dropped += 1
 
     def confirm(self, last: str) -> bool:
-        """Forget what is proven to have been received, up to an id; False if it is not known."""
+        """Remove everything up to a received id; return False if the id is unknown."""
         wanted = identity_of(last)
         if wanted is None:
             return False
@@ -120,22 +120,22 @@ class Ring:
         return False
 
     def confirm_sent(self) -> None:
-        """Forget everything that was sent: whoever got it comes back for more."""
+        """Remove everything that was sent: the client confirmed it by polling again."""
         self._forget(self._sent)
 
     def reset(self, last: str, now_ns: int) -> None:
-        """Somebody received something that is not known here: put the news of it first."""
+        """Insert a gap at the front, for a client whose last id is unknown here."""
         count = self._gone
         wanted = identity_of(last)
         if wanted is not None and self._before is not None and wanted[0] == self._before[0]:
-            # More cannot have been missed than were given a number since.
+            # No more can have been missed than were numbered since.
             count = max(0, min(count, self._before[1] - wanted[1]))
-        # What waited too long is among them.
+        # The count includes expired datagrams.
         self._expired = 0
         self._put_first("reset", count, now_ns)
 
     def replay(self, now_ns: int) -> list[Item]:
-        """Everything that is to be told, with the news of what is lost; it counts as sent."""
+        """Return all entries, with gaps for lost ones, and mark them as sent."""
         if self._expired:
             self._put_first("old", self._expired, now_ns)
             self._expired = 0
@@ -145,7 +145,7 @@ class Ring:
         return [item for item, _ in self._kept]
 
     def expire(self, oldest_ns: int) -> None:
-        """Forget what came before a time; what was not sent by then is lost."""
+        """Remove entries older than a time; unsent ones are counted as expired."""
         while self._kept and self._kept[0][1] < oldest_ns:
             if self._sent == 0:
                 item = self._kept[0][0]
@@ -153,7 +153,7 @@ class Ring:
             self._forget(1)
 
     def _room(self, limit_bytes: int, cost: int) -> bool:
-        """Make room by forgetting what was sent, which is likely to have arrived."""
+        """Evict sent entries, which probably arrived, until there is space."""
         while self._sent and self._size + cost > limit_bytes:
             self._forget(1)
         return self._size + cost <= limit_bytes
@@ -163,12 +163,12 @@ class Ring:
         self._dropped = 0
 
     def _put_first(self, reason: str, count: int, now_ns: int) -> None:
-        """Put news of a loss before everything; of the same kind there is one at most."""
+        """Insert a gap at the front; it is merged with one of the same reason."""
         first = self._kept[0][0] if self._kept else b""
         if not isinstance(first, bytes):
             gap = first.datagram.get("gap", {})
             if gap.get("reason") == reason:
-                # However often somebody comes back, what it says does not become more.
+                # A client that reattaches repeatedly has still missed them only once.
                 count = max(count, gap["count"]) if reason == "reset" else count + gap["count"]
                 del self._kept[0]
                 self._size -= OWN_COST_BYTES
@@ -185,7 +185,7 @@ class Ring:
         self._size += cost
 
     def _forget(self, count: int) -> None:
-        """Forget the first so many."""
+        """Remove the first `count` entries."""
         for item, _ in self._kept[:count]:
             self._size -= _cost(item)
             self._gone += _count(item) if isinstance(item, bytes) else 1
@@ -196,7 +196,7 @@ class Ring:
 
 
 def identity_of(text: str) -> Identity | None:
-    """What an id says; None if no datagram has such an id."""
+    """Return the parsed id of a datagram; None if it is not valid."""
     if len(text) > _LAST_MAX or not text.isascii():
         return None
     origin, _, number = text.partition(".")
@@ -208,7 +208,7 @@ def identity_of(text: str) -> Identity | None:
 
 
 def is_all_messages(frames: bytes) -> bool:
-    """Say if frames are messages, every one of them."""
+    """Return whether all frames are messages."""
     at = 0
     while at < len(frames):
         if frames[at + 4] != _MESSAGE:
@@ -230,7 +230,7 @@ def _count(frames: bytes) -> int:
 
 
 def _end_of(item: Item, wanted: Identity) -> int:
-    """Where the datagram that is wanted ends; 0 if it is not in there."""
+    """Return where the datagram with an id ends in an item; 0 if it is not in it."""
     if not isinstance(item, bytes):
         return 1 if wanted == (_OWN_ORIGIN, item.number) else 0
     origin, sequence = wanted

@@ -1,4 +1,4 @@
-"""Texts with places to be filled in: `id: %(id)s`; a percent sign itself is `%%`."""
+"""Templates with placeholders, such as `id: %(id)s`; a percent sign is written `%%`."""
 
 import re
 from collections.abc import Collection
@@ -11,15 +11,15 @@ _PLACE = re.compile(r"%(?:\((?P<name>\w*)\)s|(?P<percent>%)|\(\w*\)?.?|.?)", re.
 
 
 class Template:
-    """A text, cut at its places once; `names` are the places that it has."""
+    """Text that is parsed once; `names` are its placeholders in order."""
 
     __slots__ = ("_first", "_rest", "names")
 
     def __init__(self, text: str, places: Collection[str]) -> None:
-        """Cut a text.
+        """Parse a template.
 
         Raises:
-            BadOption: it is too long, has a place that there is not, or a lone percent sign.
+            BadOption: over TEXT_MAX characters, an unknown placeholder or a lone percent sign.
         """
         if len(text) > TEXT_MAX:
             raise BadOption(f"{len(text)} characters are over the limit of {TEXT_MAX}")
@@ -43,12 +43,12 @@ class Template:
         try:
             self._first, *rest = (literal.encode() for literal in literals)
         except UnicodeEncodeError as error:
-            raise BadOption(f"it is not Unicode text: {error.reason}") from error
+            raise BadOption(f"not Unicode text: {error.reason}") from error
         self.names = tuple(names)
         self._rest = tuple(zip(self.names, rest, strict=True))
 
     def filled(self, **values: bytes) -> bytes:
-        """The text with what stands in its places."""
+        """Return the text with values in place of the placeholders."""
         parts = [self._first]
         for name, literal in self._rest:
             parts.append(values[name])

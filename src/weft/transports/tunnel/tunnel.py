@@ -1,7 +1,7 @@
-"""One tunnel: a peer that stays while its connections come and go.
+"""Tunnel: a peer that persists while its client's connections come and go.
 
-It has a seat, a ring of what it may have to be told again, and at most one attachment. It is open
-once it was told WELCOME and its header was sent; before that nobody can say anything for it.
+It consists of an adapter peer, a replay buffer and at most one downlink. It is open once it has
+received WELCOME; before that it accepts no datagrams.
 """
 
 import hashlib
@@ -34,21 +34,21 @@ _MESSAGE = int(Kind.MESSAGE)
 _WELCOME = int(Kind.WELCOME)
 _GOODBYE = int(Kind.GOODBYE)
 _S = 1_000_000_000
-# Longer than a client that polls takes to ask again.
+# More than a polling client takes to poll again.
 _POLL_GAP_NS = 5 * _S
-# A sweep comes about once a second: what is due before the next but one is done now.
+# Sweeps run about once a second: work that is due before the next but one is done now.
 _SLACK_NS = _S // 2
 
 
 class Registry(Protocol):
-    """Whoever knows the tunnels of a service by their ids."""
+    """The tunnels of a service, by id."""
 
     def over(self, tunnel: "Tunnel") -> None:
-        """A tunnel is no more."""
+        """Called when a tunnel has ended."""
 
 
 class Tunnel:
-    """One peer that speaks datagrams, up by requests of their own and down by its attachment."""
+    """One peer that sends datagrams over requests and receives them over its downlink."""
 
     __slots__ = (
         "_attachment",
@@ -76,15 +76,15 @@ class Tunnel:
         self._datagrams = Datagrams(house.service.run.body_limit)
         self._ring = Ring()
         self.account = Account(house.kept, "")
-        # Whether it was told by an answer that was held, and not by a stream, before.
+        # Whether the last downlink was a long poll.
         self._is_polled = False
-        # The gateway closes down.
+        # The gateway is draining.
         self._is_parting = False
         self._is_renewed = False
         self._is_resting = False
         self._key: bytes | None = b""
         self._welcome = b""
-        # Since when nobody is attached, or somebody is who has yet to be told something.
+        # Since when there is no downlink.
         self._since_ns = house.now_ns
         self.known_by = ""
         self.path = ""
@@ -92,35 +92,35 @@ class Tunnel:
 
     @property
     def peer(self) -> Peer:
-        """The peer that it is."""
+        """The tunnel's peer."""
         return self.seat.peer
 
     @property
     def is_open(self) -> bool:
-        """Say if something may be said for it."""
+        """Return whether the tunnel accepts datagrams and reattachment."""
         return self._welcome != b"" and not self._is_parting and not self.peer.is_over
 
     @property
     def is_attached(self) -> bool:
-        """Say if there is a connection that it is told by."""
+        """Return whether there is a downlink."""
         return self._attachment is not None
 
-    # What clients do with it.
+    # Called by endpoints.
 
     def name(self, known_by: str, key: str | None, holder: str) -> None:
-        """Give it an id, and note the key that was shown for it; None if a ticket was."""
+        """Set the id, the holder, and the key used to open it; None if that was a ticket."""
         self.known_by = known_by
         self.account = Account(self._house.kept, holder)
         self._key = None if key is None else _digest(key)
         self.path = path_of(self.peer.inbox[:INBOX_BYTES])
 
     def open(self, attachment: Attachment, *, is_renewed: bool) -> None:
-        """Tell it by a connection, beginning with its header as soon as it is welcome."""
+        """Attach the first downlink; the header follows on WELCOME."""
         self._is_renewed = is_renewed
         self._attach(attachment)
 
     def attach(self, attachment: Attachment, last: str) -> None:
-        """Tell it by another connection from now on, beginning after what was received last."""
+        """Replace the downlink and resend everything after the last received id."""
         house, ring, before = self._house, self._ring, self._attachment
         was_polled = self._is_polled
         self.lost()
@@ -132,11 +132,11 @@ class Tunnel:
                 house.refused("UnknownLast")
                 ring.reset(last, house.now_ns)
         elif was_polled and attachment.is_held:
-            # Whoever polls anew has the answer to the last poll, if it does not say otherwise.
+            # A client that polls again has the last response, unless it names another id.
             ring.confirm_sent()
         items = ring.replay(house.now_ns)
         self.account.keep(ring.size)
-        # To come back often, for much, is work: it costs as if it had been asked for.
+        # Costs credit in proportion to the replay, like the requests for it would.
         house.pinged(self.peer, 1 + len(items) + ring.size // 256)
         if items:
             self._told(attachment, items)
@@ -145,10 +145,10 @@ class Tunnel:
         self.pour()
 
     def check_key(self, text: str) -> None:
-        """Refuse whoever shows another key than the tunnel's; to show none is all right.
+        """Check the key of a request; a request without one is accepted.
 
         Raises:
-            NotYours: it is another.
+            NotYours: the key is not the tunnel's.
         """
         service = self._house.service
         if not text:
@@ -156,26 +156,26 @@ class Tunnel:
         if service.keyring is not None:
             self.check_owner(service.keyring.match(text, service.wall_ns))
         elif self._key is not None and not hmac.compare_digest(_digest(text), self._key):
-            # Everyone is trusted here, but nobody is mistaken for another.
+            # No keys are checked in this service, but a different key still means another client.
             raise _not_yours()
 
     def check_owner(self, key: Key | None) -> None:
-        """Refuse whoever has another key than the tunnel's, which one came by, or a ticket for it.
+        """Check that a key is the one that the tunnel was opened with, directly or by a ticket.
 
         Raises:
-            NotYours: it is another.
+            NotYours: the key is not the tunnel's.
         """
         own = self.peer.key
         if key is None or own is None or key.id != own.id:
             raise _not_yours()
 
     def say(self, datagram: Datagram) -> None:
-        """Say what a datagram says.
+        """Handle a datagram of the client.
 
         Raises:
-            NotYours: the tunnel is no more.
-            Overloaded: nothing can be taken from it for now.
-            WeftError: the datagram says nothing that can be; whoever waits for it is told.
+            NotYours: the tunnel has ended.
+            Overloaded: input is paused.
+            WeftError: invalid datagram; also sent down the tunnel if it has an `ack`.
         """
         if not self.is_open:
             self._house.refused("NotYours")
@@ -192,11 +192,11 @@ class Tunnel:
                 self._pass_on([self._ring.own(told)])
             raise
 
-    # What time brings.
+    # Periodic work.
 
     def sweep(self, now_ns: int) -> None:
-        """Do what is due: keep the connection, give up on who does not come back."""
-        # It answers for its client, which cannot: while it is there, it is not silent.
+        """Send a keepalive if due; end the tunnel if its client does not reattach in time."""
+        # Keeps the peer alive on behalf of its client, which cannot answer pings.
         self.seat.heard()
         rules = self._house.rules
         if not self._ring.is_empty:
@@ -206,7 +206,7 @@ class Tunnel:
         if attachment is None:
             self.peer.outbox.is_away |= now_ns - self._since_ns > _POLL_GAP_NS
             if now_ns - self._since_ns > rules.cull_s * _S:
-                self.seat.end(Silent(f"nobody was attached for {rules.cull_s:g} s"))
+                self.seat.end(Silent(f"no connection was attached for {rules.cull_s:g} s"))
             return
         quiet_ns = now_ns - attachment.told_ns
         is_due = quiet_ns > attachment.keepalive_s * _S - _SLACK_NS
@@ -215,19 +215,19 @@ class Tunnel:
             attachment.keep_alive()
             self._drop_if_over(attachment)
         elif quiet_ns > self._house.limits.outbox_age_s * _S and not attachment.has_room:
-            # It may come back for what it did not read, but nothing is kept for it meanwhile.
+            # The client may reattach for the rest; meanwhile this downlink is useless.
             self._house.refused("SlowReader")
             attachment.abort()
 
-    # What its attachment says.
+    # Interface for the downlink.
 
     @property
     def place(self) -> Place:
-        """Which tunnel it is."""
+        """The id and path of the tunnel."""
         return Place(self.known_by.encode(), self.path.encode())
 
     def hear(self, text: bytes) -> None:
-        """Say what datagrams say; what is wrong with one is told, and the others count."""
+        """Handle datagrams; an invalid one is answered with an error, the others still count."""
         try:
             datagrams = datagrams_in(text)
         except WeftError as error:
@@ -242,7 +242,7 @@ class Tunnel:
                 self._refuse(error, datagram)
 
     def lost(self) -> None:
-        """Nobody is attached from now on."""
+        """Called when the downlink is lost: detach it."""
         if self._attachment is not None:
             self._attachment.let_go()
             self._attachment = None
@@ -252,22 +252,22 @@ class Tunnel:
                 self._house.turn.later(self.seat.end)
 
     def left(self) -> None:
-        """Nobody will come back: it is over."""
+        """Called when the client will not reattach: end the tunnel."""
         self.seat.end()
 
     def pour(self) -> None:
-        """There is room: hand over what is owed."""
+        """Called when there is room again: send queued frames."""
         self.seat.pour()
 
-    # What the seat says.
+    # Interface of an adapter.
 
     @property
     def has_room(self) -> bool:
-        """Say if more can be told now; while nobody is attached it is for the ring to bound it."""
+        """Return whether more can be sent now; without a downlink, the buffer is the limit."""
         return self._attachment is None or self._attachment.has_room
 
     def tell(self, frames: bytes) -> None:
-        """Tell of frames, or keep them until somebody is attached."""
+        """Send frames, or keep them until a downlink is attached."""
         if is_all_messages(frames):
             self._pass_on([frames])
             return
@@ -286,20 +286,20 @@ class Tunnel:
             self._pass_on(items)
 
     def rest(self) -> None:
-        """Take nothing in for now."""
-        # To slow readers an event would be refused, not held back: only the journal does that.
+        """Pause input, if the journal requires it."""
+        # The endpoint refuses events while paused, so slow subscribers do not pause it.
         self._is_resting = self.peer.is_held
         if self._attachment is not None:
             self._attachment.rest()
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Resume input."""
         self._is_resting = False
         if self._attachment is not None:
             self._attachment.go_on()
 
     def over(self, error: WeftError | None) -> None:
-        """The peer has left: nobody can come back to it."""
+        """Called when the peer has left: close the downlink and release everything."""
         attachment = self._attachment
         if attachment is not None:
             self.lost()
@@ -308,7 +308,7 @@ class Tunnel:
         self.account.keep(0)
         self._registry.over(self)
 
-    # Inside.
+    # Internal.
 
     def _say(self, datagram: Datagram) -> None:
         since = since_of(datagram)
@@ -323,7 +323,7 @@ class Tunnel:
         self._pass_on([self._ring.own(error_datagram(error, datagram))])
 
     def _begin(self, welcome: bytes) -> None:
-        """It is welcome: send its header."""
+        """Handle WELCOME: send the header and everything that is waiting."""
         told = self._datagrams.told(welcome)
         self._welcome = _json(told["welcome"])
         attachment = self._attachment
@@ -336,13 +336,13 @@ class Tunnel:
             self._told(self._attachment, self._ring.replay(self._house.now_ns))
 
     def _facts(self) -> bytes:
-        """What a header says."""
+        """Return the description of the tunnel for its header, as JSON."""
         named = _json({"tunnel": self.known_by, "path": self.path})[:-1]
         renewed = b',"renewed":true' if self._is_renewed else b""
         return named + renewed + b',"welcome":' + self._welcome + b"}"
 
     def _own(self, frame: bytes) -> dict[str, Any]:
-        """The datagram of a frame that is no message; its id is the tunnel's own."""
+        """Return the datagram of a frame other than a message; its id is the tunnel's own."""
         datagram = self._datagrams.told(frame)
         if "id" in datagram:
             datagram["published"] = datagram.pop("id")
@@ -351,7 +351,7 @@ class Tunnel:
     def _pass_on(self, items: list[Item]) -> None:
         rules, now_ns = self._house.rules, self._house.now_ns
         limit_bytes = self.account.room(rules.ring_bytes, rules, self._house.limits)
-        # Nothing is told before the header.
+        # Nothing is sent before the header.
         attachment = self._attachment if self._welcome else None
         keep = self._ring.wait if attachment is None else self._ring.sent
         for item in items:
@@ -375,14 +375,14 @@ class Tunnel:
             attachment.rest()
 
     def _part(self) -> None:
-        """The gateway says goodbye: end, as soon as nobody speaks by its connection any more."""
+        """Handle GOODBYE: end, unless the client still sends over the downlink."""
         self._is_parting = True
         if self._attachment is None or not self._attachment.hears:
-            # Not now: what is owed is being handed out.
+            # Not now: queued frames are being sent.
             self._house.turn.later(self.seat.end)
 
     def _drop_if_over(self, attachment: Attachment) -> None:
-        """An answer that was held is over as soon as anything was said."""
+        """Detach a long poll, which ends with the first send."""
         if attachment.is_over and self._attachment is attachment:
             self.lost()
 
@@ -392,7 +392,7 @@ def _digest(key: str) -> bytes:
 
 
 def _not_yours() -> NotYours:
-    """What is said of every tunnel that cannot be used: why would help whoever guesses."""
+    """Return the same error for every unusable tunnel, so that ids cannot be probed."""
     return NotYours("this tunnel is not yours, or no longer there")
 
 

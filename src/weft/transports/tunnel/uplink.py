@@ -1,8 +1,8 @@
-"""`/{service}/events`: what clients of tunnels say.
+"""`/{service}/events`: datagrams that clients of tunnels send.
 
-Datagrams as everywhere, each with the id of its tunnel: in itself, in the header `Weft-Tunnel`, or
-in the parameter `tunnel`. Whatever there is to tell of them comes down the tunnel; the answer only
-says how many were taken, and what was wrong with the first that was not.
+Each datagram names its tunnel: in itself, in the header `Weft-Tunnel`, or in the parameter
+`tunnel`. Answers to datagrams come down the tunnel; the HTTP response only has the number of
+accepted datagrams and the first error.
 """
 
 import json
@@ -18,18 +18,18 @@ _TAKEN = 202
 
 
 class Events:
-    """The door that clients of tunnels speak at."""
+    """Endpoint for datagrams of tunnels."""
 
     def __init__(self, house: House, tunnels: Tunnels) -> None:
         self._house = house
         self._tunnels = tunnels
 
     def answer(self, exchange: Exchange, _door: HttpDoor) -> None:
-        """Say what datagrams say; what is wrong with one is told, and the others count.
+        """Handle datagrams; an invalid one is reported, the others still count.
 
         Raises:
-            BadOption: there is none, or too many, or they are not where they should be.
-            BadField: it is not JSON.
+            BadOption: no datagrams, too many, or not in the place for the method.
+            BadField: not JSON.
         """
         if not is_one_of(exchange, "GET", "POST"):
             return
@@ -58,7 +58,7 @@ class Events:
         except WeftError as error:
             self._house.refused(type(error).__name__)
             raise
-        # What a tunnel itself refuses, it counts.
+        # The tunnel counts its own refusals.
         tunnel.say(datagram)
 
 
@@ -66,12 +66,12 @@ def _text(request: Request) -> bytes | str:
     if request.method == "POST":
         return request.body
     if "datagram" not in request.query:
-        raise BadOption("a GET says its datagrams in the parameter datagram, as JSON")
+        raise BadOption("a GET has its datagrams in the parameter datagram, as JSON")
     return request.query["datagram"]
 
 
 def _tunnel_of(request: Request) -> str:
-    """The tunnel that a request names for all its datagrams; empty if it names none."""
+    """Return the tunnel that a request names for all its datagrams; empty for none."""
     by_header = request.headers.get("weft-tunnel", "")
     by_query = request.query.get("tunnel", "")
     if by_header and by_query and by_header != by_query:
@@ -82,7 +82,7 @@ def _tunnel_of(request: Request) -> str:
 def _known_by(datagram: Datagram, named: str) -> str:
     own = datagram.pop("tunnel", named)
     if not isinstance(own, str) or not own:
-        raise BadOption("a datagram names its tunnel: tunnel is the id that the header told")
+        raise BadOption("a datagram names its tunnel: tunnel is the id from the tunnel's header")
     if named and own != named:
         raise BadOption("a datagram names another tunnel than its request")
     return own

@@ -1,8 +1,8 @@
-"""A WebSocket that a tunnel is told by, and by which its client speaks: `/{service}/ws?new=1`.
+"""WebSocket downlink of a tunnel, over which its client also sends: `/{service}/ws?new=1`.
 
-It speaks `weft.json` as any other does, but what it is told has ids, and the tunnel outlives it:
-`/{service}/ws?tunnel=ID&last=ID` goes on where it was cut. Only a client that closes it properly,
-because it is done or because its page is left, ends the tunnel with it.
+It uses `weft.json` like any other WebSocket, but every datagram has an id, and the tunnel outlives
+the connection: `/{service}/ws?tunnel=ID&last=ID` continues after the last received id. Only a
+client that closes it properly, because it is done or its page is left, ends the tunnel with it.
 """
 
 from websockets.frames import CloseCode
@@ -29,12 +29,12 @@ from weft.transports.websocket.websocket import (
 )
 from weft.wire.frames import parse
 
-# Said by who does not come back.
+# Close codes of a client that will not reattach.
 _LEAVING = (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY)
 
 
 class TunnelSocket(Attachment):
-    """One WebSocket, and the tunnel that it belongs to for now."""
+    """One WebSocket, attached to a tunnel."""
 
     __slots__ = ("_house", "_is_asked", "_owner", "_path", "_socket")
 
@@ -46,59 +46,59 @@ class TunnelSocket(Attachment):
         self._owner: Owner | None = None
         self._path = ""
         self._socket: WebSocket | None = None
-        # A ping was sent, and no sign of life came since.
+        # A ping was sent, and nothing was received since.
         self._is_asked = False
 
     def answer(self, door: HttpDoor, checked: ServerProtocol) -> bytes:
-        """Answer a handshake; what came on the connection already, for received()."""
+        """Complete a handshake; return unread bytes of the connection, for received()."""
         socket, unread = open_socket(self._house, door, checked, self)
         if socket.stream.is_open:
             self._socket = socket
         return unread
 
     def received(self, data: bytes) -> None:
-        """Take in what came before it belonged to a tunnel."""
+        """Handle bytes that arrived before it was attached to a tunnel."""
         if data and self._socket is not None:
             self._socket.received(data)
 
-    # What the tunnel says.
+    # Interface for the tunnel.
 
     @property
     def keepalive_s(self) -> float:
-        """After how long a silence it is asked if it is still there."""
+        """Interval of silence after which a ping is sent."""
         ping_s: float = self._house.limits.ping_s
         return ping_s
 
     @property
     def has_room(self) -> bool:
-        """Say if more can be told now."""
+        """Return whether more can be sent now."""
         return self._socket is not None and self._socket.has_room
 
     @property
     def is_over(self) -> bool:
-        """Say if it is closed."""
+        """Return whether the WebSocket is closed."""
         return self._socket is None
 
     def join(self, owner: Owner) -> None:
-        """Belong to a tunnel from now on."""
+        """Attach to a tunnel."""
         self._owner = owner
         self._path = owner.place.path.decode()
 
     def let_go(self) -> None:
-        """Belong to nobody."""
+        """Detach from the tunnel."""
         self._owner = None
 
     def open(self, facts: bytes) -> None:
-        """Tell which tunnel it is."""
+        """Send the description of the tunnel."""
         self._send(framed(TEXT, facts))
 
     def tell(self, items: list[Item]) -> None:
-        """Tell of datagrams, each a message: what goes to many is put into words once."""
+        """Send datagrams, one per message; those for many peers are encoded once."""
         said = [self._own(item) if isinstance(item, Own) else self._said(item) for item in items]
         self._send(b"".join(said))
 
     def keep_alive(self) -> None:
-        """Ask for a sign of life; whoever gave none since the last time is gone."""
+        """Send a ping; abort if nothing was received since the last one."""
         if self._is_asked:
             self._house.refused(Silent.__name__)
             self.abort()
@@ -107,31 +107,31 @@ class TunnelSocket(Attachment):
             self._send(PING)
 
     def close(self, reason: str, error: WeftError | None = None) -> None:
-        """Close it, and say why."""
+        """Close with the error or the reason."""
         self.let_go()
         if self._socket is not None:
             self._socket.close(close_code(error), str(error or reason))
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close at once."""
         if self._socket is not None:
             self._socket.stream.close()
 
     def rest(self) -> None:
-        """Take nothing in for now."""
+        """Pause input."""
         if self._socket is not None:
             self._socket.stream.pause()
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Resume input."""
         self._is_asked = False
         if self._socket is not None:
             self._socket.stream.resume()
 
-    # What the WebSocket says.
+    # Interface of a WebSocket's listener.
 
     def message(self, data: bytes, is_text: bool) -> None:
-        """Say what a message says."""
+        """Handle a message."""
         self._is_asked = False
         owner = self._owner
         if owner is None:
@@ -146,21 +146,21 @@ class TunnelSocket(Attachment):
                 self._socket.close(CloseCode.UNSUPPORTED_DATA, str(error))
 
     def alive(self) -> None:
-        """A sign of life came."""
+        """Record that the client was active."""
         self._is_asked = False
 
     def pay(self) -> None:
-        """Let a frame cost something that is no message by itself."""
+        """Charge a control frame or a fragment."""
         if self._owner is not None:
             self._house.pinged(self._owner.peer)
 
     def drained(self) -> None:
-        """There is room again."""
+        """Called when there is room again."""
         if self._owner is not None:
             self._owner.pour()
 
     def gone(self) -> None:
-        """It is closed: by who left, or by who may come back."""
+        """Called when it is closed: end the tunnel, or await reattachment, by the close code."""
         socket, self._socket = self._socket, None
         if self._owner is None:
             return
@@ -177,25 +177,25 @@ class TunnelSocket(Attachment):
         return framed(TEXT, text_of(own_datagram(item, self._path)))
 
     def _said(self, frames: bytes) -> bytes:
-        # The same words as for those who have no tunnel.
+        # The encoding is the same as without a tunnel.
         return self._house.shared.said(SUBPROTOCOL, frames, _message)
 
 
 class TunnelSockets:
-    """The WebSockets of a service that belong to tunnels."""
+    """WebSockets of a service that belong to tunnels."""
 
     def __init__(self, house: House, tunnels: Tunnels) -> None:
         self._house = house
         self._tunnels = tunnels
 
     def open(self, request: Request, door: HttpDoor, checked: ServerProtocol) -> None:
-        """Answer a handshake that was checked: open a tunnel by it, or come back to one.
+        """Complete a checked handshake: open a tunnel, or reattach to one.
 
         Raises:
-            BadOption: the request does not say which.
-            NotYours: it shows another key than the tunnel's.
-            TooMany: there are as many as there may be.
-            WeftError: whoever asks is not let in.
+            BadOption: neither or both of `new` and `tunnel`.
+            NotYours: the key is not the tunnel's.
+            TooMany: the limit of tunnels is reached.
+            WeftError: the client was refused.
         """
         known_by = wanted(request)
         known = self._tunnels.known(known_by)
@@ -214,7 +214,7 @@ class TunnelSockets:
         socket.received(unread)
 
     def _check_owner(self, tunnel: Tunnel, request: Request) -> None:
-        """Have whoever comes back show who it is, as whoever opens one does."""
+        """Authenticate a client that reattaches, like one that opens a tunnel."""
         key, ticket = bearer(request), request.query.get("ticket", "")
         owner = identify(self._house.service, Introduction(key=key, ticket=ticket))
         if owner is None:
@@ -224,7 +224,7 @@ class TunnelSockets:
 
 
 def is_wanted(request: Request) -> bool:
-    """Say if a request for a WebSocket speaks of a tunnel."""
+    """Return whether a WebSocket request is for a tunnel."""
     return "new" in request.query or "tunnel" in request.query
 
 

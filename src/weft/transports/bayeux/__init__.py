@@ -1,1 +1,1 @@
-"""The Bayeux protocol."""
+"""Bayeux transport: CometD and Faye clients."""

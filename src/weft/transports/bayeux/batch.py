@@ -1,4 +1,4 @@
-"""Bayeux messages that came in one text, answered in one as soon as all their answers are there."""
+"""Batch of Bayeux messages from one text, answered together once all answers are known."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from weft.transports.bayeux.protocol import Said, text_of
 
 
 class Asked:
-    """One message, and the answer to it once that is known."""
+    """One message, and its answer once that is known."""
 
     __slots__ = ("answer", "batch", "message", "time_sync")
 
@@ -17,13 +17,13 @@ class Asked:
         self.message = message
         self.batch = batch
         self.answer: Said | None = None
-        # What its sender wants to know of our clock.
+        # Clock values of the client, with the extension `timesync`.
         self.time_sync: TimeSync | None = None
         if "ext" in message and is_meta(message["channel"]):
             self.time_sync = time_sync_of(message, _now_ms())
 
     def in_words(self, answer: Said) -> bytes:
-        """The text of its answer, which tells the time if that was asked."""
+        """Return its answer as JSON, with the time if the client asked for it."""
         if self.time_sync is not None:
             told = {TIMESYNC: self.time_sync.answer(_now_ms())}
             answer = answer | {"ext": answer.get("ext", {}) | told}
@@ -31,7 +31,7 @@ class Asked:
 
 
 class Batch:
-    """The messages of one text; `delivered` goes out with their answers, and before them."""
+    """Messages of one text; `delivered` are queued messages sent before their answers."""
 
     __slots__ = ("_send", "asked", "delivered")
 
@@ -41,7 +41,7 @@ class Batch:
         self._send: Callable[[bytes], None] | None = send
 
     def settle(self) -> None:
-        """Answer if everything is there; once."""
+        """Send all answers, once, if every message has one."""
         send = self._send
         answers = [(each, each.answer) for each in self.asked if each.answer is not None]
         if send is not None and len(answers) == len(self.asked):
@@ -55,5 +55,5 @@ def _now_ms() -> int:
 
 
 def array_of(pieces: list[bytes]) -> bytes:
-    """A text of messages that are put into words already."""
+    """Return encoded messages as a JSON array."""
     return b"[" + b",".join(pieces) + b"]"

@@ -1,8 +1,8 @@
-"""Bayeux channels and what they are here: `/sensors/london` is the subject `sensors.london`.
+"""Bayeux channels as subjects: `/sensors/london` is `sensors.london`.
 
-Of wildcards Bayeux has two, each as the last element: `/*` for one element, `/**` for one or more.
-`/meta/…` is the protocol itself: nobody publishes there, and nothing that others publish to a
-subject of that name may reach a client, which would take it for an answer.
+Bayeux has two wildcards, each as the last element: `/*` for one element, `/**` for one or more.
+`/meta/…` is the protocol itself: clients cannot publish there, and a message to a subject of that
+name must not reach a client, which would take it for an answer.
 """
 
 from weft.errors import BadSubject, Reserved, shortened
@@ -15,7 +15,7 @@ CONNECT = "/meta/connect"
 SUBSCRIBE = "/meta/subscribe"
 UNSUBSCRIBE = "/meta/unsubscribe"
 DISCONNECT = "/meta/disconnect"
-# Not of Bayeux: told where messages were lost, and ignored by whoever does not know it.
+# Our extension: reports lost messages; clients that do not know it ignore it.
 GAP = "/meta/gap"
 
 _META_SUBJECT = b"meta."
@@ -23,21 +23,21 @@ _LOCAL = "_LOCAL"
 
 
 def is_meta(channel: str) -> bool:
-    """Say if a channel is the protocol's own."""
+    """Return whether a channel belongs to the protocol."""
     return channel.startswith(META) or channel == "/meta"
 
 
 def is_told(subject: bytes) -> bool:
-    """Say if a client may be told of messages to a subject."""
+    """Return whether clients may receive messages to a subject."""
     return not subject.startswith(_META_SUBJECT) and subject != b"meta"
 
 
 def published_to(channel: str) -> bytes:
-    """The subject that a message to a channel is published to.
+    """Return the subject for a message to a channel.
 
     Raises:
-        BadSubject: the channel cannot be published to.
-        Reserved: it is the protocol's own.
+        BadSubject: invalid channel.
+        Reserved: the channel belongs to the protocol.
     """
     if is_meta(channel):
         raise Reserved(f"channel {shortened(channel)} belongs to the protocol")
@@ -45,11 +45,11 @@ def published_to(channel: str) -> bytes:
 
 
 def pattern_of(channel: object) -> bytes:
-    """The pattern that a subscription to a channel asks for.
+    """Return the pattern for a subscription to a channel.
 
     Raises:
-        BadSubject: it is no channel, or has a wildcard where none may be.
-        Reserved: it is the protocol's or the gateway's own.
+        BadSubject: invalid channel, or a wildcard elsewhere than at its end.
+        Reserved: the channel belongs to the protocol or the gateway.
     """
     if not isinstance(channel, str):
         raise BadSubject(f"a channel is a string, not {type(channel).__name__}")
@@ -58,22 +58,26 @@ def pattern_of(channel: object) -> bytes:
     *before, last = _elements(channel)
     first = before[0] if before else last
     if first.startswith("_") and first != _LOCAL:
-        raise Reserved(f"channel {shortened(channel)} belongs to the system")
+        raise Reserved(f"channel {shortened(channel)} is reserved for the system")
     if any("*" in element for element in before) or ("*" in last and last not in ("*", "**")):
-        raise BadSubject(f"channel {shortened(channel)} has a wildcard elsewhere than at its end")
+        raise BadSubject(f"channel {shortened(channel)} has a wildcard before its end")
     if ">" in channel:
-        raise BadSubject(f"channel {shortened(channel)} holds '>', which no element may")
+        raise BadSubject(
+            f"channel {shortened(channel)} contains '>': it is not allowed in channels"
+        )
     return checked_pattern(".".join([*before, ">" if last == "**" else last]))
 
 
 def channel_of(subject: bytes) -> str:
-    """The channel that a subject is."""
+    """Return the channel of a subject."""
     return path_of(subject)
 
 
 def _elements(channel: str) -> list[str]:
     if not channel.startswith("/"):
-        raise BadSubject(f"a channel begins with '/', not like {shortened(channel)}")
+        raise BadSubject(f"channel {shortened(channel)} does not begin with '/'")
     if "." in channel:
-        raise BadSubject(f"channel {shortened(channel)} holds a dot, which no element may")
+        raise BadSubject(
+            f"channel {shortened(channel)} contains a dot: dots are not allowed in channels"
+        )
     return channel[1:].split("/")

@@ -1,7 +1,7 @@
-"""Bayeux messages dealt with, however they came: each gets one answer, now or later.
+"""Dispatcher of Bayeux messages from every connection type: each gets one answer, now or later.
 
-A text speaks for one client. A connect that came alone may wait for messages; beside others it is
-answered with them, so that no answer waits for want of messages.
+The messages of a text are from one client. A connect that is alone may wait for messages; one
+beside others is answered at once, so that it does not delay their answers.
 """
 
 from dataclasses import dataclass
@@ -30,55 +30,55 @@ from weft.transports.bayeux.sessions import Sessions
 from weft.transports.http.exchange import Request
 from weft.transports.http.server import House
 
-# Until a client that was turned away for want of room should try again.
+# Seconds that a client should wait that was refused because of a limit.
 _FULL_S = 10.0
 
 
 class SweptLine(Protocol):
-    """A WebSocket that somebody should speak on."""
+    """WebSocket, possibly without a session."""
 
     def sweep(self, now_ns: int) -> None:
-        """Do what is due."""
+        """Do periodic work."""
 
 
 @dataclass(slots=True)
 class Caller:
-    """Whoever a text came from: a request, or a WebSocket and the request that opened it."""
+    """Sender of a text: a request, or a WebSocket and the request that opened it."""
 
     request: Request
     line: Line | None = None
-    # What is in a URL is kept in logs: no key belongs there.
+    # URLs are logged and stored: they must not contain a key.
     is_in_url: bool = False
-    # Who the text speaks for, as far as is known.
+    # Session of the text's messages, once known.
     session: Session | None = None
 
 
 class Desk:
-    """What is done with messages."""
+    """Dispatcher of messages to sessions."""
 
     def __init__(self, house: House) -> None:
         self._house = house
         self.sessions = Sessions(house)
-        # Every WebSocket, whoever speaks on it.
+        # All WebSockets, with and without a session.
         self.lines: set[SweptLine] = set()
         house.sweepers.append(self.sweep)
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The ways to connect that are open."""
+        """The connection types that are enabled."""
         rules = self._house.rules
         elsewhere = (CROSS_ORIGIN_LONG_POLLING,) if rules.origins else ()
         scripts = (CALLBACK_POLLING,) if rules.jsonp else ()
         return (WEBSOCKET, LONG_POLLING, *elsewhere, *scripts)
 
     def sweep(self, now_ns: int) -> None:
-        """Let everyone do what is due."""
+        """Do periodic work of all sessions and WebSockets."""
         self.sessions.sweep(now_ns)
         for line in list(self.lines):
             line.sweep(now_ns)
 
     def deal(self, batch: Batch, caller: Caller) -> None:
-        """Deal with the messages of a batch; it is settled as soon as all are answered."""
+        """Handle the messages of a batch; it is answered once all have an answer."""
         for asked in batch.asked:
             try:
                 self._take(asked, caller, is_alone=len(batch.asked) == 1)
@@ -101,19 +101,19 @@ class Desk:
             session.say(asked)
 
     def _session(self, message: Said, caller: Caller) -> Session:
-        """Who a message is from."""
+        """Return the session of a message."""
         known_by = message.get("clientId")
         session = self.sessions.find(known_by, caller.request)
         if session is None:
             raise unknown_client()
         if caller.session is not None and caller.session is not session:
-            raise NotYours("a text speaks for one client")
+            raise NotYours("all messages of a text must be from one client")
         caller.session = session
         return session
 
     def _shake_hands(self, message: Said, caller: Caller) -> Said:
         if caller.session is not None:
-            raise BadOption("a text has one handshake, before all else")
+            raise BadOption("a text has at most one handshake, as its first message")
         shown = greeting_of(message, self.types)
         if shown.key and caller.is_in_url:
             raise BadOption("a key in a URL is kept in logs; use a ticket")
@@ -133,7 +133,7 @@ class Desk:
         )
 
     def _refuse(self, asked: Asked, caller: Caller, error: WeftError) -> None:
-        """Say what was wrong, count it, and let it cost whoever is known to have said it."""
+        """Answer a message with an error, count it, and charge its client if known."""
         message = asked.message
         if caller.session is not None:
             self._house.charge(caller.session.seat.peer, error)
@@ -141,7 +141,7 @@ class Desk:
             self._house.refused(type(error).__name__)
         facts: Said = {}
         if message["channel"] == channels.HANDSHAKE:
-            # There may be room for it later.
+            # A later attempt may succeed.
             is_full = isinstance(error, TooMany)
             is_final = isinstance(error, Refused | BadOption) and not is_full
             facts["advice"] = advice("none") if is_final else advice("handshake", _FULL_S)

@@ -1,7 +1,7 @@
-"""CometD's extensions `timesync` and `binary`, as far as they are about what messages say.
+"""CometD's extensions `timesync` and `binary`.
 
-With `timesync` a client learns how far its clock is from the gateway's. With `binary` bytes are
-Z85 text in a message's `data.data`, beside `last` and `meta`; here they are a blob.
+With `timesync` a client learns the offset of its clock from the gateway's. With `binary` bytes are
+Z85 text in a message's `data.data`, beside `last` and `meta`; in frames they are a blob.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _DATA_KEYS = {"data", "last", "meta"}
 
 @dataclass(frozen=True, slots=True)
 class TimeSync:
-    """What a client said of its clock, and when that came; all in milliseconds."""
+    """Clock values of a client and their time of arrival, all in milliseconds."""
 
     sent: float
     lag: float
@@ -31,14 +31,14 @@ class TimeSync:
     received: int
 
     def answer(self, now: int) -> Said:
-        """Return what a client is told that is answered now."""
+        """Return the values for an answer that is sent now."""
         accuracy = self.sent + self.offset + self.lag - self.received
         held = max(0, now - self.received)
         return {"tc": self.sent, "ts": self.received, "p": held, "a": accuracy}
 
 
 def time_sync_of(message: Said, received: int) -> TimeSync | None:
-    """Return what a message of the protocol says of its sender's clock; None if nothing."""
+    """Return the clock values in a protocol message; None without them."""
     ext = message.get("ext")
     said = ext.get(TIMESYNC) if isinstance(ext, dict) else None
     if not isinstance(said, dict):
@@ -50,23 +50,23 @@ def time_sync_of(message: Said, received: int) -> TimeSync | None:
 
 
 def is_binary(message: Said) -> bool:
-    """Return whether a message says that its data holds bytes, or that its sender reads such."""
+    """Return whether the data of a message is binary, or its sender supports that."""
     ext = message.get("ext")
     said = ext.get(BINARY) if isinstance(ext, dict) else None
     return said is True or isinstance(said, dict)
 
 
 def fields_from_binary(data: object) -> Fields:
-    """Return the fields of data that holds bytes: one unnamed blob if there is nothing beside them.
+    """Return the fields of binary data: one unnamed blob if there is nothing beside it.
 
     Raises:
-        BadField: it is not what the extension makes of bytes.
+        BadField: not binary data of the extension.
     """
     if not isinstance(data, dict) or not {"data"} <= data.keys() <= _DATA_KEYS:
         raise BadField("binary data is an object with data, last and meta")
     last, meta = data.get("last", True), data.get("meta")
     if not isinstance(last, bool) or not isinstance(meta, dict | None):
-        raise BadField("of binary data last is a boolean, and meta an object")
+        raise BadField("in binary data, last is a boolean and meta an object")
     blob = _bytes_in(data["data"])
     fields = Fields(False)
     if last and not meta:
@@ -80,7 +80,7 @@ def fields_from_binary(data: object) -> Fields:
 
 
 def binary_from_fields(fields: Fields) -> Said | None:
-    """Return data that holds the bytes of a message; None if it has others than those here."""
+    """Return a message's fields as binary data; None if they have another form."""
     kinds = dict(zip(fields.names, fields.kinds, strict=True))
     values = dict(zip(fields.names, fields.values, strict=True))
     if len(kinds) < len(fields):
@@ -101,6 +101,6 @@ def _bytes_in(text: object) -> bytes:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number of milliseconds that a client can have."""
+    """Return whether a value is a valid number of milliseconds."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and abs(value) < _NUMBER_MAX

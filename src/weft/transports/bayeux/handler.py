@@ -17,32 +17,32 @@ from weft.transports.websocket.websocket import handshake
 SCRIPT = "text/javascript; charset=utf-8"
 CALLBACK_MAX = 128
 
-# What clients append to the door's path, to be found in logs.
+# Clients append these to the path, for logs.
 _SUFFIXES = ("", "handshake", "connect", "disconnect")
 _JSON_TYPES = ("application/json", "text/json")
-# A page's text goes without asking first, so some clients say it is that.
+# Some clients send JSON with these types, which need no CORS preflight.
 _FORM_TYPES = ("application/x-www-form-urlencoded", "text/plain", "")
 _FORM_FIELDS_MAX = 64
 _NAME = r"[A-Za-z_$][A-Za-z0-9_$]*"
 _CALLBACK = re.compile(rf"{_NAME}(?:\.{_NAME})*", re.ASCII)
-# Ends of lines in a script, but not in JSON.
+# Line ends in a script, but not in JSON.
 _LINE_ENDS = {"\u2028".encode(): rb"\u2028", "\u2029".encode(): rb"\u2029"}
 
 Send = Callable[[bytes], None]
 
 
 class BayeuxDoor:
-    """The door, and the desk behind it."""
+    """Endpoint of Bayeux clients, with their dispatcher."""
 
     def __init__(self, house: House) -> None:
         self._house = house
         self.desk = Desk(house)
 
     def answer(self, exchange: Exchange, door: HttpDoor) -> None:
-        """Deal with the messages of a request, or open a WebSocket for more."""
+        """Handle the messages of a request, or open a WebSocket."""
         request = exchange.request
         if len(request.path) > 1 or (request.path and request.path[0] not in _SUFFIXES):
-            raise NotKnown(f"behind /bayeux is only {', '.join(_SUFFIXES[1:])}")
+            raise NotKnown(f"unknown path below /bayeux: it has {', '.join(_SUFFIXES[1:])}")
         if request.headers.get("upgrade", "").lower() == "websocket":
             checked = handshake(self._house, exchange)
             if checked is not None:
@@ -57,7 +57,7 @@ class BayeuxDoor:
             self._deal(exchange, texts, lambda text: exchange.answer(200, text, JSON))
 
     def _answer_script(self, exchange: Exchange) -> None:
-        """Deal with messages in a URL, and answer with a call of the page's own function."""
+        """Handle messages in a URL (callback-polling); the answer calls the page's function."""
         query = exchange.request.query
         if not self._house.rules.jsonp:
             raise Refused("callback-polling is off; see web.jsonp")
@@ -65,12 +65,12 @@ class BayeuxDoor:
         if len(callback) > CALLBACK_MAX or not _CALLBACK.fullmatch(callback):
             raise BadOption("jsonp names a function: letters, digits, '_', '$' and dots")
         if "message" not in query:
-            raise BadOption("there is no message")
+            raise BadOption("the parameter message is missing")
 
         def send(text: bytes) -> None:
             for raw, escaped in _LINE_ENDS.items():
                 text = text.replace(raw, escaped)
-            # The comment keeps the first bytes from being the caller's choice.
+            # The comment prevents that the client chooses the first bytes of the response.
             exchange.answer(200, b"/**/%s(%s);" % (callback.encode(), text), SCRIPT)
 
         self._deal(exchange, [query["message"]], send, is_in_url=True)
@@ -80,7 +80,7 @@ class BayeuxDoor:
     ) -> None:
         messages = [message for text in texts for message in messages_in(text)]
         if len(messages) > MESSAGES_MAX:
-            raise BadOption(f"{len(messages)} messages at once are over {MESSAGES_MAX}")
+            raise BadOption(f"{len(messages)} messages are over the limit of {MESSAGES_MAX}")
         caller = Caller(exchange.request, is_in_url=is_in_url)
         batch = Batch(messages, send)
         self.desk.deal(batch, caller)
@@ -91,10 +91,10 @@ class BayeuxDoor:
 
 
 def texts_in(request: Request) -> list[str | bytes]:
-    """The texts of messages in the body of a request.
+    """Return the texts of messages in the body of a request.
 
     Raises:
-        BadOption: there are none, or they are in another form.
+        BadOption: another content type, or an invalid form.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _JSON_TYPES:
@@ -111,5 +111,5 @@ def texts_in(request: Request) -> list[str | bytes]:
             max_num_fields=_FORM_FIELDS_MAX,
         )
     except ValueError as error:
-        raise BadOption(f"the form cannot be read: {type(error).__name__}") from error
+        raise BadOption(f"invalid form: {type(error).__name__}") from error
     return [value for name, value in fields if name == "message"]

@@ -1,8 +1,8 @@
-"""Bayeux, the protocol of CometD and Faye: what its messages say, and the answers to them.
+"""Codec of Bayeux, the protocol of CometD and Faye.
 
-A text holds one message or an array of them, each an object with a `channel`. What is said there
-becomes a frame; an answer is a message on the same channel with the same `id`. docs/doors.md tells
-what is spoken and what is not.
+A text holds one message or an array of them, each an object with a `channel`. A message becomes a
+frame; its answer is a message on the same channel with the same `id`. docs/doors.md lists the
+supported parts.
 """
 
 import json
@@ -47,18 +47,18 @@ from weft.wire.message.message import Message
 VERSION = "1.0"
 LONG_POLLING = "long-polling"
 CALLBACK_POLLING = "callback-polling"
-# As Faye calls long-polling by a page of another origin.
+# Faye's name for long-polling by a page of another origin.
 CROSS_ORIGIN_LONG_POLLING = "cross-origin-long-polling"
 WEBSOCKET = "websocket"
 
-# How many messages one text may hold, and how many channels one subscription.
+# Messages in one text, channels in one subscription, characters of an id.
 MESSAGES_MAX = 1024
 CHANNELS_MAX = 256
 ID_MAX = 128
 
 UNKNOWN_CLIENT = 402
 
-# What an error may be written with, so that every client can take it apart.
+# Characters outside this set are removed from errors, so that every client can parse them.
 _UNWRITTEN = re.compile(r"[^A-Za-z0-9\-_!~()$@ /*.]+")
 _ERROR_MAX = 200
 
@@ -67,7 +67,7 @@ Slot = TypeVar("Slot")
 
 
 class Greeting(NamedTuple):
-    """What a handshake shows and asks for."""
+    """Credentials and extensions of a handshake."""
 
     key: str
     ticket: str
@@ -76,21 +76,21 @@ class Greeting(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """How a connect is to be answered: after how long at most, and which batch came last."""
+    """Options of a connect: its timeout, and the last received batch."""
 
     timeout_ms: int | None
     acked: int | None
 
 
 class Question(NamedTuple):
-    """What an answer belongs to: a message or not, and the subject of its frame."""
+    """Key of a pending answer: whether it is for a message, and the subject of its frame."""
 
     is_message: bool
     subject: bytes
 
 
 class Conversation(Generic[Slot]):
-    """What one client said and has no answer to yet; a slot is whatever the answer goes to."""
+    """Pending answers of one client; a slot is whatever the caller wants back with the answer."""
 
     def __init__(self, body_limit: int = BODY_MAX_BYTES) -> None:
         self._body_limit = body_limit
@@ -100,11 +100,11 @@ class Conversation(Generic[Slot]):
         return sum(len(waiting) for waiting in self._awaited.values())
 
     def frame(self, message: Said, slot: Slot) -> bytes:
-        """The frame that says what a message says, to be answered.
+        """Return the frame of a message, which asks for an answer.
 
         Raises:
-            UsageError: it says nothing that can be.
-            Refused: its channel is not for clients.
+            UsageError: invalid message, or too large.
+            Refused: the channel is not for clients.
         """
         channel = message["channel"]
         if channel in (SUBSCRIBE, UNSUBSCRIBE):
@@ -124,7 +124,7 @@ class Conversation(Generic[Slot]):
         return encode(kind, subject, body, flags=Flag.ANSWER)
 
     def answered(self, frame: Frame) -> tuple[Slot, WeftError | None] | None:
-        """Whose answer an OK or an ERROR is, and what was wrong; None if nobody's."""
+        """Return the slot and the error of an OK or ERROR; None if no answer is pending for it."""
         error = None
         is_message = frame.sequence > 0
         if frame.kind == Kind.ERROR:
@@ -141,23 +141,23 @@ class Conversation(Generic[Slot]):
         return slot, error
 
     def take_all(self) -> list[Slot]:
-        """Everybody who waits; nobody is answered any more."""
+        """Remove and return all slots; they get no answers."""
         slots = [slot for waiting in self._awaited.values() for slot in waiting]
         self._awaited.clear()
         return slots
 
 
 def messages_in(text: str | bytes) -> list[Said]:
-    """The messages of a text.
+    """Return the messages of a text.
 
     Raises:
-        BadField: it is not JSON.
-        BadOption: it is other JSON, or there are too many.
+        BadField: not JSON.
+        BadOption: JSON of another type, none or over MESSAGES_MAX messages.
     """
     value = json_value(text)
     messages = value if isinstance(value, list) else [value]
     if not 0 < len(messages) <= MESSAGES_MAX:
-        raise BadOption(f"{len(messages)} messages at once are not 1 … {MESSAGES_MAX}")
+        raise BadOption(f"{len(messages)} messages, not 1 … {MESSAGES_MAX}")
     for each in messages:
         if not isinstance(each, dict) or not isinstance(each.get("channel"), str):
             raise BadOption("a message is a JSON object with a channel")
@@ -165,17 +165,17 @@ def messages_in(text: str | bytes) -> list[Said]:
 
 
 def greeting_of(message: Said, types: tuple[str, ...]) -> Greeting:
-    """What a handshake shows, if it and we have a way to speak in common.
+    """Return the credentials and extensions of a handshake.
 
     Raises:
-        BadOption: we have not, or it is told in another form.
+        BadOption: no common version or connection type, or an invalid key or ticket.
     """
     version = message.get("version", VERSION)
     if not isinstance(version, str) or version.partition(".")[0] != VERSION.partition(".")[0]:
-        raise BadOption(f"the version spoken here is {VERSION}")
+        raise BadOption(f"unsupported version: this gateway supports {VERSION}")
     offered = message.get("supportedConnectionTypes", list(types))
     if not isinstance(offered, list) or not any(each in types for each in offered):
-        raise BadOption(f"the connection types here are {' '.join(types)}")
+        raise BadOption(f"no common connection type: this gateway has {' '.join(types)}")
     extra = _object(message, "ext")
     shown = _object(extra, "authentication")
     wants_acks = extra.get("ack") is True
@@ -183,25 +183,25 @@ def greeting_of(message: Said, types: tuple[str, ...]) -> Greeting:
 
 
 def wait_of(message: Said) -> Wait:
-    """How a connect is to be answered."""
+    """Return the options of a connect."""
     asked = _object(message, "advice").get("timeout")
     acked = _object(message, "ext").get("ack")
     return Wait(asked if _is_count(asked) else None, acked if _is_count(acked) else None)
 
 
 def advice(reconnect: str, interval_s: float = 0.0, **seconds: float) -> Said:
-    """What a client should do next, and its times in milliseconds."""
+    """Return an `advice`: the client's next step, with times in milliseconds."""
     times = {name: int(value * 1000) for name, value in seconds.items()}
     return {"reconnect": reconnect, "interval": int(interval_s * 1000), **times}
 
 
 def succeeded(message: Said, **facts: object) -> Said:
-    """The answer to a message that had its effect."""
+    """Return the answer to a message that succeeded."""
     return _answer(message, is_successful=True) | facts
 
 
 def failed(message: Said, error: WeftError, **facts: object) -> Said:
-    """The answer to a message that had none."""
+    """Return the answer to a message that failed."""
     answer = _answer(message, is_successful=False)
     answer["error"] = f"{_code(error)}:{_arguments(message)}:{_written(str(error))}"
     told = {"number": error.number, "name": type(error).__name__, "text": str(error)}
@@ -209,19 +209,21 @@ def failed(message: Said, error: WeftError, **facts: object) -> Said:
 
 
 def unknown_client() -> NotOpen:
-    """What is wrong with a message of a client that is not known, or not any more."""
-    return NotOpen("no such client is known: shake hands first")
+    """Return the error for a message of an unknown or expired client."""
+    return NotOpen("unknown or expired client: send a handshake first")
 
 
 def told_message(data: bytes, frame: Frame, *, reads_binary: bool = False) -> Said:
-    """A message as any client is told of it that reads the extension `binary`, or does not.
+    """Return a message for clients that support the extension `binary`, or for the others.
 
     Raises:
-        Reserved: a client would take it for a word of the protocol.
-        ProtocolError: its body is no message; nobody looked into it on its way.
+        Reserved: a client would take it for a message of the protocol.
+        ProtocolError: invalid body; the gateway routes without decoding it.
     """
     if not is_told(frame.subject):
-        raise Reserved(f"subject {shortened(frame.subject.decode())} is not told to clients")
+        raise Reserved(
+            f"subject {shortened(frame.subject.decode())} is not delivered to Bayeux clients"
+        )
     fields = Message.from_frame(data).raw_form()
     binary = binary_from_fields(fields) if reads_binary else None
     said: Said = {
@@ -235,12 +237,12 @@ def told_message(data: bytes, frame: Frame, *, reads_binary: bool = False) -> Sa
 
 
 def told_gap(frame: Frame) -> Said:
-    """The news that messages are lost."""
+    """Return the report of lost messages."""
     return {"channel": GAP, "data": Message.from_body(frame.body).to_dict()}
 
 
 def text_of(said: Said) -> bytes:
-    """A message as JSON, on one line."""
+    """Return a message as one line of JSON."""
     text = json.dumps(said, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode(errors="replace")
 
@@ -256,14 +258,14 @@ def _answer(message: Said, *, is_successful: bool) -> Said:
 
 
 def _subscription(kind: Kind, wanted: object) -> tuple[bytes, bytes]:
-    """The first pattern, and what else a frame says of a subscription."""
+    """Return the first pattern, and the body with the others and the options."""
     channels = _channels(wanted)
     if not 0 < len(channels) <= CHANNELS_MAX:
-        raise BadSubject(f"{len(channels)} channels at once are not 1 … {CHANNELS_MAX}")
+        raise BadSubject(f"{len(channels)} channels, not 1 … {CHANNELS_MAX}")
     first, *more = [pattern_of(channel) for channel in channels]
     options: dict[str, Any] = {}
     if kind == Kind.SUBSCRIBE:
-        # A slow reader loses the oldest; and nobody waits for an answer that Bayeux cannot give.
+        # A slow consumer loses the oldest; and Bayeux clients cannot answer requests.
         options |= {"policy": "drop_old", "listen_only": True}
     if more:
         options["patterns"] = [pattern.decode() for pattern in more]
@@ -291,7 +293,7 @@ def _arguments(message: Said) -> str:
 
 
 def _written(text: str) -> str:
-    """A text without what no Bayeux error may hold."""
+    """Return a text without the characters that a Bayeux error must not contain."""
     return " ".join(_UNWRITTEN.sub(" ", text[:_ERROR_MAX]).split())
 
 
@@ -308,7 +310,7 @@ def _text(message: Said, key: str) -> str:
 
 
 def _is_id(value: object) -> bool:
-    """Say if an answer can carry this: what comes back must be what was sent."""
+    """Return whether this is a valid id, which the answer can repeat exactly."""
     if isinstance(value, str):
         return len(value) <= ID_MAX and value.isprintable()
     return _is_count(value)

@@ -1,8 +1,8 @@
-"""One Bayeux client as the gateway knows it: its seat, and the connect that waits for messages.
+"""Session of one Bayeux client: its adapter peer, and a connect that waits for messages.
 
-What it is owed goes out in the answer to a connect, or straight to the WebSocket that its last
-connect came by, unless it acknowledges what it gets: then only connects will do. Answers are given
-after the turn that brought them, because an answer may let the next request in.
+Messages are sent in the answer to a connect, or directly over the WebSocket of the last connect;
+with acknowledgements, only in answers to connects. Answers are sent after the turn that produced
+them, because an answer may trigger the next request.
 """
 
 from collections import deque
@@ -31,7 +31,7 @@ from weft.wire.frames import Flag, Frame, Kind, encode, parse
 
 DIALECT = "bayeux"
 BINARY_DIALECT = "bayeux with binary"
-# On so many WebSockets one client may speak.
+# WebSockets that one client may use at the same time.
 LINES_MAX = 4
 
 _GOODBYE = encode(Kind.GOODBYE)
@@ -39,41 +39,41 @@ _S = 1_000_000_000
 
 
 class Line(Protocol):
-    """A WebSocket that a client speaks on."""
+    """WebSocket of a session."""
 
     @property
     def has_room(self) -> bool:
-        """Say if more may be sent now."""
+        """Return whether more may be sent now."""
 
     def send(self, text: bytes) -> None:
         """Send a text."""
 
     def leave(self, session: "Session", error: WeftError | None) -> None:
-        """The session goes on elsewhere, or not at all."""
+        """Called when the session has ended or no longer uses this WebSocket."""
 
     def rest(self) -> None:
-        """Take nothing in for now."""
+        """Pause input."""
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Resume input."""
 
 
 class Hold(NamedTuple):
-    """A connect that is not answered yet, and until when it may wait."""
+    """Connect that is not answered yet, and its deadline."""
 
     asked: Asked
     until_ns: int
 
 
 class Session:
-    """One client; `known_by` is what nobody else can know, `proof` stands for the key it showed."""
+    """One client; `known_by` is its secret id, `proof` the digest of its key."""
 
     def __init__(self, house: House, known_by: str, *, wants_acks: bool) -> None:
         self.known_by = known_by
-        # It has the extension `binary`: it said so, or used it.
+        # The client supports the extension `binary`: announced or used.
         self.reads_binary = False
         self.proof = b""
-        # Of what it is owed: whoever lets it in says what it counts for.
+        # Memory of queued messages; sessions.py sets the holder.
         self.account = Account(house.kept, "")
         self.is_over = False
         self._error: WeftError | None = None
@@ -81,7 +81,7 @@ class Session:
         self._house = house
         self._delivery = Delivery(is_acknowledged=wants_acks)
         self._conversation: Conversation[Asked] = Conversation(house.service.run.body_limit)
-        # All that it speaks on, and the one that its last connect came by.
+        # All its WebSockets, and the one of the last connect.
         self._lines: dict[Line, None] = {}
         self._line: Line | None = None
         self._hold: Hold | None = None
@@ -99,20 +99,20 @@ class Session:
 
     @property
     def wants_acks(self) -> bool:
-        """Say if the client acknowledges what it gets."""
+        """Return whether the client acknowledges batches."""
         return self._delivery.is_acknowledged
 
     @property
     def is_waiting(self) -> bool:
-        """Say if a connect waits for messages."""
+        """Return whether a connect waits for messages."""
         return self._hold is not None
 
     def is_holding(self, batch: Batch) -> bool:
-        """Say if the connect that waits for messages is in this batch."""
+        """Return whether the connect that waits for messages is in this batch."""
         return self._hold is not None and self._hold.asked.batch is batch
 
     def advice(self) -> Said:
-        """What the client should do as long as all is well."""
+        """Return the `advice` of the normal state."""
         rules = self._house.rules
         return advice(
             "retry",
@@ -121,21 +121,21 @@ class Session:
             maxInterval=rules.bayeux_lost_s,
         )
 
-    # What the client says.
+    # Called by the dispatcher and WebSockets.
 
     def say(self, asked: Asked) -> None:
-        """Publish, subscribe or unsubscribe; answered when the core has answered.
+        """Publish, subscribe or unsubscribe; answered once the service has answered.
 
         Raises:
-            WeftError: it cannot be said.
+            WeftError: invalid message, or the session has ended or is overloaded.
         """
         if self.is_over or self._is_leaving:
             raise unknown_client()
         if self._parked_size > self._house.limits.body_bytes:
-            raise Overloaded("messages before this one must be taken first: try again in a moment")
+            raise Overloaded("too many messages are waiting: try again in a moment")
         frame = self._conversation.frame(asked.message, asked)
         self.reads_binary = self.reads_binary or is_binary(asked.message)
-        # It may be large, and the answer may be long in coming.
+        # It may be large, and the answer may take long.
         asked.message.pop("data", None)
         if self._is_resting:
             self._parked.append(frame)
@@ -144,14 +144,14 @@ class Session:
             self.seat.say(frame)
 
     def connect(self, asked: Asked, wait: Wait, line: Line | None, *, may_hold: bool) -> None:
-        """Answer a connect, now if there is a reason to, else when there is one."""
+        """Answer a connect: now if there is a reason, otherwise once there is one."""
         self._house.pinged(self.seat.peer)
         self._end_hold()
         if wait.acked is not None:
             self._delivery.acknowledge(wait.acked)
             self.account.keep(self._delivery.size)
         self._line = line
-        # There may be room again for what waits in the outbox.
+        # There may be room again for frames in the outbox.
         self.seat.pour()
         timeout_s = self._house.rules.bayeux_timeout_s
         if wait.timeout_ms is not None:
@@ -162,19 +162,19 @@ class Session:
             self._answer_connect({"advice": self.advice()} if is_first else {})
 
     def disconnect(self, asked: Asked) -> None:
-        """Leave when everything said before has its answer."""
+        """Leave once all earlier messages have their answers."""
         self._farewell.append(asked)
         self._is_leaving = True
         self._touch(asked.batch)
 
     def lost(self, batch: Batch) -> None:
-        """Whoever a batch came from is gone: a connect in it waits no longer."""
+        """Called when the connection of a batch is lost: drop a connect that waits in it."""
         if self.is_holding(batch):
             self._hold = None
             self._count_down()
 
     def attach(self, line: Line) -> None:
-        """The client speaks on a WebSocket; of too many the oldest is let go."""
+        """Use a WebSocket, too; over LINES_MAX the oldest is let go."""
         self._lines[line] = None
         if len(self._lines) > LINES_MAX:
             oldest = next(each for each in self._lines if each is not self._line)
@@ -182,7 +182,7 @@ class Session:
             oldest.leave(self, None)
 
     def line_lost(self, line: Line) -> None:
-        """A WebSocket is closed, or another's: the client may come back by a new one."""
+        """Called when a WebSocket is closed or serves another session; the client may reconnect."""
         self._lines.pop(line, None)
         if self._line is line:
             self._line = None
@@ -191,14 +191,14 @@ class Session:
             self.seat.pour()
 
     def drained(self, line: Line) -> None:
-        """A WebSocket has room again."""
+        """Called when a WebSocket has room again."""
         if self._line is line:
             self._say_on(line)
             self.seat.pour()
 
     def sweep(self, now_ns: int) -> None:
-        """Do what is due; called about once a second."""
-        # If it is alive is told by its connects alone.
+        """Do periodic work; called about once a second."""
+        # Liveness is decided by connects alone.
         self.seat.heard()
         if self._hold is not None:
             if self._hold.until_ns <= now_ns:
@@ -207,14 +207,14 @@ class Session:
             self.end(Silent(f"no connect within {self._house.rules.bayeux_lost_s:g} s"))
 
     def end(self, error: WeftError | None) -> None:
-        """The session is over, at once."""
+        """End the session at once."""
         self.seat.end(error)
 
-    # What the seat says.
+    # Interface of an adapter.
 
     @property
     def has_room(self) -> bool:
-        """Say if more can be told now."""
+        """Return whether more can be sent now."""
         if self._is_leaving:
             return True
         if self._line is not None and not self.wants_acks:
@@ -224,7 +224,7 @@ class Session:
         return self._delivery.size < room
 
     def tell(self, frames: bytes) -> None:
-        """Deliver messages, and take note of answers: what goes to many is put into words once."""
+        """Deliver messages, encoded once for all clients, and record answers."""
         dialect = BINARY_DIALECT if self.reads_binary else DIALECT
         said = self._house.shared.said(dialect, frames, self._said, joint=b",")
         if said and not self._is_leaving:
@@ -236,22 +236,22 @@ class Session:
                 self._defer()
 
     def rest(self) -> None:
-        """Take nothing in for now."""
+        """Pause input."""
         self._is_resting = True
         for line in self._lines:
             line.rest()
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Resume input."""
         self._is_resting = False
         for line in self._lines:
             line.go_on()
         self._defer()
 
     def over(self, error: WeftError | None) -> None:
-        """The session has ended: nobody waits for an answer any longer."""
+        """Called when the peer has left: fail pending messages."""
         self.is_over = True
-        # Nothing is told any more, and what is owed goes with the session.
+        # Nothing more is sent: queued messages are dropped with the session.
         self.account.keep(0)
         if self.on_over is not None:
             self.on_over(self)
@@ -273,10 +273,10 @@ class Session:
         self._error = error
         self._defer()
 
-    # Helpers.
+    # Internal.
 
     def _said(self, data: bytes) -> bytes:
-        """What a frame says to the client; nothing if it is an answer, or not for it."""
+        """Return the message of a frame; empty for an answer, or if the client must not get it."""
         frame = parse(data)
         if frame.kind == Kind.MESSAGE:
             try:
@@ -293,7 +293,7 @@ class Session:
         return b""
 
     def _note(self, frame: Frame) -> None:
-        """Take note of the core's answer."""
+        """Record the service's answer to a message."""
         answered = self._conversation.answered(frame)
         if answered is not None:
             asked, error = answered
@@ -309,7 +309,7 @@ class Session:
         self._defer()
 
     def _defer(self) -> None:
-        """Do the rest after this turn, in which nothing more can be said."""
+        """Schedule _settle() for after this turn, in which no frame can be handled any more."""
         if not self._is_deferred:
             self._is_deferred = True
             self._house.turn.later(self._settle)
@@ -336,10 +336,10 @@ class Session:
                 self.end(Draining("this gateway is closing down"))
 
     def _answer_connect(self, facts: Said) -> Batch:
-        """Answer the connect that waits, with all there is to deliver; its batch is to settle."""
+        """Answer the waiting connect, with all queued messages; return its batch, for settle()."""
         hold, self._hold = self._hold, None
         if hold is None:
-            raise ValueError("no connect waits")
+            raise ValueError("no connect is waiting")
         batch = hold.asked.batch
         batch.delivered = self._take()
         if self.wants_acks:
@@ -350,14 +350,14 @@ class Session:
         return batch
 
     def _end_hold(self) -> None:
-        """Answer a connect that waits and has been overtaken by another: the newest counts."""
+        """Answer a waiting connect that was replaced by a newer one."""
         if self._hold is not None:
             asked, self._hold = self._hold.asked, None
-            error = TimedOut("another connect of this client came after it")
+            error = TimedOut("replaced by another connect of this client")
             self._answer(asked, failed(asked.message, error, advice=self.advice()))
 
     def _say_on(self, line: Line) -> None:
-        """Send what is owed to a WebSocket, as far as it has room."""
+        """Send queued messages over a WebSocket, if it has room."""
         if self._delivery.is_owed and not self.wants_acks and line.has_room:
             line.send(array_of(self._take()))
 
@@ -367,7 +367,7 @@ class Session:
         return pieces
 
     def _count_down(self) -> None:
-        """From now on the client has so long for its next connect."""
+        """Start the timeout for the client's next connect."""
         rules = self._house.rules
         patience_s = rules.bayeux_interval_s + rules.bayeux_lost_s
         self._expires_ns = self._house.now_ns + int(patience_s * _S)

@@ -1,4 +1,4 @@
-"""The Bayeux sessions of a service: bounded in number, and found by what nobody can guess."""
+"""Bayeux sessions of a service: bounded in number, found by unguessable ids."""
 
 import hashlib
 import secrets
@@ -17,7 +17,7 @@ _ID_BYTES = 24
 
 
 class Sessions:
-    """Who has shaken hands and not left."""
+    """Sessions between handshake and disconnect, by id."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -28,16 +28,16 @@ class Sessions:
         return len(self._known)
 
     def open(self, shown: Greeting, request: Request) -> Session:
-        """Let a client in by the key or the ticket that it shows.
+        """Authenticate a client by its key or ticket; return its session.
 
         Raises:
-            Overloaded: there are too many already.
-            TooMany: there are as many as its key may have.
-            WeftError: it is not let in.
+            Overloaded: the limit of sessions is reached.
+            TooMany: the limit of sessions of its key is reached.
+            WeftError: the client was refused.
         """
         limit = self._house.rules.bayeux_sessions
         if len(self._known) >= limit:
-            raise Overloaded(f"there are {limit} sessions already")
+            raise Overloaded(f"{limit} sessions are open, which is the limit")
         ticket = shown.ticket or request.query.get("ticket", "")
         key = shown.key or ("" if ticket else bearer(request))
         session = Session(
@@ -48,7 +48,7 @@ class Sessions:
         seat = session.seat
         seat.say(greeting(self._house.service.name, "bayeux", key=key, ticket=ticket))
         if not seat.peer.is_greeted:
-            error = seat.peer.error or BadKey("the greeting was refused")
+            error = seat.peer.error or BadKey("authentication failed")
             seat.end(error)
             raise error
         holder = holder_of(seat.peer, request.connection)
@@ -64,7 +64,7 @@ class Sessions:
         return session
 
     def find(self, known_by: object, request: Request) -> Session | None:
-        """The session of this name, unless the request shows another key than was shown for it."""
+        """Return the session with an id; None if unknown, or the request has a different key."""
         session = self._known.get(known_by) if isinstance(known_by, str) else None
         key = bearer(request)
         if session is not None and key and _proof(key) != session.proof:
@@ -72,7 +72,7 @@ class Sessions:
         return session
 
     def sweep(self, now_ns: int) -> None:
-        """Let every session do what is due."""
+        """Do periodic work of every session."""
         for session in list(self._known.values()):
             session.sweep(now_ns)
 
@@ -82,5 +82,5 @@ class Sessions:
 
 
 def _proof(key: str) -> bytes:
-    """What tells one key from another without being one."""
+    """Return the digest of a key, for comparison without storing the key."""
     return hashlib.sha256(key.encode(errors="replace")).digest() if key else b""

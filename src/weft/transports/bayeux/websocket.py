@@ -1,4 +1,4 @@
-"""Bayeux over a WebSocket: a connect that waits there holds up nothing else."""
+"""Bayeux over a WebSocket, where a waiting connect does not delay other answers."""
 
 from websockets.server import ServerProtocol
 
@@ -13,14 +13,14 @@ from weft.transports.http.exchange import Request
 from weft.transports.http.server import House
 from weft.transports.websocket.websocket import TEXT, WebSocket, close_code, framed, open_socket
 
-# Whoever speaks for nobody that is known is let go after so many attempts.
+# Texts without a known client after which a WebSocket is closed.
 STRANGERS_MAX = 64
 
 _S = 1_000_000_000
 
 
 class BayeuxSocket:
-    """One WebSocket, and the session that it last spoke for."""
+    """One WebSocket, and the session of its last text."""
 
     def __init__(self, house: House, desk: Desk, request: Request) -> None:
         self._house = house
@@ -29,11 +29,11 @@ class BayeuxSocket:
         self._session: Session | None = None
         self._socket: WebSocket | None = None
         self._strangers = 0
-        # While it speaks for nobody: since when.
+        # While it has no session: since when.
         self._since_ns = house.now_ns
 
     def open(self, door: HttpDoor, checked: ServerProtocol) -> None:
-        """Answer a handshake that was checked, and speak on its connection from now on."""
+        """Complete a checked handshake and take over its connection."""
         self._socket, unread = open_socket(self._house, door, checked, self)
         self._desk.lines.add(self)
         if not self._socket.stream.is_open:
@@ -42,17 +42,17 @@ class BayeuxSocket:
             self._socket.received(unread)
 
     def sweep(self, now_ns: int) -> None:
-        """Close if nobody has spoken for too long; called about once a second."""
+        """Close if there was no session for too long; called about once a second."""
         limit_s = self._house.limits.greeting_s
         if self._session is None and now_ns - self._since_ns > limit_s * _S:
-            self._refuse(TooSlow(f"no client spoke within {limit_s:g} s"))
+            self._refuse(TooSlow(f"no message of a known client within {limit_s:g} s"))
 
-    # What the WebSocket says.
+    # Interface of a WebSocket's listener.
 
     def message(self, data: bytes, is_text: bool) -> None:
-        """Deal with messages; connects are answered apart from all others."""
+        """Handle messages; connects are answered separately from all others."""
         if not is_text:
-            self._refuse(BadOption("Bayeux is text"))
+            self._refuse(BadOption("Bayeux messages are text, not binary"))
             return
         try:
             messages = messages_in(data)
@@ -68,33 +68,33 @@ class BayeuxSocket:
         self._speaks_for(caller.session)
 
     def alive(self) -> None:
-        """A sign of life; connects say more."""
+        """Do nothing: liveness is decided by connects."""
 
     def pay(self) -> None:
-        """Let a frame cost something that is no message by itself."""
+        """Charge a control frame or a fragment."""
         if self._session is not None:
             self._house.pinged(self._session.seat.peer)
         else:
             self._speaks_for(None)
 
     def drained(self) -> None:
-        """There is room again."""
+        """Called when there is room again."""
         if self._session is not None:
             self._session.drained(self)
 
     def gone(self) -> None:
-        """The WebSocket is closed."""
+        """Called when the WebSocket is closed."""
         self._socket = None
         self._desk.lines.discard(self)
         session, self._session = self._session, None
         if session is not None:
             session.line_lost(self)
 
-    # What a session says.
+    # Interface for a session.
 
     @property
     def has_room(self) -> bool:
-        """Say if more may be sent now."""
+        """Return whether more may be sent now."""
         return self._socket is not None and self._socket.has_room
 
     def send(self, text: bytes) -> None:
@@ -103,7 +103,7 @@ class BayeuxSocket:
             self._socket.send(framed(TEXT, text))
 
     def leave(self, session: Session, error: WeftError | None) -> None:
-        """The session goes on elsewhere, or not at all: someone else may follow on this line."""
+        """Called when the session leaves this WebSocket, which another client may then use."""
         if self._session is session:
             self._session = None
             self._since_ns = self._house.now_ns
@@ -111,21 +111,21 @@ class BayeuxSocket:
                 self._close(error)
 
     def rest(self) -> None:
-        """Take nothing in for now."""
+        """Pause input."""
         if self._socket is not None:
             self._socket.stream.pause()
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Resume input."""
         if self._socket is not None:
             self._socket.stream.resume()
 
     def _speaks_for(self, session: Session | None) -> None:
-        """Note who a text was of; whoever was nobody is a stranger."""
+        """Record the session of a text; over STRANGERS_MAX texts without one, close."""
         if session is None:
             self._strangers += 1
             if self._strangers > STRANGERS_MAX:
-                self._refuse(TooMany(f"{STRANGERS_MAX} texts spoke for no client that is known"))
+                self._refuse(TooMany(f"{STRANGERS_MAX} texts had no known client"))
         elif not session.is_over and session is not self._session:
             if self._session is not None:
                 self._session.line_lost(self)
@@ -134,7 +134,7 @@ class BayeuxSocket:
             session.attach(self)
 
     def _refuse(self, error: WeftError) -> None:
-        """Count what no answer could be given to, and close."""
+        """Count an error that has no answer, and close."""
         if self._socket is not None:
             self._house.refused(type(error).__name__)
             self._close(error)

@@ -1,13 +1,13 @@
-"""Z85, the base 85 of ZeroMQ: bytes as printable text, five characters for every four.
+"""Z85, the base 85 of ZeroMQ: bytes as printable text, five characters for four bytes.
 
-Of a last group with fewer bytes only as many characters are written as it takes, as CometD does.
-Compiled: a message of 1 MiB would hold up a worker for a tenth of a second.
+An incomplete last group has one character more than bytes, as in CometD. Compiled: in interpreted
+code a message of 1 MiB would block a worker for a tenth of a second.
 """
 
 from weft.errors import BadField
 
 _DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-# The value of every byte; 85 of those that are no digit.
+# The value of every byte as a digit; 85 for other bytes.
 _VALUES = bytes(_DIGITS.find(byte) if byte in _DIGITS else 85 for byte in range(256))
 _NO_DIGIT = 85
 _WORD_MAX = (1 << 32) - 1
@@ -35,12 +35,12 @@ def decode(text: bytes) -> bytes:
     """Return the bytes of a Z85 text.
 
     Raises:
-        BadField: it is none.
+        BadField: invalid Z85.
     """
     missing = -len(text) % 5
     if missing == 4:
-        raise BadField(f"{len(text)} characters of Z85 are no whole bytes")
-    # The highest digit: what is cut off of the last group must not be carried into the rest.
+        raise BadField(f"{len(text)} characters of Z85 do not make whole bytes")
+    # The highest digit: truncating the last group must not carry into its first bytes.
     padded = bytearray(text) + b"#" * missing
     groups = len(padded) // 5
     made = bytearray(4 * groups)

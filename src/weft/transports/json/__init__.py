@@ -1,1 +1,1 @@
-"""Messages as JSON datagrams."""
+"""JSON protocol: messages as JSON datagrams."""

@@ -1,9 +1,9 @@
-"""JSON datagrams: what browsers and scripts say, and what they are told.
+"""JSON datagrams: the protocol of browsers and scripts.
 
-Up, a peer publishes `{"path": "/a/b", "data": …}`, asks for `{"interest": "/a", "subpaths": true}`
-and takes it back with `{"forget": "/a", "subpaths": true}`. Down, it gets
-`{"id": "7.42", "path": "/a/b", "data": …}`, and answers to whatever carried an `"ack"`.
-docs/doors.md has them all.
+Clients publish with `{"path": "/a/b", "data": …}`, subscribe with `{"interest": "/a", "subpaths":
+true}` and unsubscribe with `{"forget": "/a", "subpaths": true}`. They receive `{"id": "7.42",
+"path": "/a/b", "data": …}`, and an answer to each datagram with an `"ack"`. docs/doors.md has them
+all.
 """
 
 import difflib
@@ -22,10 +22,10 @@ from weft.wire.request_failure import failure_in, failure_message
 from weft.wire.since import Since, since_from
 from weft.wire.subjects import checked_subject
 
-# How many datagrams one text may hold, and how long what an answer is known by may be.
+# Datagrams in one text, and characters of an `ack`.
 OBJECTS_MAX = 1024
 ACK_MAX = 128
-# Longer keys are not compared with those that exist.
+# Longer unknown keys get no "did you mean".
 KEY_MAX = 64
 
 _KEYS = {
@@ -38,9 +38,9 @@ _KEYS = {
 
 Datagram = dict[str, Any]
 
-# Made once: json.dumps() would make another for each datagram.
+# Built once: json.dumps() would build another for each datagram.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-# Plain numbers: members of an enumeration cost several times as much to combine.
+# Plain integers: enum members cost several times as much to combine.
 _NO_FLAGS = 0
 _ANSWER = int(Flag.ANSWER)
 _REQUEST = int(Flag.REQUEST)
@@ -50,7 +50,7 @@ _FROM_GATEWAY = int(Flag.FROM_GATEWAY)
 
 
 class Question(NamedTuple):
-    """What an answer belongs to: a message or not, and the names of its frame."""
+    """Key of a pending answer: whether it is for a message, and the subjects of its frame."""
 
     is_message: bool
     subject: bytes
@@ -58,17 +58,17 @@ class Question(NamedTuple):
 
 
 class Datagrams:
-    """One peer's conversation: which of its datagrams wait for an answer."""
+    """Converter of one peer; remembers which of its datagrams await an answer."""
 
     def __init__(self, body_limit: int = BODY_MAX_BYTES) -> None:
         self._body_limit = body_limit
         self._awaited: dict[Question, deque[object]] = {}
 
     def frame(self, datagram: Datagram) -> bytes:
-        """The frame that says what a datagram says.
+        """Return the frame of a datagram.
 
         Raises:
-            UsageError: it says nothing that can be, or too much at once.
+            UsageError: invalid datagram, or too large a message.
         """
         kinds = [kind for kind in _KEYS if kind in datagram]
         if len(kinds) != 1:
@@ -88,7 +88,7 @@ class Datagrams:
         return encode(frame.kind, frame.subject, frame.body, frame.reply, flags)
 
     def told(self, data: bytes) -> Datagram:
-        """The datagram that tells what a frame tells."""
+        """Return the datagram of a frame."""
         frame = parse(data)
         if frame.kind == Kind.MESSAGE:
             return message_datagram(data, frame)
@@ -122,7 +122,7 @@ class Datagrams:
         return told
 
     def _answered(self, question: Question) -> object:
-        """What the datagram that asked wants its answer to be known by."""
+        """Return the `ack` of the oldest pending datagram with this key."""
         waiting = self._awaited.get(question)
         if not waiting:
             return None
@@ -133,11 +133,11 @@ class Datagrams:
 
 
 def datagrams_in(text: str | bytes) -> list[Datagram]:
-    """The datagrams of a text: one object, or an array of them.
+    """Return the datagrams of a text: one object, or an array of them.
 
     Raises:
-        BadField: it is not JSON.
-        BadOption: it is other JSON, or there are too many.
+        BadField: not JSON.
+        BadOption: JSON of another type, or over OBJECTS_MAX datagrams.
     """
     value = json_value(text)
     objects = value if isinstance(value, list) else [value]
@@ -150,10 +150,10 @@ def datagrams_in(text: str | bytes) -> list[Datagram]:
 
 
 def since_of(datagram: Datagram) -> Since | None:
-    """Where the history of an interest begins; None if it has none.
+    """Return where the history of an interest begins; None without history.
 
     Raises:
-        BadOption: it is neither a text nor a position.
+        BadOption: neither a valid text nor a position.
     """
     since = datagram.get("since") if "interest" in datagram else None
     if since is None or (isinstance(since, int) and not isinstance(since, bool)):
@@ -164,7 +164,7 @@ def since_of(datagram: Datagram) -> Since | None:
 
 
 def error_datagram(error: WeftError, datagram: Datagram | None = None) -> Datagram:
-    """What is told of a datagram that was refused before it was a frame."""
+    """Return the datagram for an error in a datagram that did not become a frame."""
     told: Datagram = {"error": error_facts(error)}
     if datagram is not None and _is_ack(datagram.get("ack")):
         told["ack"] = datagram["ack"]
@@ -172,14 +172,14 @@ def error_datagram(error: WeftError, datagram: Datagram | None = None) -> Datagr
 
 
 def error_facts(error: WeftError) -> Datagram:
-    """What is told of an error."""
+    """Return the fields of an error."""
     return {"number": error.number, "name": type(error).__name__, "text": str(error)}
 
 
 def message_datagram(data: bytes, frame: Frame) -> Datagram:
-    """A message as it is told, the same for whoever gets it; an error in place of its data if none.
+    """Return the datagram of a message, the same for all receivers.
 
-    The gateway routes without looking into bodies, so anything may be in one.
+    The gateway routes without decoding bodies: an invalid one gives an error in place of the data.
     """
     told: Datagram = {"id": identity(frame), "path": path_of(frame.subject)}
     if frame.flags & _FAILED:
@@ -199,12 +199,12 @@ def message_datagram(data: bytes, frame: Frame) -> Datagram:
 
 
 def identity(frame: Frame) -> str:
-    """What a message is known by everywhere."""
+    """Return the id of a message, unique in the mesh."""
     return f"{frame.origin}.{frame.sequence}"
 
 
 def text_of(datagram: Datagram) -> bytes:
-    """A datagram as JSON, on one line."""
+    """Return a datagram as one line of JSON."""
     return _ENCODER.encode(datagram).encode()
 
 
@@ -284,7 +284,7 @@ def _facts(frame: Frame) -> Datagram:
 def _refuse_unknown(datagram: Datagram, known: tuple[str, ...]) -> None:
     for key in datagram:
         if key not in known:
-            # Comparing a long key would take time in proportion to its length.
+            # The time to compare a key grows with its length.
             near = difflib.get_close_matches(key, known, n=1) if len(key) <= KEY_MAX else []
             hint = f"; did you mean {near[0]!r}?" if near else f": it has {', '.join(known)}"
             raise BadOption(f"a datagram with {known[0]!r} has no {shortened(key)}{hint}")
@@ -315,7 +315,7 @@ def _known_by(ack: object) -> object:
 
 
 def _is_ack(ack: object) -> bool:
-    """Say if an answer can be known by this: what comes back must be what was sent."""
+    """Return whether this is a valid `ack`, which the answer can repeat exactly."""
     if isinstance(ack, str):
         return len(ack) <= ACK_MAX and ack.isprintable()
     return isinstance(ack, int) and not isinstance(ack, bool) and abs(ack) < 1 << 53

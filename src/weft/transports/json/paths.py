@@ -1,23 +1,23 @@
-"""Paths as browsers and scripts write them, subjects as the rest does: `/a/b` is `a.b`."""
+"""Paths of browsers and scripts: `/a/b` is the subject `a.b`."""
 
 from weft.errors import BadSubject, shortened
 from weft.wire.subjects import checked_pattern, checked_subject
 
 
 def subject_of(path: object) -> bytes:
-    """The subject that a path names.
+    """Return the subject of a path.
 
     Raises:
-        BadSubject: it names none.
+        BadSubject: not a path, or an invalid subject.
     """
     return checked_subject(_dotted(path))
 
 
 def patterns_of(path: object, *, with_subpaths: bool) -> list[bytes]:
-    """The patterns that stand for a path, which may hold wildcards, and for all below it.
+    """Return the patterns of a path, which may hold wildcards, and optionally of all below it.
 
     Raises:
-        BadSubject: it is no path, or one that nothing can be below.
+        BadSubject: not a path, an invalid pattern, or one that cannot have subpaths.
     """
     dotted = _dotted(path)
     patterns = [checked_pattern(dotted)]
@@ -27,7 +27,7 @@ def patterns_of(path: object, *, with_subpaths: bool) -> list[bytes]:
 
 
 def path_of(subject: bytes) -> str:
-    """The path that a subject is."""
+    """Return the path of a subject."""
     return "/" + subject.decode().replace(".", "/")
 
 
@@ -36,5 +36,5 @@ def _dotted(path: object) -> str:
         shown = shortened(path) if isinstance(path, str) else type(path).__name__
         raise BadSubject(f"a path is a string that begins with '/', not {shown}")
     if "." in path:
-        raise BadSubject(f"path {shortened(path)} holds a dot, which no element may")
+        raise BadSubject(f"path {shortened(path)} contains a dot: dots are not allowed in paths")
     return path[1:].replace("/", ".")

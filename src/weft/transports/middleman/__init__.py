@@ -1,1 +1,1 @@
-"""The middleman protocol."""
+"""Middleman protocol: text messages over a WebSocket."""

@@ -1,4 +1,4 @@
-"""The text of middleman messages: a command and a target, headers, a body, a line with a dot.
+"""Codec of middleman messages: a command and a target, headers, a body, and a line with a dot.
 
     COMMAND TARGET
     Header:Value
@@ -6,10 +6,10 @@
     Body
     .
 
-Lines end with LF, and a CR before it belongs to the line break wherever the message has its own:
-in the head, around the last dot. The break before the last line belongs to the end and not to the
-body: the body above is `Body`, without one. A line of the body that begins with a dot gets another
-one on its way and loses it on arrival, as in SMTP, so every body comes out as it went in.
+Lines end with LF. A CR before it belongs to the line break in the head and around the last dot. The
+line break before the last line belongs to the end and not to the body: the body above is `Body`,
+without one. As in SMTP, a line of the body that begins with a dot gets another one when sent, which
+the receiver removes.
 """
 
 import re
@@ -18,16 +18,16 @@ from typing import NamedTuple
 from weft.errors import BadOption, BadSubject, UsageError, shortened
 from weft.wire.subjects import checked_subject
 
-# In characters; a head is refused before it is looked at any further.
+# In characters; checked before the head is parsed.
 HEAD_MAX = 8192
 HEADERS_MAX = 32
 REQUEST_ID_MAX = 128
-# What stands for the target where there is none: no message can be for it.
+# In place of a missing target: not a valid subject.
 NO_TARGET = "*"
 
 _HEAD_END = re.compile(r"\r?\n\r?\n")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# What some reader may take for the end of a line.
+# Characters that some reader may take for the end of a line.
 _BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ENDS = ("\r\n.\r\n", "\n.\r\n", "\n.\n")
 _ENDS_OF_NOTHING = (".\n", ".\r\n")
@@ -37,7 +37,7 @@ _REQUEST_ID = "reqid"
 
 
 class Said(NamedTuple):
-    """One message: headers by their names in small letters."""
+    """One message; header names are in lower case."""
 
     command: str
     target: str
@@ -46,19 +46,19 @@ class Said(NamedTuple):
 
     @property
     def subject(self) -> bytes:
-        """The subject that the target is.
+        """The subject of the target.
 
         Raises:
-            BadSubject: it is none; the text names the rule.
+            BadSubject: invalid target; the text names the rule.
         """
         return _subject(self.target)
 
     @property
     def request_id(self) -> str:
-        """The ReqID.
+        """The value of the header ReqID.
 
         Raises:
-            BadOption: there is none, or it is too long.
+            BadOption: missing or over REQUEST_ID_MAX characters.
         """
         found = self.headers.get(_REQUEST_ID, "")
         if not is_request_id(found):
@@ -69,10 +69,10 @@ class Said(NamedTuple):
 
 
 def read(text: str) -> Said:
-    """What a text says; it holds one whole message and nothing else.
+    """Return the message that a text consists of.
 
     Raises:
-        UsageError: it does not.
+        UsageError: not exactly one valid message.
     """
     end = _HEAD_END.search(text, 0, HEAD_MAX)
     if end is None:
@@ -85,7 +85,7 @@ def read(text: str) -> Said:
 
 
 def written(command: str, target: str, body: str, **headers: str) -> str:
-    """The text that says this; names and values of headers are ours, and without line breaks."""
+    """Return the text of a message; headers must not contain line breaks."""
     named = "".join([f"{name}:{value}\n" for name, value in headers.items()])
     if "." in body:
         body = _DOT_FIRST.sub("..", body)
@@ -93,7 +93,7 @@ def written(command: str, target: str, body: str, **headers: str) -> str:
 
 
 def gist(text: str) -> tuple[str, str]:
-    """What can be told back of a text that is refused: its target or NO_TARGET, and its ReqID."""
+    """Return target and ReqID for the error about an invalid text: NO_TARGET and "" if unusable."""
     first, *lines = _lines(text[:HEAD_MAX])
     target = first.partition(" ")[2]
     try:
@@ -110,7 +110,7 @@ def gist(text: str) -> tuple[str, str]:
 
 
 def is_request_id(text: str) -> bool:
-    """Say if a request can be known by this: it is told back as it is."""
+    """Return whether this is a valid ReqID, which answers can repeat exactly."""
     return 0 < len(text) <= REQUEST_ID_MAX and _BREAKS.search(text) is None
 
 
@@ -122,7 +122,7 @@ def _subject(target: str) -> bytes:
     subject = checked_subject(target)
     if _BREAKS.search(target) or target != target.strip():
         raise BadSubject(
-            f"target {shortened(target)} has a space around it, or a character that ends lines"
+            f"target {shortened(target)} has a space around it, or contains a line break"
         )
     return subject
 
@@ -142,7 +142,7 @@ def _headers(lines: list[str]) -> dict[str, str]:
 
 
 def _body(rest: str) -> str:
-    """The body in what follows the head."""
+    """Return the unescaped body from the text after the head."""
     if rest in _ENDS_OF_NOTHING:
         return ""
     for end in _ENDS:
@@ -154,7 +154,7 @@ def _body(rest: str) -> str:
     if "." not in body:
         return body
     if _DOT_ALONE.search(body):
-        # Two readers could disagree on where the message ends, and on what it says.
+        # Two readers could disagree on the end of the message and on its body.
         raise UsageError(
             "text follows a line that is a single dot: a WebSocket message holds one message, and"
             " a line of its body that begins with a dot has a second one"

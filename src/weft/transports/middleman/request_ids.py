@@ -1,8 +1,8 @@
-"""Which ReqID stands for which reply subject, for one peer that knows requests by ReqIDs.
+"""Mapping between ReqIDs and reply subjects, for one peer.
 
-What it asks gets a reply subject below its own inbox that nobody can guess. What it
-is asked gets a stand-in for the reply subject, which nobody else could use: it is looked up among
-those that this peer was given. Both end with the answer, or with the life of a request.
+Each of its requests gets an unguessable reply subject below its inbox. Each request that it
+receives gets a substitute for the reply subject, valid only for this peer. Both end with the
+answer, or when the request expires.
 """
 
 from collections import OrderedDict
@@ -13,7 +13,7 @@ from weft.errors import NotYours, TooMany, UsageError, shortened
 
 
 class Asked(NamedTuple):
-    """A request that waits for its answer; without a ReqID nobody is told of one."""
+    """Request of this peer that awaits its answer; without a ReqID an error is not reported."""
 
     target: str
     request_id: str
@@ -21,24 +21,24 @@ class Asked(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A request that this peer has yet to answer."""
+    """Request that this peer has yet to answer."""
 
     reply: bytes
     time_ns: int
 
 
 class RequestIds:
-    """The requests of one peer, both ways.
+    """Pending requests of one peer, in both directions.
 
     Args:
-        inbox: what its reply subjects begin with.
-        token: makes names that nobody can guess.
+        inbox: prefix of its reply subjects.
+        token: returns unguessable names.
     """
 
     def __init__(self, inbox: bytes, token: Callable[[], str]) -> None:
         self._inbox = inbox
         self._token = token
-        # The oldest first, and it is found at once however many have ended before it.
+        # Ordered by age, so that expiry finds the oldest without a scan.
         self._asked: OrderedDict[bytes, Asked] = OrderedDict()
         self._given: OrderedDict[str, Given] = OrderedDict()
         self._waiting: set[str] = set()
@@ -47,11 +47,11 @@ class RequestIds:
         return len(self._asked) + len(self._given)
 
     def ask(self, asked: Asked, limit: int) -> bytes:
-        """The reply subject for a request; there may be so many at once.
+        """Return a reply subject for a request; at most `limit` may be pending.
 
         Raises:
-            UsageError: another request with this ReqID waits for its answer.
-            TooMany: there would be more.
+            UsageError: a request with this ReqID is pending.
+            TooMany: the limit is reached.
         """
         if asked.request_id in self._waiting:
             raise UsageError(
@@ -66,14 +66,14 @@ class RequestIds:
         return reply
 
     def answered(self, reply: bytes) -> Asked | None:
-        """The request that an answer is for; None if none waits for it, or not any more."""
+        """Remove and return the request that an answer is for; None if it is not pending."""
         asked = self._asked.pop(reply, None)
         if asked is not None:
             self._waiting.discard(asked.request_id)
         return asked
 
     def give(self, given: Given, limit: int) -> str:
-        """A stand-in for the reply subject of a request; of more than so many the oldest ends."""
+        """Return a substitute for a reply subject; at the limit, the oldest request ends."""
         if len(self._given) >= limit:
             self._given.popitem(last=False)
         stand_in = self._token()
@@ -81,18 +81,18 @@ class RequestIds:
         return stand_in
 
     def answer(self, stand_in: str) -> bytes:
-        """The reply subject that a stand-in is for, once.
+        """Remove a substitute and return its reply subject.
 
         Raises:
-            NotYours: this peer was given no such request, or has answered it.
+            NotYours: this peer received no such request, or has answered it.
         """
         given = self._given.pop(stand_in, None)
         if given is None:
-            raise NotYours(f"no request {shortened(stand_in)} waits for an answer from here")
+            raise NotYours(f"no request {shortened(stand_in)} awaits an answer from this client")
         return given.reply
 
     def expire(self, oldest_ns: int) -> list[Asked]:
-        """End what is older than a time; the requests whose answers will not come."""
+        """Remove requests older than a time; return those of this peer, which get no answer."""
         while self._given and next(iter(self._given.values())).time_ns < oldest_ns:
             self._given.popitem(last=False)
         expired: list[Asked] = []

@@ -1,8 +1,8 @@
-"""One peer's conversation in middleman: what it says as frames, and what frames say to it.
+"""Converts between the middleman messages of one peer and frames.
 
-A target is a subject, and a body the one unnamed string of a message, so everyone else meets both.
-Whatever is refused is told as a message of the same form: `ERR TARGET`, with the headers `Error`,
-`Number` and, if it was about a request, `ReqID`.
+A target is a subject, and a body is the one unnamed string of a message, so other clients see both
+as usual. Errors are sent as a message of the same form: `ERR TARGET`, with the headers `Error`,
+`Number` and, for a request, `ReqID`.
 """
 
 import json
@@ -40,19 +40,19 @@ _OF_GATEWAY = "_WEFT."
 
 
 class MiddlemanTalk:
-    """What one peer and the gateway say to each other once it is greeted."""
+    """Converter of one authenticated peer."""
 
     def __init__(self, inbox: bytes, body_limit: int, token: Callable[[], str]) -> None:
-        """`inbox` is what its reply subjects begin with; `token` makes what nobody can guess."""
+        """`inbox` is the prefix of its reply subjects; `token` returns unguessable names."""
         self._body_limit = body_limit
         self._ids = RequestIds(inbox, token)
 
     def frame(self, text: str, now_ns: int, requests_max: int) -> bytes:
-        """The frame that says what a message says.
+        """Return the frame of a message.
 
         Raises:
-            UsageError: it says nothing that can be.
-            Refused: it answers no request of its own, or too many wait for answers.
+            UsageError: invalid message, or too large a body.
+            Refused: it answers no pending request, or too many requests are pending.
         """
         said = read(text)
         if said.command not in _COMMANDS:
@@ -79,7 +79,7 @@ class MiddlemanTalk:
         return encode(_MESSAGE, reply, body)
 
     def told(self, data: bytes, now_ns: int, requests_max: int) -> str:
-        """The message that tells what a frame tells; empty if it is nothing to this peer."""
+        """Return the message of a frame; empty if the peer gets none."""
         frame = parse(data)
         if frame.kind == Kind.MESSAGE:
             return self._message(data, frame, now_ns, requests_max)
@@ -96,7 +96,7 @@ class MiddlemanTalk:
         return ""
 
     def expire(self, oldest_ns: int) -> list[Asked]:
-        """End the requests older than a time; those whose answers will not come."""
+        """Remove requests older than a time; return those with a ReqID, which get no answer."""
         return [asked for asked in self._ids.expire(oldest_ns) if asked.request_id]
 
     def _body(self, said: Said) -> bytes:
@@ -138,7 +138,7 @@ class MiddlemanTalk:
 
 
 def error_frame(error: WeftError, target: str, request_id: str) -> bytes:
-    """The frame that says of an error what the peer is to be told, in turn with everything else."""
+    """Return an error as a frame, so that it is sent in order with other frames."""
     body = Message(
         number=error.number,
         name=type(error).__name__,
@@ -151,17 +151,17 @@ def error_frame(error: WeftError, target: str, request_id: str) -> bytes:
 
 
 def is_for_all(frame: bytes) -> bool:
-    """Say if a whole frame says the same to every peer: it is a message, and no request."""
+    """Return whether a whole frame is encoded alike for every peer: a message, but no request."""
     subject = frame[HEADER_BYTES : HEADER_BYTES + len(_INBOX)]
     return frame[4] == _MESSAGE and not frame[5] & _REQUEST and subject != _INBOX
 
 
 def body_text(data: bytes) -> str:
-    """The body of the message in a frame: its one unnamed text, or what JSON says of it."""
+    """Return the body of the message in a frame: its one unnamed string, otherwise JSON."""
     try:
         fields = Message.from_frame(data).raw_form()
     except ProtocolError:
-        # Nobody has looked at it before. Whoever awaits an answer shall have one all the same.
+        # The gateway routes without decoding; a requester must get an answer even so.
         fields = Fields(False)
         fields.add("", FieldType.BLOB, parse(data).body)
     if len(fields.names) == 1 and not fields.names[0]:

@@ -1,7 +1,7 @@
-"""Middleman over a WebSocket: the first message is a key, and each after it a command.
+"""Middleman over a WebSocket: the first message is a key, each later one a command.
 
-Until the key is accepted nothing is said but that it is; a refused one learns nothing, not even
-why its connection is closed.
+Until the key is accepted nothing is sent; with a refused key the connection is closed without a
+reason.
 """
 
 from weft.broker.replies import end_with
@@ -25,9 +25,9 @@ from weft.transports.websocket.websocket import PING, TEXT, close_code, framed, 
 from weft.wire.frame_splitting import greeting
 from weft.wire.frames import Kind
 
-# No key is as long; it is refused before it is looked at.
+# In characters; checked before anything else.
 KEY_MAX = 512
-# How a WebSocket is closed that is not let in: this, and not a word.
+# Close code for a refused key, without a reason.
 NOT_LET_IN = 1008
 
 _DIALECT = "middleman"
@@ -39,7 +39,7 @@ _S = 1_000_000_000
 
 
 class MiddlemanDoor:
-    """`/{service}/middleman`."""
+    """Endpoint `/{service}/middleman`."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -55,14 +55,14 @@ class MiddlemanDoor:
             speaker.open(door, checked)
 
     def _sweep(self, now_ns: int) -> None:
-        """End requests that are too old."""
+        """Expire old requests."""
         oldest_ns = now_ns - int(self._house.limits.request_s * _S)
         for each in self._sockets:
             each.expire(oldest_ns)
 
 
 class MiddlemanSocket(PeerSocket):
-    """One peer that speaks middleman; it is among the `others` until it has left."""
+    """One peer that uses middleman; an entry of `others` until it has left."""
 
     def __init__(self, house: House, others: "set[MiddlemanSocket]") -> None:
         super().__init__(house)
@@ -72,13 +72,13 @@ class MiddlemanSocket(PeerSocket):
         self._talk = MiddlemanTalk(self.peer.inbox, body_limit, self._token)
 
     def expire(self, oldest_ns: int) -> None:
-        """Tell of the requests older than a time that they will not be answered."""
+        """Send a timeout error for each request older than a time."""
         for asked in self._talk.expire(oldest_ns):
             late = TimedOut(f"no answer within {self.house.limits.request_s:g} s")
             self.peer.owe(error_frame(late, asked.target, asked.request_id))
 
     def message(self, data: bytes, is_text: bool) -> None:
-        """Take a key, or say what a message says; what is wrong with it is told."""
+        """Handle the key, or a command; an error is sent to the peer."""
         self.seat.heard()
         if self.peer.is_over:
             return
@@ -94,14 +94,14 @@ class MiddlemanSocket(PeerSocket):
             self._greet(data.decode())
 
     def tell(self, frames: bytes) -> None:
-        """Tell of frames: what goes to many is put into words once."""
+        """Send frames as messages; those for many peers are encoded once."""
         shared = self.house.shared
         said = shared.said(_DIALECT, frames, self._said, is_for_all=is_for_all)
         if said:
             self.send(said)
 
     def over(self, error: WeftError | None) -> None:
-        """The peer has left: close, and say why to one that was let in."""
+        """Called when the peer has left: close; without a reason if its key was not accepted."""
         self._others.discard(self)
         if self._is_let_in:
             super().over(error)
@@ -123,7 +123,7 @@ class MiddlemanSocket(PeerSocket):
             frame = self._talk.frame(text, house.now_ns, house.limits.requests)
         except (UsageError, Refused) as error:
             house.charge(peer, error)
-            # By way of the outbox: it is bounded, and what came before is told before.
+            # By the outbox: it is bounded, and keeps the order.
             peer.owe(error_frame(error, *gist(text)))
         else:
             self.seat.say(frame)
@@ -137,7 +137,7 @@ class MiddlemanSocket(PeerSocket):
         if kind == _PING:
             return PING
         if kind == _GOODBYE:
-            # There is no word in middleman to ask it to leave: it is told, and leaves.
+            # Middleman has no message that asks a client to leave: send ERR and disconnect.
             self.peer.end(Draining("this gateway is closing down"))
         house = self.house
         text = self._talk.told(frame, house.now_ns, house.limits.requests)

@@ -164,7 +164,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
         caller.dialler.change(Caution(tls_ca=other_tls.cert))
         why = await caller.dial(Target("localhost", port, is_tls=True))
         assert isinstance(why, str)
-        assert why.startswith("the certificate is not accepted: ")
+        assert why.startswith("certificate not accepted: ")
         assert not caller.service.peers
 
 

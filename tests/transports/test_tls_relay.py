@@ -222,7 +222,7 @@ async def test_a_broken_connection_ends_it_with_the_reason(tls: Tls) -> None:
 async def test_who_leaves_during_the_handshake_is_said_to_be_lost(tls: Tls) -> None:
     line = Line(tls, ssl.TLSVersion.TLSv1_3)
     line.outer.close()
-    with pytest.raises(ConnectionLost, match="left during the handshake"):
+    with pytest.raises(ConnectionLost, match="closed the connection during the handshake"):
         await line.pump.shake_hands()
     line.close()
 

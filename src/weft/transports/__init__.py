@@ -1,1 +1,1 @@
-"""The ways in: small adapters between sockets and the core."""
+"""Transports: the protocols by which peers connect to a gateway."""

@@ -1,8 +1,8 @@
-"""The place in a service of a peer that speaks something else than frames.
+"""Adapter peer: a peer of a service that speaks a protocol other than frames.
 
-What it says is put into frames by its dialect and dealt with like those of anybody else, so rights,
-limits and counts are the same whichever door was taken. What it is owed is handed to its speaker
-as whole frames, whenever that has room; until then it waits in the outbox, within its bounds.
+Its adapter converts each message to frames, which are handled like those of any other peer: the
+same permissions, limits and counters apply to every transport. Outbound frames are passed to the
+adapter whole, as long as it has room; the rest waits in the peer's bounded outbox.
 """
 
 import logging
@@ -19,53 +19,53 @@ from weft.wire.since import Since
 
 _log = logging.getLogger(__name__)
 
-# So much is handed over at once, about.
+# Approximate size of the pieces that are passed to the adapter.
 PIECE_BYTES = 64 << 10
 
 
 class Speaker(Protocol):
-    """Whoever tells a peer, in its dialect, what frames say."""
+    """Adapter: converts outbound frames to the protocol of one peer."""
 
     @property
     def has_room(self) -> bool:
-        """Say if more can be told now; if not, it calls pour() when it can."""
+        """Return whether the adapter accepts more; if not, it calls pour() once it does."""
 
     def tell(self, frames: bytes) -> None:
-        """Tell the peer of whole frames; nothing may be said for it meanwhile."""
+        """Send whole frames to the peer; the adapter must not call Seat.say() meanwhile."""
 
     def rest(self) -> None:
-        """Take nothing in: the journal must be written first, or others must read."""
+        """Pause input: for a journal write, or because subscribers are above their limits."""
 
     def go_on(self) -> None:
-        """Take in again."""
+        """Resume input."""
 
     def over(self, error: WeftError | None) -> None:
-        """The peer has left the service, and was told everything unless it did not listen."""
+        """Called once the peer has left; all frames were sent, unless it stopped reading."""
 
 
 class Nobody:
-    """Whoever speaks with a peer that has left."""
+    """Null adapter, in place of the adapter of a peer that has left."""
 
     has_room = False
 
     def tell(self, frames: bytes) -> None:
-        """Nothing is heard."""
+        """Discard the frames."""
 
     def rest(self) -> None:
-        """It does."""
+        """Do nothing."""
 
     def go_on(self) -> None:
-        """Never."""
+        """Do nothing."""
 
     def over(self, error: WeftError | None) -> None:
-        """It is."""
+        """Do nothing."""
 
 
 _NOBODY = Nobody()
 
 
 class Seat:
-    """One peer, as its speaker uses it."""
+    """One adapter peer: passes frames between the service and the adapter."""
 
     __slots__ = ("_is_gone", "_is_resting", "_nonces", "_recalls", "_speaker", "_turn", "peer")
 
@@ -79,7 +79,7 @@ class Seat:
         self.peer: Peer = turn.service.join(token, self)
 
     def say(self, frames: bytes) -> None:
-        """Say whole frames for the peer."""
+        """Handle whole frames as if the peer had sent them."""
         peer = self.peer
         if self._is_gone:
             return
@@ -92,11 +92,11 @@ class Seat:
                 journal.hold(self)
 
     def recall(self, wish: bytes, since: Since) -> None:
-        """Say a SUBSCRIBE whose messages begin in the past, as soon as that was told.
+        """Replay history for a SUBSCRIBE, then handle it as if the peer had sent it.
 
         Raises:
-            BadOption: the beginning is none.
-            TooMany: of this peer are in the past already.
+            BadOption: invalid `since`, or a queue group.
+            TooMany: RECALLS_MAX replays of this peer are running.
         """
         if self._recalls is None:
             self._recalls = Recalls(self.peer.inbox, self._nonces)
@@ -104,11 +104,11 @@ class Seat:
         self._say_words()
 
     def heard(self) -> None:
-        """The peer gave a sign of life."""
+        """Record that the peer was active just now."""
         self.peer.heard_ns = self._turn.service.now_ns
 
     def pour(self) -> None:
-        """Hand over what the peer is owed, as far as there is room."""
+        """Pass queued frames to the adapter while it has room."""
         service = self._turn.service
         outbox = self.peer.outbox
         try:
@@ -120,38 +120,38 @@ class Seat:
                 if frames:
                     self._speaker.tell(frames)
         except Exception:
-            # A fault of ours, in the middle of a turn that is everybody's.
-            _log.exception("a peer is given up")
+            # A bug in the gateway: it must not break the turn, which all peers share.
+            _log.exception("disconnected a peer after an unexpected error")
             self.end(InternalError("the gateway failed"))
         if self.peer.is_over and not outbox.owed():
             self.finish()
 
     def end(self, error: WeftError | None = None) -> None:
-        """The peer leaves: its conversation is over, or was lost."""
+        """Disconnect the peer; with an error, it was lost or refused."""
         if not self._is_gone:
             self.peer.end(error)
             self.abort()
 
     def _recalled(self, recalls: Recalls, frames: bytes) -> bytes:
-        """What of these frames, and of the past that they bring, is to be told now."""
+        """Return the frames to send now; pages of history are replaced by their messages."""
         told = recalls.pass_on(frames)
         if recalls.words:
-            # Not now: this may be a flush. Once it was told, so that the reader sets the pace.
+            # Not during a flush; and only after sending, so that the reader sets the pace.
             self._turn.later(self._say_words)
         return told
 
     def _say_words(self) -> None:
-        """Ask for more of the past."""
+        """Send the pending history requests and SUBSCRIBEs of the replays."""
         recalls = self._recalls
         if recalls is not None:
             words, recalls.words = recalls.words, []
             for frames in words:
                 self.say(frames)
 
-    # What is asked of a door.
+    # Interface of a peer's connection, called by the turn.
 
     def fall_behind(self) -> None:
-        """Hand over what there is; a reader that is cut is told so at last."""
+        """Pass on queued frames; a slow consumer that is disconnected gets a last ERROR."""
         peer = self.peer
         if peer.outbox.is_cut and not peer.is_over and not end_slow_reader(peer):
             self.abort()
@@ -159,31 +159,31 @@ class Seat:
             self.pour()
 
     def press(self) -> None:
-        """Hand over more if there is room."""
+        """Pass on more queued frames if the adapter has room."""
         self.pour()
 
     def finish(self) -> None:
-        """The peer is over: leave once it was told everything."""
+        """Leave the service once the queue of an ended peer is empty."""
         if not self.peer.outbox.owed():
             self.abort()
 
     def abort(self) -> None:
-        """Leave at once."""
+        """Leave the service now and drop queued frames."""
         if self._is_gone:
             return
         self._is_gone = True
         leave(self.peer)
         self._turn.left()
-        # The two know each other: the collector would come late for them.
+        # A reference cycle: without this, both would live until the garbage collector runs.
         speaker, self._speaker = self._speaker, _NOBODY
         speaker.over(self.peer.error)
 
     def give_up(self, error: WeftError) -> None:
-        """Leave at once because of an error of ours."""
+        """Disconnect at once because of an error in the gateway."""
         self.end(error)
 
     def resume(self) -> None:
-        """What it was held for is over: the peer may go on."""
+        """Resume input: the reason for the pause is over."""
         self.peer.is_held = self.peer.is_paused = False
         self._is_resting = False
         self.heard()

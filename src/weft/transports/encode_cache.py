@@ -1,4 +1,4 @@
-"""What was put into a dialect once for all who are owed the same frames."""
+"""Cache of encoded frames, shared by all peers that receive the same frames."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ _BYTES_MAX = 1 << 20
 
 
 def is_message(frame: bytes) -> bool:
-    """Say if a whole frame is a message: most dialects say it the same to everyone."""
+    """Return whether a whole frame is a MESSAGE, which most protocols encode alike for everyone."""
     return frame[4] == _MESSAGE
 
 
 class Shared:
-    """Translations by dialect and frames; bounded, and the oldest are not missed."""
+    """Encodings by protocol and frames, bounded in bytes; cleared whenever it is full."""
 
     def __init__(self, limit_bytes: int = _BYTES_MAX) -> None:
         self._limit_bytes = limit_bytes
@@ -31,9 +31,9 @@ class Shared:
         joint: bytes = b"",
         is_for_all: Callable[[bytes], bool] = is_message,
     ) -> bytes:
-        """What these frames are in a dialect, each `put` into words unless somebody had them so.
+        """Return the encoding of these frames, from the cache or by calling `put` for each.
 
-        What says nothing is left out. The words are for others, too, if every frame is for all.
+        Empty encodings are left out. The result is cached if `is_for_all` holds for every frame.
         """
         said = self.get(dialect, frames)
         if said is None:
@@ -44,11 +44,11 @@ class Shared:
         return said
 
     def get(self, dialect: str, frames: bytes) -> bytes | None:
-        """What these frames are in a dialect, if somebody was told of them just now."""
+        """Return the cached encoding of these frames, or None."""
         return self._known.get((dialect, frames))
 
     def keep(self, dialect: str, frames: bytes, said: bytes) -> None:
-        """Remember a translation for the others."""
+        """Add an encoding to the cache, unless it is larger than the whole cache."""
         size = len(frames) + len(said)
         if size > self._limit_bytes or (dialect, frames) in self._known:
             return

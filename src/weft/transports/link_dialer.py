@@ -1,8 +1,8 @@
-"""Dials other gateways, and has their end of each link be a peer like any other.
+"""Dials other gateways and adds the remote end of each link as a peer.
 
-A dial is bounded in time, from looking up the name to the end of the TLS handshake, and so is how
-many there are at once. Names are looked up elsewhere than on the loop. Where TLS is not spoken, no
-other machine is dialled unless that was allowed.
+A dial has DIAL_S for everything from the DNS lookup to the end of the TLS handshake, and at most
+DIALS_MAX dials run at once. DNS lookups do not block the event loop. Without TLS, only loopback
+addresses are dialled unless plain links are allowed.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ _log = logging.getLogger(__name__)
 
 DIAL_S = 3.0
 DIALS_MAX = 32
-# A name may stand for several addresses: so many of them are tried.
+# Addresses of one name that are tried.
 ADDRESSES_MAX = 4
 
 _TOKEN_BYTES = 8
 
-# Of a dial that got through: the address as it was given, and whoever is there.
+# Called after a successful dial: the address as given, and the peer.
 Dialled = Callable[[str, Peer], None]
-# Of one that did not: the address, and why.
+# Called after a failed dial: the address, and the reason.
 Failed = Callable[[str, str], None]
 
 
 class Target(NamedTuple):
-    """Where to dial, and whether TLS is spoken there."""
+    """Address to dial, and whether to use TLS."""
 
     host: str
     port: int
@@ -45,15 +45,15 @@ class Target(NamedTuple):
 
 
 class Caution(NamedTuple):
-    """What a dialler insists on."""
+    """Security settings of a dialler."""
 
     is_plain_allowed: bool = False
-    # A file with those who vouch for certificates; empty: whoever the system trusts.
+    # File of trusted CA certificates; empty: the system's own.
     tls_ca: str = ""
 
 
 class Dialler:
-    """The dials of one service."""
+    """Dials of one service."""
 
     def __init__(self, turn: Turn, poll: Poll, on_dialled: Dialled, on_failed: Failed) -> None:
         self._turn = turn
@@ -62,22 +62,22 @@ class Dialler:
         self._on_failed = on_failed
         self._loop = asyncio.get_running_loop()
         self._dials: dict[str, asyncio.Task[None]] = {}
-        # What carries the bytes of TLS, once a dial got through.
+        # Tasks that carry the bytes of established TLS links.
         self._carrying: set[asyncio.Task[None]] = set()
         self._caution = Caution()
         self._context: ssl.SSLContext | None = None
 
     def change(self, caution: Caution) -> None:
-        """Insist on this from now on.
+        """Use these settings for later dials.
 
         Raises:
-            BadOption: the certificates cannot be used; everything stays as it was.
+                BadOption: unusable certificates; the settings stay unchanged.
         """
         self._context = client_context(caution.tls_ca)
         self._caution = caution
 
     def dial(self, address: str, target: Target) -> None:
-        """Dial a gateway, unless that is being done; what becomes of it is told later."""
+        """Dial a gateway unless a dial to it is running; a callback reports the result."""
         if address in self._dials:
             return
         if len(self._dials) >= DIALS_MAX:
@@ -87,7 +87,7 @@ class Dialler:
         self._dials[address] = self._loop.create_task(self._dial(address, target))
 
     async def close(self) -> None:
-        """Dial no more, and end what is carried for links."""
+        """Cancel all dials and all TLS links."""
         tasks = [*self._dials.values(), *self._carrying]
         for task in tasks:
             task.cancel()
@@ -110,7 +110,7 @@ class Dialler:
 
     async def _connected(self, target: Target) -> socket.socket:
         found = await self._loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-        problem: Exception = Unreachable("the name stands for no address")
+        problem: Exception = Unreachable("the host name has no address")
         for family, _, _, _, where in found[:ADDRESSES_MAX]:
             try:
                 self._check_plain(where[0], target)
@@ -134,7 +134,7 @@ class Dialler:
     def _check_plain(self, host: object, target: Target) -> None:
         if target.is_tls or self._caution.is_plain_allowed:
             return
-        # An address of one link has that link's name behind it.
+        # A link-local address ends with "%" and the name of its interface.
         if not ipaddress.ip_address(str(host).partition("%")[0]).is_loopback:
             raise NotAllowed(
                 f"{host} is another machine, where links need tls://, or mesh.plain = 'allowed'"
@@ -152,7 +152,7 @@ class Dialler:
         return pump
 
     def _inner(self, pump: Pump, sock: socket.socket) -> socket.socket:
-        """The plain end of a connection that speaks TLS."""
+        """Return the plain end of a socket pair whose other end is carried over TLS."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         theirs.setblocking(False)
@@ -161,7 +161,7 @@ class Dialler:
 
         def done(task: asyncio.Task[None]) -> None:
             self._carrying.discard(task)
-            # Here, because a task that is cancelled before its first step closes nothing.
+            # Here, because a task that is cancelled before its first step runs no `finally`.
             ours.close()
             sock.close()
 
@@ -169,7 +169,7 @@ class Dialler:
         return theirs
 
     def _enter(self, address: str, sock: socket.socket) -> None:
-        """Have whoever is at the other end be a peer."""
+        """Add the remote gateway as a peer."""
         token = int.from_bytes(os.urandom(_TOKEN_BYTES), "little")
         self._turn.begin()
         try:
@@ -184,10 +184,10 @@ class Dialler:
 
 
 def client_context(tls_ca: str) -> ssl.SSLContext:
-    """How links are dialled by TLS: 1.2 or 1.3, with a certificate for the name that is dialled.
+    """Return the TLS context for links: 1.2 or later, the certificate must match the host.
 
     Raises:
-        BadOption: the file of those who vouch for certificates cannot be used.
+            BadOption: unreadable or invalid file of CA certificates.
     """
     try:
         context = ssl.create_default_context(cafile=tls_ca or None)
@@ -198,18 +198,18 @@ def client_context(tls_ca: str) -> ssl.SSLContext:
 
 
 async def _carry(pump: Pump, inner: socket.socket) -> None:
-    """Carry until it ends, one way or the other; the link notices by itself."""
+    """Carry bytes until either side ends; the link notices the end by itself."""
     try:
         await pump.carry(inner)
     except* OSError as errors:
         reasons = ", ".join(_why(error) for error in errors.exceptions)
-        _log.debug("the TLS of a link ended: %s", reasons)
+        _log.debug("the TLS connection of a link ended: %s", reasons)
 
 
 def _why(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the certificate is not accepted: {error.verify_message}"
+        return f"certificate not accepted: {error.verify_message}"
     if isinstance(error, ConnectionError) and error.errno is not None:
-        # In the system's words: each loop has others.
+        # The system's own text: event loops word theirs differently.
         return os.strerror(error.errno)
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,4 +1,4 @@
-"""Where the other end of a connected socket is."""
+"""Remote address of a connected socket."""
 
 import socket
 
@@ -6,7 +6,7 @@ import socket
 def peer_address(fd: int) -> str:
     """Return the HOST:PORT that a descriptor is connected to.
 
-    Empty for a socket without one: behind TLS a service has a pipe to the front, which deciphers.
+    Empty for a socket without one, such as the pipe from a front that terminates TLS.
     """
     borrowed = socket.socket(fileno=fd)
     try:
@@ -14,7 +14,7 @@ def peer_address(fd: int) -> str:
             return ""
         host, port = borrowed.getpeername()[:2]
     except OSError:
-        # It is gone already, which its door finds out when it reads.
+        # Already disconnected, which its transport notices when it reads.
         return ""
     finally:
         borrowed.detach()

@@ -1,8 +1,8 @@
-"""History first, then what comes live, for peers that cannot ask for it themselves.
+"""Replay for adapter peers: history first, then live messages.
 
-Pages of the journal are asked for one after the other. At the end of them the subscription is made,
-and what comes live is held while the journal is asked once more: so nothing is left out at the
-seam, and what is in both is known by its origin and sequence and told once.
+Requests pages of the journal one after the other. After the last page it subscribes, and queues
+live messages while it requests the journal once more, so that no message is missed in between.
+Duplicates are recognized by origin and sequence and dropped.
 """
 
 from typing import Any
@@ -16,9 +16,9 @@ from weft.wire.nonces import Nonces
 from weft.wire.since import Since, beginning
 from weft.wire.subjects import matches
 
-# What may come live between the subscription and the last page.
+# Live messages queued between the subscription and the last page.
 HELD_MAX_BYTES = 1 << 20
-# How many of its subscriptions may be in the past at once.
+# Replays of one peer that may run at once.
 RECALLS_MAX = 16
 
 _QUESTION = b"_WEFT.ask.history"
@@ -26,13 +26,13 @@ _FROM_GATEWAY = int(Flag.FROM_GATEWAY)
 
 
 class Recall:
-    """One subscription that begins in the past."""
+    """Replay of one subscription."""
 
     def __init__(self, wish: bytes, since: Since, reply: bytes) -> None:
-        """Begin with the SUBSCRIBE that is to be said at the seam.
+        """Prepare a replay; `wish` is the SUBSCRIBE to send after the history.
 
         Raises:
-            BadOption: the beginning is none, or the wish is that of a queue group.
+            BadOption: invalid `since`, or the SUBSCRIBE is for a queue group.
         """
         frame = parse(wish)
         if frame.reply:
@@ -52,18 +52,18 @@ class Recall:
         self._refused = 0
 
     def question(self) -> bytes:
-        """The frame that asks for the next page."""
+        """Return the frame that requests the next page."""
         patterns = [pattern.decode() for pattern in self.patterns]
         facts = {"patterns": patterns, "offset": len(self._large), **self._question}
         body = Message.from_dict(facts).encode()
         return encode(Kind.MESSAGE, _QUESTION, body, self.reply, Flag.REQUEST)
 
     def page(self, data: bytes) -> list[bytes]:
-        """What a page gives to tell; then either say next_words(), or it is live.
+        """Return the frames of a page to send; then send next_words(), or the replay is live.
 
         Raises:
-            BadFrame: it holds something else than whole messages.
-            UsageError: a field is missing, or of another type.
+            BadFrame: `frames` holds anything but whole messages.
+            UsageError: a field is missing or has the wrong type.
         """
         page = Message.from_frame(data)
         after, head = page.get_int64("next"), page.get_int64("head")
@@ -84,13 +84,13 @@ class Recall:
         return told
 
     def next_words(self, was_subscribed: bool) -> bytes:
-        """What to say after a page: the wish, once the past is over, and the next question."""
+        """Return the next request, after the SUBSCRIBE itself once all history was read."""
         if self.is_subscribed and not was_subscribed:
             return self.wish + self.question()
         return self.question()
 
     def holds(self, frame: bytes, subject: bytes) -> bool:
-        """Keep what came live until its time has come; False if it is not for this one."""
+        """Queue a live message; return False if it is not for this subscription."""
         if not self.is_subscribed or not any(matches(each, subject) for each in self.patterns):
             return False
         if self._held_bytes + len(frame) > HELD_MAX_BYTES:
@@ -101,7 +101,7 @@ class Recall:
         return True
 
     def _new(self, frames: list[bytes]) -> list[bytes]:
-        """Those that were not told before."""
+        """Return the messages that were not sent before."""
         fresh: list[bytes] = []
         for frame in frames:
             origin, sequence = u32_at(frame, 8), u64_at(frame, 16)
@@ -112,33 +112,33 @@ class Recall:
 
 
 class Recalls:
-    """The subscriptions of one peer that are not live yet."""
+    """Replays of one peer."""
 
     def __init__(self, inbox: bytes, nonces: Nonces) -> None:
         self._inbox = inbox
         self._nonces = nonces
         self._running: dict[bytes, Recall] = {}
-        # What is to be said for the peer, when that is possible.
+        # Frames to handle on behalf of the peer once a turn allows it.
         self.words: list[bytes] = []
 
     def __len__(self) -> int:
         return len(self._running)
 
     def begin(self, wish: bytes, since: Since) -> None:
-        """Recall the past of what a SUBSCRIBE asks for, and then make the subscription.
+        """Begin the replay of a SUBSCRIBE.
 
         Raises:
-            BadOption: the beginning is none.
-            TooMany: of this peer.
+            BadOption: invalid `since`, or a queue group.
+            TooMany: RECALLS_MAX replays of this peer are running.
         """
         if len(self._running) >= RECALLS_MAX:
-            raise TooMany(f"{RECALLS_MAX} subscriptions are in the past already")
+            raise TooMany(f"{RECALLS_MAX} replays are running, which is the limit")
         recall = Recall(wish, since, self._inbox + b"recall." + self._nonces.take())
         self._running[recall.reply] = recall
         self.words.append(recall.question())
 
     def pass_on(self, frames: bytes) -> bytes:
-        """What of these frames, and of the past that they bring, is to be told now."""
+        """Return the frames to send now; pages of history are replaced by their messages."""
         if not self._running:
             return frames
         told: list[bytes] = []
@@ -159,14 +159,14 @@ class Recalls:
         return [data]
 
     def _refused(self, reply: bytes, facts: dict[str, Any]) -> bytes:
-        """End a recall with an error; return the frame that answers the SUBSCRIBE it was for."""
-        # Nobody asked for a page: it is the subscription that cannot be had.
+        """End a replay with an error; return the ERROR that answers its SUBSCRIBE."""
+        # The peer sent a SUBSCRIBE and knows nothing of pages: the error must name SUBSCRIBE.
         wish = parse(self._running.pop(reply).wish)
         body = Message.from_dict(facts | {"kind": int(Kind.SUBSCRIBE)}).encode()
         return encode(Kind.ERROR, wish.subject, body, flags=wish.flags & Flag.ANSWER)
 
     def _turned(self, recall: Recall, data: bytes) -> list[bytes]:
-        """Turn a page."""
+        """Handle a page; request the next one unless the replay is live."""
         was_subscribed = recall.is_subscribed
         try:
             told = recall.page(data)

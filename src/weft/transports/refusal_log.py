@@ -1,6 +1,6 @@
-"""Logs refusals sparingly: a line a second for each reason, with the number of the others.
+"""Rate-limited log of refusals: one line per second and reason, with the number of the others.
 
-Shared by the front and the doors of services: a flood of refusals must not become one of lines.
+Shared by the front and the transports of services: a flood of refusals must not flood the log.
 """
 
 import logging
@@ -11,16 +11,16 @@ LOG_EVERY_S = 1.0
 
 
 class RefusalLog:
-    """Lines about what was refused."""
+    """Log lines about refusals, at most one per reason every LOG_EVERY_S."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        # Both by reason: names of classes, so there are few.
+        # Both by reason, the name of an error class: few keys.
         self._quiet_until: dict[str, float] = {}
         self._unlogged: Counter[str] = Counter()
 
     def add(self, error: Exception, about: dict[str, str]) -> None:
-        """Log a refusal, or count it for the next line about its reason."""
+        """Log a refusal, or count it for the next line with its reason."""
         reason = type(error).__name__
         now = time.monotonic()
         if now < self._quiet_until.get(reason, 0.0):

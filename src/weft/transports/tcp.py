@@ -1,7 +1,7 @@
-"""Native frames over a TCP or Unix socket: the door that Python clients come in by.
+"""TCP transport: frames over a TCP or Unix socket, as the Python client uses it.
 
-A poll says when a socket can be read or written; no transport stands in between, so what is read
-lands in the arena at once, and what is held for a slow reader is held in its outbox alone.
+The poller reports readiness and no asyncio transport is involved: bytes are read straight into the
+arena, and frames for a slow consumer are queued in its outbox alone.
 """
 
 import os
@@ -15,16 +15,16 @@ from weft.errors import WeftError
 from weft.transports.loop.poller import READING, WRITING, Poll
 from weft.transports.loop.turn import Turn
 
-# What the kernel may hold for a reader beside its outbox; more would only hide that it is slow.
+# Kernel send buffer of a connection; a larger one would only delay the detection of slow consumers.
 SEND_BUFFER_BYTES = 1 << 19
-# What of it is kept for the last words to a slow consumer. The kernel overfills a buffer by up to
+# Part of it reserved for the last ERROR to a slow consumer. The kernel overfills a buffer by up to
 # 64 KiB.
 LAST_WORDS_BYTES = 80 << 10
-# How long the kernel waits for a peer that acknowledges nothing, or has no room.
+# TCP_USER_TIMEOUT: how long the kernel waits for acknowledgements or for window space.
 UNANSWERED_MS = 12_000
 
 _READ = READ_BYTES
-# As many full reads may follow each other before the others get their turn.
+# Full reads of one connection in a row before other connections are served.
 _READS = 8
 _PIECE = 64 << 10
 _AGAIN = -1
@@ -33,7 +33,7 @@ _WRITING = WRITING
 
 
 class TcpDoor:
-    """One connection: it owns the socket, and is the door of one peer."""
+    """Connection of one peer; owns the socket."""
 
     def __init__(self, turn: Turn, poll: Poll, fd: int) -> None:
         self._turn = turn
@@ -43,10 +43,10 @@ class TcpDoor:
         self._peer: Peer
 
     def open(self, token: int) -> Peer:
-        """Take a seat in the service and begin to read.
+        """Join the service and start to read.
 
         Raises:
-            OSError: the socket cannot be watched; it is still the caller's.
+            OSError: the socket cannot be watched; the caller still owns it.
         """
         self._watch(_READING)
         peer = self._turn.service.join(token, self)
@@ -55,18 +55,18 @@ class TcpDoor:
         return peer
 
     def happened(self, events: int) -> None:
-        """Read and write what the socket is ready for; a broken one tells when it is tried."""
+        """Read and write as the socket is ready; the calls themselves detect a broken one."""
         if self._watched & _READING and events & ~_WRITING:
             self._read()
         if self._watched & _WRITING and events & ~_READING:
             self._write()
 
     def fall_behind(self) -> None:
-        """Send the backlog when the socket has room; a reader that is cut is told so at last."""
+        """Send the backlog when the socket has room; a disconnected slow consumer gets an ERROR."""
         peer = self._peer
         if peer.outbox.is_cut and not peer.is_over:
             is_told = end_slow_reader(peer)
-            # Another gateway is dialled again at once: it needs no last words.
+            # Another gateway dials again at once and needs no ERROR.
             if peer.carrier is not None or not is_told:
                 self.abort()
                 return
@@ -76,12 +76,12 @@ class TcpDoor:
         self._watch(self._watched | _WRITING)
 
     def press(self) -> None:
-        """Send more of the backlog if there is any room: the kernel tells only of much room."""
+        """Send more of the backlog if possible: epoll reports only a large amount of free space."""
         if self._watched & _WRITING:
             self._write()
 
     def finish(self) -> None:
-        """Close once everything owed was sent; after an error, wait for the peer to read of it."""
+        """Close once everything is sent; after an error, wait for the peer to read it."""
         if self._fd < 0 or self._watched & _WRITING:
             return
         if self._peer.error is None or not self._watched & _READING:
@@ -97,12 +97,12 @@ class TcpDoor:
             self.abort()
 
     def give_up(self, error: WeftError) -> None:
-        """End the connection at once because of an error that its peer is not told."""
+        """Close at once because of an error that is not sent to the peer."""
         self._peer.end(error)
         self.abort()
 
     def abort(self) -> None:
-        """Close at once, whatever is owed."""
+        """Close at once and drop queued frames."""
         fd = self._fd
         if fd < 0:
             return
@@ -113,16 +113,16 @@ class TcpDoor:
         self._turn.left()
 
     def _read(self) -> None:
-        """Read and deal with what came."""
+        """Read from the socket and handle the frames."""
         for _ in range(_READS):
             count = self._turn.read(self._peer, self._fd)
-            # What answers the last words of one that is over is sent before anything else is read.
+            # Flush the answer to the last frames of an ended peer before reading anything else.
             if count != _READ or self._peer.is_over or self._is_held():
                 break
         if self._is_held():
             self._rest()
         if count == 0:
-            # It sends nothing more, but still gets what it is owed.
+            # The peer has shut down its sending side, but still receives queued frames.
             self._watch(self._watched & ~_READING)
             self._peer.end(None)
             self._turn.wake()
@@ -132,14 +132,14 @@ class TcpDoor:
             self.abort()
 
     def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
         self._peer.is_held = self._peer.is_paused = False
         self._peer.heard_ns = self._turn.service.now_ns
         if self._fd >= 0 and not self._peer.is_over:
             self._watch(self._watched | _READING)
 
     def _rest(self) -> None:
-        """Read nothing until the journal was written, or others have read what this one sent."""
+        """Pause reading until the journal is written or subscribers have caught up."""
         journal = self._turn.service.router.journal
         if self._fd < 0:
             return
@@ -167,12 +167,12 @@ class TcpDoor:
             self.abort()
             return
         self._watch(self._watched & ~_WRITING)
-        # What is owed in this turn goes at its end, and then this is told to finish.
+        # Frames of this turn are flushed at its end, which then calls finish().
         if self._peer.is_over and not self._peer.outbox.owed():
             self.finish()
 
     def _say_last(self) -> None:
-        """Write the last words with the room that was kept for them."""
+        """Send the last ERROR, using the reserved part of the send buffer."""
         try:
             borrowed = socket.socket(fileno=self._fd)
             try:
@@ -191,13 +191,12 @@ class TcpDoor:
 
 
 def prepare(sock: socket.socket) -> None:
-    """Set, on a listening TCP socket, what those it accepts inherit.
+    """Set options on a listening TCP socket that accepted sockets inherit.
 
-    How much the kernel may buffer for a connection, how long it waits for it, and that small frames
-    do not wait for an acknowledgement.
+    Send buffer size, user timeout, and no delay of small frames (TCP_NODELAY).
     """
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-    # Linux reports twice what is asked for, and may allow less of it.
+    # Linux reports twice the requested size, and may grant less.
     allowed = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, (allowed - LAST_WORDS_BYTES) // 2)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,7 +1,7 @@
-"""Carries bytes between a TLS connection and a plain socket, a bounded piece at a time.
+"""Relays bytes between a TLS connection and a plain socket, in pieces of bounded size.
 
-No more is taken from one side before the other has taken the last piece: a slow reader slows its
-own writer and nobody else. Each direction ends by itself, as it does without TLS.
+A piece is read from one side only after the other side has taken the previous one: a slow reader
+slows only its own writer. Each direction ends on its own, as it does without TLS.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ import ssl
 from weft.errors import ConnectionLost
 
 PIECE_BYTES = 64 << 10
-# Once the plain side has said all it has to say, the peer has this long to hang up.
+# After the plain side has ended, the peer has this long to close.
 _LINGER_S = 5.0
 
 
 class Pump:
-    """One TLS connection: the server's side of it, or that of a client.
+    """One TLS connection, as server or as client.
 
-    A client names the host that it expects; what the server shows must be for it.
+    A client gives the host name that the server's certificate must match.
     """
 
     def __init__(self, outer: socket.socket, context: ssl.SSLContext, host: str = "") -> None:
@@ -31,14 +31,14 @@ class Pump:
             self._incoming, self._outgoing, server_side=not host, server_hostname=host or None
         )
         self._sending = asyncio.Lock()
-        # How many bytes the TLS connection has taken.
+        # Bytes sent over the TLS connection.
         self.carried = 0
 
     async def shake_hands(self) -> None:
-        """Agree with the peer on how to encrypt; whoever calls bounds the time.
+        """Do the TLS handshake; the caller sets the timeout.
 
         Raises:
-            OSError: the peer does not, or is gone; an ssl.SSLError says what is wrong.
+            OSError: the handshake failed (ssl.SSLError) or the connection was lost.
         """
         while True:
             try:
@@ -46,9 +46,11 @@ class Pump:
             except ssl.SSLWantReadError:
                 await self._send()
                 if not await self._receive():
-                    raise ConnectionLost("the peer left during the handshake") from None
+                    raise ConnectionLost(
+                        "the peer closed the connection during the handshake"
+                    ) from None
             except ssl.SSLError:
-                # What is still to be sent tells the peer what is wrong.
+                # Send the pending alert, which names the problem to the peer.
                 await self._send()
                 raise
             else:
@@ -56,10 +58,10 @@ class Pump:
                 return
 
     async def carry(self, inner: socket.socket) -> None:
-        """Move bytes both ways until both sides have ended.
+        """Relay bytes in both directions until both sides have ended.
 
         Raises:
-            ExceptionGroup: of an OSError, if either connection fails.
+            ExceptionGroup: of OSErrors, if either connection fails.
         """
         async with asyncio.TaskGroup() as tasks:
             inward = tasks.create_task(self._inward(inner))
@@ -76,17 +78,17 @@ class Pump:
         while data := await self._loop.sock_recv(inner, PIECE_BYTES):
             rest = memoryview(data)
             while rest:
-                # It goes to memory, a record at a time, so it never has to wait.
+                # Writes to memory, one record at a time, so it never blocks.
                 rest = rest[self._tls.write(rest) :]
             await self._send()
-        # Our end is said with this; the peer's may come later, or never.
+        # Sends our close_notify; the peer's may come later or never.
         with contextlib.suppress(ssl.SSLWantReadError):
             self._tls.unwrap()
         await self._send()
         self._outer.shutdown(socket.SHUT_WR)
 
     async def _read(self) -> bytes:
-        """What the peer sent next, decrypted; empty when it has ended."""
+        """Return the next decrypted bytes from the peer; empty at the end."""
         pieces: list[bytes] = []
         while True:
             try:
@@ -100,11 +102,11 @@ class Pump:
                 await self._send_unless_sending()
                 await self._receive()
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-                # With or without a proper farewell: frames say for themselves where they end.
+                # With or without close_notify: frames carry their own length.
                 return b"".join(pieces)
 
     async def _receive(self) -> bool:
-        """Take in one piece of what the peer sent; False if it will send no more."""
+        """Receive one piece from the peer; False at the end of its stream."""
         data = await self._loop.sock_recv(self._outer, PIECE_BYTES)
         if data:
             self._incoming.write(data)
@@ -113,7 +115,7 @@ class Pump:
         return bool(data)
 
     async def _send_unless_sending(self) -> None:
-        # Reading must not wait for a peer that does not read; whoever is sending takes this along.
+        # Reading must not wait for a peer that does not read; a running _send() takes this along.
         if self._outgoing.pending and not self._sending.locked():
             await self._send()
 

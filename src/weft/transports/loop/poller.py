@@ -1,14 +1,14 @@
-"""The sockets of one service, watched by an epoll of our own.
+"""Poller of one service: its own epoll, which the event loop watches as a single descriptor.
 
-The loop watches that epoll alone. It is several times cheaper than a reader of the loop for each
-connection, whatever happened in one go is one turn, and a socket that broke is told of until it is
-dealt with.
+This is several times cheaper than one reader of the loop per connection, makes one turn of all
+sockets that are ready, and keeps reporting a broken socket until it is handled.
 
-Where the loop has little else to do, turns may follow one another without it. Then we may also look
-for what comes next before we rest: to be woken takes longer, and costs both sides more, than the
-gap between two messages of a lively exchange. Where somebody just asked a question we look longer,
-because both the answer and the next question are waited for. Looking that found nothing is left out
-for a while, twice as long each time.
+Where the loop has little else to do, turns may follow one another without returning to it. Then the
+Where the loop has little else to do, turns may follow one another without returning to it. Then the
+poller may also busy-poll before it blocks: a wake-up takes longer, and costs both sides more, than
+the gap between two messages of a lively exchange. After a request it spins longer, because both the
+response and the next request are likely to follow. After spinning in vain it skips busy polling for
+a number of blocking waits, which doubles with each failure.
 """
 
 import logging
@@ -25,32 +25,32 @@ _log = logging.getLogger(__name__)
 READING = select.EPOLLIN
 WRITING = select.EPOLLOUT
 
-# So many are dealt with before the rest of the loop has its turn.
+# Sockets handled in one turn, before the rest of the loop runs.
 _BATCH_MAX = 256
-# How long the loop may be kept waiting by turns that follow one another, and by a rest before one.
-# A short rest would cost a timer of its own.
+# How long consecutive turns may keep the loop waiting, and how long one blocking wait may take. A
+# shorter wait would need a timer of its own.
 _STAY_NS = 20_000_000
 _REST_S = 0.05
-# How long to look before resting, and for how many rests at most it is left out.
+# How long to spin before blocking, and the maximum of blocking waits without spinning.
 _LOOK_NS = 80_000
 _LOOK_ASKED_NS = 250_000
 _LEFT_OUT_MAX = 32
-# For how long after a question the exchange is lively.
+# For how long after a request to spin longer.
 _LIVELY_NS = 1_000_000
 
 
 class Watched(Protocol):
-    """What is asked of whoever has a socket watched."""
+    """Owner of a watched socket."""
 
     def happened(self, events: int) -> None:
-        """The socket can be read or written, or is broken, which either will tell."""
+        """Called when the socket is ready; a broken one is reported as ready, too."""
 
     def give_up(self, error: WeftError) -> None:
-        """End the connection at once."""
+        """Close the connection at once."""
 
 
 class Poll:
-    """Which door is told of which socket."""
+    """Poller: dispatches socket events to the transports of a service."""
 
     def __init__(self, turn: Turn, loop: AbstractEventLoop) -> None:
         self._turn = turn
@@ -59,30 +59,30 @@ class Poll:
         self.looks = True
         self._stays = False
         self._guest = -1
-        # How many questions there were, and when the last of them came.
+        # Number of requests so far, and the time of the last one.
         self._asked = 0
         self._asked_ns = 0
-        # For how many rests looking is left out now, and will be when it fails again.
+        # Blocking waits left without spinning, and their number after the next failure.
         self._left_out = 0
         self._failure = 1
         self._epoll = select.epoll()
         self._loop.add_reader(self._epoll.fileno(), self._wake)
 
     def stay(self, guest: int) -> None:
-        """Wait for the next turn here, for a moment, unless the loop has its guest to read."""
+        """Run consecutive turns without the loop until `guest`, its own descriptor, is readable."""
         self._epoll.register(guest, READING)
         self._guest = guest
         self._stays = True
 
     def leave(self) -> None:
-        """Return to the loop after each turn; it has no guest any more."""
+        """Return to the loop after each turn again."""
         if self._stays:
             self._stays = False
             self._epoll.unregister(self._guest)
             self._guest = -1
 
     def watch(self, fd: int, door: Watched, events: int) -> None:
-        """Tell a door of these events, READING and WRITING, from now on; of none if it is 0."""
+        """Watch a descriptor for these events, READING and WRITING; 0 removes it."""
         if not events:
             del self._doors[fd]
             self._epoll.unregister(fd)
@@ -93,12 +93,12 @@ class Poll:
             self._doors[fd] = door
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all sockets."""
         self._loop.remove_reader(self._epoll.fileno())
         self._epoll.close()
 
     def _wake(self) -> None:
-        """Make a turn of what happened, and of what happens next; the loop calls this."""
+        """Run turns while sockets are ready; called by the loop."""
         is_called_for = self._make_turn(self._epoll.poll(0, _BATCH_MAX))
         ends_ns = self._turn.service.now_ns + _STAY_NS
         while self._stays and not is_called_for and self._turn.service.now_ns < ends_ns:
@@ -108,7 +108,7 @@ class Poll:
             is_called_for = self._make_turn(ready)
 
     def _look(self) -> list[tuple[int, int]]:
-        """What is ready now or very soon, if it is worth looking."""
+        """Busy-poll; return the sockets that became ready, if any."""
         ready: list[tuple[int, int]] = []
         if not self.looks:
             return ready
@@ -118,7 +118,7 @@ class Poll:
         began_ns = monotonic_ns()
         ready = self._epoll.poll(0, _BATCH_MAX)
         if ready:
-            # Here already: that says nothing of what looking longer is good for.
+            # Ready at once: this does not show whether spinning pays.
             return ready
         is_lively = began_ns - self._asked_ns < _LIVELY_NS
         ends_ns = began_ns + (_LOOK_ASKED_NS if is_lively else _LOOK_NS)
@@ -129,12 +129,12 @@ class Poll:
         return ready
 
     def _make_turn(self, ready: list[tuple[int, int]]) -> bool:
-        """Deal with what is ready, and send what that gives; True if the loop is called for."""
+        """Handle ready sockets and flush; return whether the loop must run."""
         is_called_for = False
         self._turn.begin()
         try:
             for fd, events in ready:
-                # An earlier one of the batch may have ended it.
+                # None if an earlier event of this batch closed it.
                 door = self._doors.get(fd)
                 if door is None:
                     is_called_for = is_called_for or fd == self._guest
@@ -142,8 +142,8 @@ class Poll:
                 try:
                     door.happened(events)
                 except Exception:
-                    # A fault of ours, with no telling what of its bytes was dealt with.
-                    _log.exception("a connection is given up")
+                    # A bug in the gateway; how much of the input was handled is unknown.
+                    _log.exception("closed a connection after an unexpected error")
                     door.give_up(InternalError("the gateway failed"))
         finally:
             self._turn.flush()

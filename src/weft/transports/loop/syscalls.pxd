@@ -1,4 +1,4 @@
-# The C bodies of kernel.py, for modules that cimport them; the contract is in kernel.py.
+# The C functions of syscalls.py, for modules that cimport them; the contract is in syscalls.py.
 from cpython.exc cimport PyErr_SetFromErrno
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport uint16_t

@@ -1,6 +1,6 @@
-"""The system calls that are made for each message or for each connection, on plain descriptors.
+"""System calls on the message path and the accept path, on plain descriptors.
 
-Compiled modules take the C bodies of the same names in kernel.pxd.
+Compiled modules use the C functions of the same names in syscalls.pxd.
 """
 
 import os
@@ -11,7 +11,7 @@ BROKEN = -2
 
 
 def send(fd: int, data: bytearray, start: int, length: int) -> int:
-    """Send a stretch; return how much of it went, or NOT_NOW, or BROKEN if nothing ever will."""
+    """Send a range; return the number of bytes sent, NOT_NOW, or BROKEN on a fatal error."""
     try:
         with memoryview(data) as view:
             return os.write(fd, view[start : start + length])
@@ -22,7 +22,7 @@ def send(fd: int, data: bytearray, start: int, length: int) -> int:
 
 
 def receive(fd: int, data: bytearray, start: int, length: int) -> int:
-    """Read into a stretch; return how much came, 0 at the end, NOT_NOW or BROKEN."""
+    """Read into a range; return the number of bytes, 0 at the end, NOT_NOW or BROKEN."""
     try:
         with memoryview(data) as view:
             return os.readv(fd, [view[start : start + length]])
@@ -33,7 +33,7 @@ def receive(fd: int, data: bytearray, start: int, length: int) -> int:
 
 
 def peek(fd: int, data: bytearray, length: int) -> int:
-    """Look at what can be read, from the start of a buffer on; return as receive() does."""
+    """Copy readable bytes to the start of a buffer without consuming them, like receive()."""
     borrowed = socket.socket(fileno=fd)
     try:
         return borrowed.recv_into(data, length, socket.MSG_PEEK | socket.MSG_DONTWAIT)
@@ -46,10 +46,10 @@ def peek(fd: int, data: bytearray, length: int) -> int:
 
 
 def accept(listening: int) -> tuple[int, str, int]:
-    """Take one connection off a port: its descriptor, non-blocking, and its peer's host and port.
+    """Accept a connection: its non-blocking descriptor, and the peer's host and port.
 
     Raises:
-        OSError: nobody is there at the moment (BlockingIOError), or it is gone, or has no place.
+        OSError: no connection is waiting (BlockingIOError), it is gone, or no descriptor is free.
     """
     borrowed = socket.socket(fileno=listening)
     try:

@@ -1,7 +1,7 @@
-"""One turn of the loop: everything that was read, then one flush of everything that is owed.
+"""Turn of the event loop: reads from all ready sockets, then one flush of all outboxes.
 
-Reads of a turn go into the arena one after the other. At its end each outbox that got something is
-gathered and sent once, straight to its socket; what a socket refuses is left to its door.
+The reads of a turn go into the arena one after the other. At its end each outbox with new frames is
+gathered and sent once, straight to its socket; the transport queues what the socket refuses.
 """
 
 from asyncio import AbstractEventLoop, TimerHandle
@@ -17,16 +17,16 @@ from weft.broker.service import Peer, Service
 from weft.transports.loop.syscalls import NOT_NOW, receive, send
 
 _READ = READ_BYTES
-# What the answers to one read may take: an error is about four times as long as the least frame.
+# Space for the answers to one read: an ERROR is about four times as long as the shortest frame.
 _ANSWERS = 8 * READ_BYTES
-# A message may be copied under a masked reply, and again for whoever had its subject masked.
+# A message may be copied for a reply alias, and again for receivers that must not see its subject.
 _COPIES = 3
 _NOT_NOW = NOT_NOW
 _SLICE_S = SLICE_NS / 1e9
 
 
 class Turn:
-    """The turns of one service."""
+    """Turns of one service."""
 
     def __init__(self, service: Service, loop: AbstractEventLoop) -> None:
         self.service = service
@@ -34,17 +34,17 @@ class Turn:
         self._loop = loop
         self._ignored = bytearray(_READ)
         self.is_scheduled = False
-        # The loop has something to do before the next turn.
+        # The loop must run before the next turn.
         self.is_loop_needed = False
-        # Ends the slice for which publishers are held.
+        # Timer that ends the current pause of publishers.
         self._slice: TimerHandle | None = None
         # Called when a peer has left.
         self.on_left: Callable[[], None] | None = None
 
     def read(self, peer: Peer, fd: int) -> int:
-        """Read once from a peer's socket and deal with it; return as kernel.receive() does."""
+        """Read once from a peer's socket and handle the frames; return as syscalls.receive()."""
         if peer.is_over:
-            # Read, so that the peer's end of the connection can hear why, and ignored.
+            # Read and ignore, so that the peer's end can receive the reason of its disconnect.
             return receive(fd, self._ignored, 0, _READ)
         arena = self.service.arena
         if peer.large_size > 0:
@@ -62,44 +62,44 @@ class Turn:
         return count
 
     def hear(self, peer: Peer, frames: bytes) -> None:
-        """Deal with whole frames that a door has put together for a peer that speaks otherwise.
+        """Handle whole frames that an adapter built for its peer.
 
-        Never while a turn is being flushed.
+        Must not be called during a flush.
         """
         if not peer.is_over and self._make_room(peer, _COPIES * len(frames)):
             self._deal(peer, self.service.arena.put(frames))
 
     def begin(self) -> None:
-        """Begin a turn that its caller will end with flush()."""
+        """Begin a turn, which the caller ends with flush()."""
         self.is_scheduled = True
         self.is_loop_needed = False
         self._tell_time()
 
     def later(self, act: Callable[[], None]) -> None:
-        """Have something done that cannot be done while a turn is being flushed; soon."""
+        """Schedule a call soon, for work that must not be done during a flush."""
         self.is_loop_needed = True
         self._call_soon(act)
 
     def wake(self) -> None:
-        """Make sure that a flush follows in this turn of the loop."""
+        """Schedule a flush in this iteration of the loop."""
         if not self.is_scheduled:
             self.is_scheduled = True
             self._call_soon(self.flush)
 
     def left(self) -> None:
-        """A peer has left: tell who wants to know."""
+        """Called when a peer has left: run `on_left`."""
         self.wake()
         if self.on_left is not None:
             self.on_left()
 
     def flush(self) -> None:
-        """Send what is owed, and begin the next turn."""
+        """Send all queued frames and end the turn."""
         service = self.service
         arena = service.arena
         self.is_scheduled = False
         ended = withdraw_ended(service) if service.ending else []
         self._review()
-        # A door that is told may give rise to more: the list can grow while it is gone through.
+        # Callbacks of transports can queue more: the list may grow during the loop.
         if service.router.journal is not None:
             service.router.journal.keep()
         waiting = arena.waiting
@@ -126,7 +126,7 @@ class Turn:
             self._look_at_holds()
 
     def _review(self) -> None:
-        """Look at what changes of this turn mean for others."""
+        """Apply the changes of this turn that concern other peers."""
         service = self.service
         if service.is_review_due:
             review(service)
@@ -135,7 +135,7 @@ class Turn:
             service.laning.look_at_routes()
 
     def _look_at_holds(self) -> None:
-        """Have publishers go on whose readers have caught up; see to it that the others will."""
+        """Resume publishers whose subscribers have caught up; set a timer for the others."""
         if self.service.budget.is_eased:
             self._end_holds()
         if self.service.holds and self._slice is None:
@@ -163,7 +163,7 @@ class Turn:
             self._deal(peer, start)
 
     def _make_room(self, peer: Peer, needed: int) -> bool:
-        """Flush if the arena is too full; False if that made the peer leave."""
+        """Flush if the arena lacks space; return False if the peer has left because of that."""
         if self.service.arena.room() < needed + _ANSWERS:
             self.flush()
         return not peer.is_over
@@ -179,7 +179,7 @@ class Turn:
 
 
 def _send(outbox: Outbox, service: Service) -> bool:
-    """Send what the socket takes; False if it is broken."""
+    """Send as much as the socket takes; False if it is broken."""
     data = service.arena.data
     while outbox.pending > 0:
         start = outbox.gather()

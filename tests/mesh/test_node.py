@@ -197,7 +197,7 @@ def test_a_gateway_that_meets_itself_lets_go_for_a_while() -> None:
     assert node.fabric.links == {}
     assert node.service.refused == {"LinkedToSelf": 1}
     (target,) = node.fabric.dialling.targets
-    assert target.problem == "it says: the gateway at the other end is this one"
+    assert target.problem == "remote error: the gateway at the other end is this one"
     net.wait(60)
     assert node.service.refused == {"LinkedToSelf": 3}
 

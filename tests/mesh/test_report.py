@@ -218,7 +218,7 @@ def test_a_trace_that_is_lost_on_a_dead_link_names_the_link() -> None:
     facts = traced(net, 1, b"a")
     silent = facts["gateways"][1]
     assert silent["state"] == "silent"
-    assert silent["text"] == "no answer; it went from gateway-1 to gateway-2 at last"
+    assert silent["text"] == "no answer; last sent from gateway-1 to gateway-2"
     assert not facts["is_heard"]
 
 

@@ -1,1 +1,1 @@
-"""How gateways become one fabric: pure, without clocks, sockets or chance."""
+"""The mesh of gateways as pure code: no clock, sockets or randomness of its own."""

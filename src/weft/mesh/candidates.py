@@ -1,7 +1,7 @@
-"""The gateways of a service that clients may go to, as one gateway knows them, and in which order.
+"""Gateways of a service that clients may connect to, and their ranking.
 
-What others declare is a first guess: the region that somebody asks for comes before all others, a
-gateway with less load before one with more. How far each really is only whoever asks can measure.
+The ranking uses what gateways advertise: the requested region first, then lower load. Clients can
+refine it with measured round-trip times.
 """
 
 import ipaddress
@@ -19,21 +19,21 @@ from weft.wire.address import Address, addresses_from
 if TYPE_CHECKING:
     from weft.mesh.node import Fabric
 
-# Those that a draining gateway names to whoever has to leave it.
+# Alternatives that a draining gateway offers to its clients.
 ELSEWHERE_MAX = 3
-# More are never told in one answer.
+# Most candidates in one response.
 CANDIDATES_MAX = 1000
 
 _THERE = {"here", "linked", "reached"}
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One gateway of one service; an empty address is that of whoever was asked."""
+    """One gateway of one service; an empty address stands for the gateway that was asked."""
 
     name: str
     address: str
     region: str
-    # A step of mesh/membership/load_level.py.
+    # A level of mesh/membership/load_level.py.
     load: int
     state: str
     is_draining: bool
@@ -41,9 +41,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def candidates(service: Service, fabric: "Fabric | None") -> list[Candidate]:
-    """All gateways of a service that are known, this one the first.
+    """Return all known gateways of a service, this one first.
 
-    Without a mesh it is the only one, and does not know where it is.
+    Without a mesh it is the only one, and its address is unknown.
     """
     if fabric is None:
         step = step_of(weight_of(service))
@@ -67,7 +67,7 @@ def candidates(service: Service, fabric: "Fabric | None") -> list[Candidate]:
 
 
 def lone(service: str, name: str, *, load: int = 0) -> Candidate:
-    """A gateway that knows no other."""
+    """Return the candidate for a gateway without a mesh."""
     return Candidate(
         name=name,
         address="",
@@ -80,15 +80,15 @@ def lone(service: str, name: str, *, load: int = 0) -> Candidate:
 
 
 def ranked(found: Iterable[Candidate], region: str, limit: int) -> list[Candidate]:
-    """Those that can be gone to, the best guess first."""
+    """Return the available candidates, the best first."""
     fit = [each for each in found if each.state in _THERE and not each.is_draining]
-    # By name at last: whoever asks twice is told the same.
+    # The name as the last key keeps the order stable between requests.
     fit.sort(key=lambda each: (each.region != region, each.load, each.name, each.address))
     return fit[:limit]
 
 
 def elsewhere(service: Service, fabric: "Fabric | None", region: str) -> list[str]:
-    """Where those should go who have to leave this gateway, the best guess first."""
+    """Return the addresses that clients of a draining gateway should use, the best first."""
     if fabric is None:
         return []
     others = [each for each in candidates(service, fabric) if each.state != "here"]
@@ -96,12 +96,12 @@ def elsewhere(service: Service, fabric: "Fabric | None", region: str) -> list[st
 
 
 def reachable(address: str) -> str:
-    """An address that somebody could dial; empty if only whoever asked knows one."""
+    """Return an address if it can be dialled, else an empty string."""
     return address if _is_dialled(address) else ""
 
 
 def _is_dialled(address: str) -> bool:
-    """Say if an address leads anywhere: it comes from another gateway, which may say anything."""
+    """Return whether an advertised address is valid: other gateways may send any text."""
     try:
         found: Address = addresses_from([address])[0]
     except BadOption:
@@ -109,7 +109,7 @@ def _is_dialled(address: str) -> bool:
     try:
         return not ipaddress.ip_address(found.host).is_unspecified
     except ValueError:
-        # A name.
+        # A host name.
         return True
 
 

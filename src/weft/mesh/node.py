@@ -1,7 +1,6 @@
-"""One gateway's place in the mesh: with whom it is linked, what all know, and how messages go.
+"""One gateway of a mesh: its links, membership, routing and message traffic.
 
-Nothing here waits or connects: whoever runs it tells the time by tick(), dials what that returns,
-and says how it went.
+Does no I/O: the owner calls tick(), dials the addresses it returns, and reports the results.
 """
 
 from functools import partial
@@ -49,19 +48,18 @@ from weft.mesh.settings import Rules
 from weft.mesh.trace.tracing import Tracing
 from weft.wire.frames import Frame
 
-# News of this gateway go out at most so often, and less often the more there are to hear them.
+# Least interval between adverts of this gateway: a fixed part plus one per known gateway.
 ADVERT_NS = 20_000_000
 ADVERT_EACH_NS = 1_000_000
-# Ways are worked out anew at most so often for each gateway that is known: with a thousand that
-# takes milliseconds, and while a mesh comes together there are news in each of them.
+# Least interval between route computations, per known gateway: with a thousand one takes ms.
 PLOT_EACH_NS = 100_000
 LOOK_NS = 100_000_000
 SWEEP_NS = 1_000_000_000
-# A gateway that goes waits so long for the others to have everything.
+# Longest wait for the acknowledgement of sent frames before leaving.
 LEAVE_NS = 2_000_000_000
-# Of those that are near, so many are asked to look for one that was lost.
+# Neighbours that are asked to dial a lost gateway.
 PROBES = 3
-# Whoever has the key of this gateway, too, is not answered more often than this.
+# Least interval between adverts that refute another gateway with a copy of this one's key.
 REFUTE_NS = 1_000_000_000
 
 _S = 1_000_000_000
@@ -82,14 +80,13 @@ class Fabric:
         self._admission = admission
         self._rules = rules
         self._chance = chance
-        # Not the budget of the clients: however much they are owed, the mesh is kept together.
+        # Not the memory budget of the clients: their backlogs must not break the links.
         budget = Budget(UNBOUNDED, service.budget)
         self._bounds = Bounds(rules.outbox_bytes, OUTBOX_AGE_NS, service.dropped, budget)
         self.traffic = Traffic(service, is_relay=rules.is_relay)
         self._own = OwnAdvert(service, admission, address, rules)
         self.members = Members(self._own.member)
-        # By the numbers of their peers.
-        self.links: dict[int, Link] = {}
+        self.links: dict[int, Link] = {}  # by peer number
         self.events = LinkEvents()
         self._gossip = Gossip(service, admission, self.traffic, self.members, self.links)
         self._gossip.copies.on_found = partial(self.events.warn, "CopiedKey")
@@ -103,12 +100,12 @@ class Fabric:
         self._heartbeat = Heartbeat(service, self.links, self.members)
         self.survey = Survey(self.members, self.traffic, is_relay=rules.is_relay)
         self.tracing = Tracing(service, self.traffic, self.links)
-        # Whoever judges what administrators say; None: nobody does, and nothing is obeyed.
+        # Validates and executes admin commands; None: all are rejected.
         self.commanding: Commanding | None = None
         self.channels: Channels | None = None
         self._is_changed = False
         self._advert_ns = self._look_ns = self._sweep_ns = self._left_ns = self._refuted_ns = 0
-        # When ways may be worked out anew.
+        # Earliest time of the next route computation.
         self._plot_ns = 0
         self.is_gone = False
         service.on_link = self._greet
@@ -117,10 +114,10 @@ class Fabric:
         self.traffic.on_trace = self.tracing.hear
         self.traffic.on_part = self._part
 
-    # What whoever runs it says.
+    # Called by the owner.
 
     def tick(self) -> list[str]:
-        """See to everything that time brings; the addresses that are to be dialled now."""
+        """Run everything that is due; return the addresses to dial now."""
         now_ns = self._service.now_ns
         if self.is_gone:
             return []
@@ -147,7 +144,7 @@ class Fabric:
         return self.dialling.due(linked, self.registry.registered_with, now_ns)
 
     def dialled(self, address: str, peer: Peer) -> None:
-        """An address was reached: whoever is there is greeted."""
+        """Start the handshake on a connection that this gateway dialled."""
         is_registry = self.dialling.targets.at(address).is_registry
         is_registering = is_registry and address not in self.registry.registered_with
         handshake = self._handshake(is_dialler=True, is_registering=is_registering)
@@ -157,34 +154,34 @@ class Fabric:
         peer.owe(handshake.begin())
 
     def unreachable(self, address: str, why: str) -> None:
-        """An address was not reached."""
+        """Record that an address could not be dialled."""
         targets = self.dialling.targets
         targets.failed(targets.at(address), why, self._service.now_ns)
 
     def leave(self) -> None:
-        """Go in order: everyone learns what was the last, and that this gateway is no more."""
+        """Begin to leave: acknowledge everything received, then announce the departure."""
         if not self._left_ns:
             self._left_ns = self._service.now_ns
             self.traffic.leave()
 
     def drain(self) -> None:
-        """Have everyone told that newcomers should go elsewhere; messages go on."""
+        """Advertise that new clients should connect elsewhere; traffic continues."""
         self._own.is_draining = True
         self._is_changed = True
 
     def obey(self, commanding: Commanding) -> None:
-        """Have commands of administrators heard, and those that are given here passed on."""
+        """Enable admin commands: execute those of the mesh and relay local ones."""
         commanding.mesh = self._mesh()
         self.commanding = commanding
 
     def share(self, channels: Channels) -> None:
-        """Have the channels of this gateway be those of the mesh."""
+        """Connect the channels of this gateway with those of the mesh."""
         channels.voters.own = self.members.own.node
         channels.mesh = self._mesh()
         self.channels = channels
 
     def limit_links(self, count: int) -> None:
-        """Have so many links at most from now on; those that are too many are given up."""
+        """Limit the number of links from now on; links above it are closed."""
         self._rules = msgspec.structs.replace(self._rules, max_links=count)
         self._own.max_links = self.dialling.max_links = self._welcome.max_links = count
         self._is_changed = True
@@ -192,10 +189,10 @@ class Fabric:
     def _mesh(self) -> Mesh:
         return Mesh(self.members, self.traffic.counts, self.traffic.send_word)
 
-    # Those who come, and those who were dialled.
+    # Accepted and dialled connections.
 
     def met(self, newcomer: Newcomer, other: Introduced) -> None:
-        """Somebody has proven who it is: link with it, unless there is a reason not to."""
+        """Turn an authenticated connection into a link, unless it is refused."""
         peer, number = newcomer.peer, other.introduction.number
         link = Link(peer, node_id(other.key), number, is_dialled=bool(newcomer.address))
         link.address = newcomer.address
@@ -220,11 +217,11 @@ class Fabric:
             self._gossip.begin(link)
 
     def missed(self, newcomer: Newcomer, problem: str) -> None:
-        """Somebody did not prove who it is, or does not want to be linked with."""
+        """Record a failed handshake or a refused link."""
         error = newcomer.peer.error
         is_known = False
         if newcomer.address:
-            # Problems of addresses that were configured are logged already.
+            # Problems of configured addresses are logged elsewhere.
             now_ns = self._service.now_ns
             is_known = self.dialling.missed(newcomer.address, error, problem, now_ns).is_fixed
         if not isinstance(error, LinkedToSelf) and problem != CLOSING:
@@ -232,7 +229,7 @@ class Fabric:
             self.events.turned_away(newcomer.peer, text, is_logged=not is_known)
 
     def _greet(self, peer: Peer, frame: Frame) -> None:
-        """Somebody asks to be linked with."""
+        """Start the handshake on a connection that another gateway dialled."""
         newcomer = Newcomer(self, peer, self._handshake(is_dialler=False))
         peer.carrier = newcomer
         newcomer.hear(frame)
@@ -245,7 +242,7 @@ class Fabric:
         return Handshake(self._admission, name, introduction, nonce, is_dialler=is_dialler)
 
     def _part(self, peer: Peer) -> None:
-        """A link is over."""
+        """Remove a closed link."""
         link = self.links.pop(peer.number, None)
         if link is None:
             return
@@ -257,10 +254,10 @@ class Fabric:
             return
         self._gossip.end(link)
         self._gossip.is_moved = True
-        # What would go by this link has to go by another at once.
+        # Reroute at once: this link may have carried traffic.
         self._plot_ns = 0
 
-    # What others say.
+    # Control messages.
 
     def _hear_near(self, peer: Peer, body: bytes) -> None:
         link = self.links.get(peer.number)
@@ -268,7 +265,7 @@ class Fabric:
         if link is None:
             return
         if link.is_registration and not isinstance(word, Ping | Pong | Registered | Goodbye):
-            raise BadWord(f"{type(word).__name__} is not said where one only registers")
+            raise BadWord(f"{type(word).__name__} is not allowed on a registration")
         if not self._gossip.hear(link, word):
             self._hear(link, word)
 
@@ -288,12 +285,12 @@ class Fabric:
                     else:
                         self.traffic.counts.refuse("BadAddress", 1)
             case Goodbye(is_leaving):
-                link.ending = CLOSING if is_leaving else "it has as many links as it may"
+                link.ending = CLOSING if is_leaving else "it is at its limit of links"
                 if not is_leaving:
                     self.dialling.let_go(link, now_ns)
                 link.peer.end(None)
             case _:
-                raise BadWord(f"{type(word).__name__} is not said by a link")
+                raise BadWord(f"{type(word).__name__} is not a message of a link")
 
     def _hear_far(self, origin: int, word: Word) -> None:
         if isinstance(word, Traced):
@@ -307,9 +304,9 @@ class Fabric:
                 self.channels.hear(origin, word)
             return
         if not isinstance(word, Probe):
-            raise BadWord(f"{type(word).__name__} is not said from afar")
+            raise BadWord(f"{type(word).__name__} cannot be forwarded")
         member = self.members.get(word.node)
-        # Only where it says itself that it is: nobody can point this gateway at a stranger.
+        # Only the address in its own advert: a probe cannot direct this gateway elsewhere.
         if member is not None and member.advert.address == word.address:
             self.dialling.look_for(member, self._service.now_ns)
 
@@ -321,7 +318,7 @@ class Fabric:
         else:
             self.commanding.hear_obeyed(origin, word)
 
-    # What time brings.
+    # Timers.
 
     def _advertise_if_due(self, now_ns: int) -> None:
         if not (self._is_changed or self._claimed(now_ns) or self._service.router.changes):
@@ -331,7 +328,7 @@ class Fabric:
             self._advertise()
 
     def _advertise(self, *, is_leaving: bool = False) -> None:
-        """Say what is new about this gateway, if anything is."""
+        """Flood an advert of this gateway if anything changed."""
         self._is_changed = False
         claimed = self._claimed(self._service.now_ns)
         if claimed:
@@ -341,13 +338,13 @@ class Fabric:
             self._gossip.advertise(*said)
 
     def _claimed(self, now_ns: int) -> int:
-        """The life that others take for this gateway's, if that is to be refuted now; or 0."""
+        """Return a claimed incarnation, not below the own one, if now to be refuted; or 0."""
         claimed = self._gossip.claimed
         is_due = now_ns - self._refuted_ns >= REFUTE_NS
         return claimed if is_due and claimed >= self.members.own.advert.incarnation else 0
 
     def _move(self) -> None:
-        """Work out the ways anew: links came or went, here or elsewhere."""
+        """Recompute the routes: links opened or closed, here or elsewhere."""
         self._gossip.is_moved = False
         self._plot_ns = self._service.now_ns + PLOT_EACH_NS * len(self.members)
         self._is_changed = True
@@ -357,7 +354,7 @@ class Fabric:
             self._look_for(member)
 
     def _look_for(self, member: Member) -> None:
-        """A gateway was lost: have others that are near try to reach it."""
+        """Ask random neighbours to dial a gateway that was lost."""
         near = [link for link in mesh_links(self.links) if link.is_carrying]
         for _ in range(min(PROBES, len(near))):
             link = near.pop(self._chance.randrange(len(near)))
@@ -375,13 +372,13 @@ class Fabric:
         for member in self.members.others():
             if 0 < member.lost_ns < forget_ns:
                 self._gossip.forget(member)
-                # It may be back one day, when everybody has forgotten it.
+                # It may return after all others have forgotten it.
                 if is_address(member.advert.address) and not member.advert.is_leaving:
                     self.dialling.targets.remember(member.advert.address, now_ns)
                 self._gossip.is_moved = True
 
     def _prune(self, now_ns: int) -> None:
-        """Give up a link if there are too many, one that everybody can do without."""
+        """Close one link above the limit that no gateway is reached by alone."""
         linked = {link.node: link for link in mesh_links(self.links)}
         members = self.members
         for node in spare_links(members.own.node, members.ring, linked, self._rules.max_links):
@@ -392,7 +389,7 @@ class Fabric:
                 return
 
     def _go(self, now_ns: int) -> None:
-        """Be gone once everyone has everything, or after a while."""
+        """Announce the departure and close all links, once traffic is acknowledged or times out."""
         if not self.traffic.is_quiet and now_ns - self._left_ns < LEAVE_NS:
             return
         self._advertise(is_leaving=True)

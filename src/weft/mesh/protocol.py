@@ -1,8 +1,7 @@
-"""Every word that gateways say to each other, and the bounds on each of them.
+"""Control messages between gateways, with the bounds on each field.
 
-A word is the body of one FABRIC frame: MessagePack of an array that begins with the number of the
-word. Lengths, counts and ranges are checked while it is decoded, so whatever comes out of decode()
-is within its bounds; only its truth is left to be judged.
+A control message is the body of one FABRIC frame: a MessagePack array that begins with the number
+of its type. decode() checks lengths, counts and ranges; the receiver checks the meaning.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,28 +20,28 @@ LINK_KIND = 12
 FABRIC_KIND = 14
 
 WORD_MAX_BYTES = 512 << 10
-# What of a word may be filled with what is wanted; the rest is for what is around it.
+# Bound on the patterns in one control message; the rest is for its other fields.
 WANTED_ROOM_BYTES = WORD_MAX_BYTES - (64 << 10)
 SUMMARY_MAX = 8192
 ADDRESSES_MAX = 16
 RANGES_MAX = 1024
-# What the answer to a trace names: gateways on the way, subscriptions, gateways further on.
+# Bounds on a trace result: gateways on the path, subscriptions, next gateways.
 PATH_MAX = 32
 HEARD_MAX = 32
 STEPS_MAX = 256
-# What an administrator signs, and what a gateway tells of itself in return.
+# Bounds on a signed command and on the payload of its outcome.
 COMMAND_MAX_BYTES = 4096
 FACTS_MAX_BYTES = 32 << 10
 
 _PATTERN_MAX = 255
 _GROUP_MAX = 127
-# More than the MessagePack of a wanted takes beside its pattern and its group.
+# Upper bound of the MessagePack overhead per interest entry.
 _WANTED_BYTES = 8
 
 Node = Annotated[bytes, Meta(min_length=16, max_length=16)]
 Number = Annotated[int, Meta(ge=1, le=0xFFFFFFFF)]
 Count = Annotated[int, Meta(ge=0, le=(1 << 62) - 1)]
-# Of a stream: an epoch in the upper 16 bits, so no bound below what a u64 holds.
+# Stream number with an epoch in the upper 16 bits: any u64.
 Dense = Annotated[int, Meta(ge=0)]
 Text = Annotated[str, Meta(max_length=255)]
 Pattern = Annotated[bytes, Meta(min_length=1, max_length=_PATTERN_MAX)]
@@ -50,7 +49,7 @@ Group = Annotated[bytes, Meta(max_length=_GROUP_MAX)]
 
 
 class Wanted(NamedTuple):
-    """What a gateway asks for: a pattern, alone or for a group; a listener answers no requests."""
+    """Interest entry: a pattern, for a queue group if not empty; a listener answers no requests."""
 
     pattern: Pattern
     group: Group = b""
@@ -58,18 +57,18 @@ class Wanted(NamedTuple):
 
 
 class Delta(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What changed in a set since the version before."""
+    """Changes of an interest set since the version before."""
 
     added: tuple[Wanted, ...] = ()
     removed: tuple[Wanted, ...] = ()
 
 
 class _Word(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What all words have in common."""
+    """Common base of the control messages."""
 
 
 class Ping(_Word, tag=1, frozen=True):
-    """Are you there? With a digest of every advert that the sender knows, and its load."""
+    """Heartbeat with a digest of all adverts that the sender knows, and its load."""
 
     token: Count
     digest: Dense
@@ -77,16 +76,16 @@ class Ping(_Word, tag=1, frozen=True):
 
 
 class Pong(_Word, tag=2, frozen=True):
-    """The answer to a ping, by its token."""
+    """Answer to a ping, with its token."""
 
     token: Count
 
 
 class AdvertWord(_Word, tag=3, frozen=True):
-    """An advert as its gateway signed it, and what nobody signed.
+    """Signed advert, with fields that are not signed.
 
-    `delta` leads to the version that the advert names, from the one before it. `lost_ms` is for
-    how long the sender has had no path to the gateway that it is about; 0: it has one.
+    `delta` leads to the interest version in the advert from the one before. `lost_ms` is how long
+    the sender has had no path to the gateway of the advert, 0 with a path.
     """
 
     said: Annotated[bytes, Meta(max_length=16 << 10)]
@@ -96,7 +95,7 @@ class AdvertWord(_Word, tag=3, frozen=True):
 
 
 class Known(NamedTuple):
-    """Which advert of a gateway somebody has, and which version of what it wants."""
+    """Versions that the sender has of a gateway's advert and interest set."""
 
     node: Node
     incarnation: Count
@@ -105,20 +104,20 @@ class Known(NamedTuple):
 
 
 class Summary(_Word, tag=4, frozen=True):
-    """What the sender knows; whoever hears it sends what is newer. It may take several words."""
+    """Versions known to the sender; the receiver answers with newer ones. May span messages."""
 
     entries: Annotated[tuple[Known, ...], Meta(max_length=SUMMARY_MAX)]
     is_last: bool = True
 
 
 class Want(_Word, tag=5, frozen=True):
-    """Send me everything that this gateway wants."""
+    """Request for the interest set of a gateway."""
 
     node: Node
 
 
 class Snapshot(_Word, tag=6, frozen=True):
-    """A part of everything that a gateway wants, at one version."""
+    """Part of an interest set at one version."""
 
     node: Node
     version: Count
@@ -128,70 +127,70 @@ class Snapshot(_Word, tag=6, frozen=True):
 
 
 class Ready(_Word, tag=7, frozen=True):
-    """You have been sent everything that you lacked: the link may carry messages."""
+    """The receiver has been sent everything it lacked: the link may carry messages."""
 
 
 class Redirect(_Word, tag=8, frozen=True):
-    """I have as many links as I may: go to these."""
+    """Refusal of a link by a gateway at its limit, with addresses to try instead."""
 
     addresses: Annotated[tuple[Text, ...], Meta(max_length=ADDRESSES_MAX)]
 
 
 class Goodbye(_Word, tag=9, frozen=True):
-    """This link ends on purpose; `is_leaving`: and so does the gateway."""
+    """The link is closed on purpose; `is_leaving`: because the gateway leaves the mesh."""
 
     is_leaving: bool = False
 
 
 class Registered(_Word, tag=10, frozen=True):
-    """You are known here now, and so are these."""
+    """Confirmation of a registration, with addresses of other gateways."""
 
     addresses: Annotated[tuple[Text, ...], Meta(max_length=ADDRESSES_MAX)]
 
 
 class Mark(_Word, tag=16, frozen=True):
-    """The last number that was sent to you; `is_last`: there will be none after it."""
+    """Last number sent to the receiver; `is_last`: the stream ends with it."""
 
     number: Dense
     is_last: bool = False
 
 
 class Ack(_Word, tag=17, frozen=True):
-    """Everything up to this number was received."""
+    """Acknowledgement of all frames up to a number."""
 
     number: Dense
 
 
 class Nack(_Word, tag=18, frozen=True):
-    """These numbers are missing, both ends included."""
+    """Negative acknowledgement of a range of numbers, inclusive: request to retransmit."""
 
     first: Dense
     last: Dense
 
 
 class Gone(_Word, tag=19, frozen=True):
-    """These numbers cannot be had any more, both ends included."""
+    """Unavailable ranges, inclusive: no longer in the sender's retransmit buffer."""
 
     ranges: Annotated[tuple[tuple[Dense, Dense], ...], Meta(max_length=RANGES_MAX)]
 
 
 class Missed(_Word, tag=25, frozen=True):
-    """These numbers never came and are not waited for any more, both ends included."""
+    """Lost ranges, inclusive: never received, and no longer awaited."""
 
     ranges: Annotated[tuple[tuple[Dense, Dense], ...], Meta(max_length=RANGES_MAX)]
 
 
 class Probe(_Word, tag=20, frozen=True):
-    """I have lost this gateway: try to reach it."""
+    """Request to dial a gateway that the sender has lost."""
 
     node: Node
     address: Text
 
 
 class Trace(_Word, tag=21, frozen=True):
-    """Nothing to deliver: say what would become of a message to this subject where you are.
+    """Request for the route of a subject at each gateway, without a delivery.
 
-    It goes by the way of such a message, in an envelope with the flag TRACE.
+    It takes the path of a message, behind a forwarding header with the flag TRACE.
     """
 
     token: Count
@@ -199,7 +198,7 @@ class Trace(_Word, tag=21, frozen=True):
 
 
 class Heard(NamedTuple):
-    """A subscription that a subject leads to; `is_next`: its group's next message is for it."""
+    """Subscription that matches a subject; `is_next`: gets its group's next message."""
 
     name: Text
     connection: Count
@@ -212,7 +211,7 @@ class Heard(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A gateway that something was passed on to, or was not to be reached for a reason."""
+    """Gateway to which a trace was forwarded, or the reason why it was not."""
 
     number: Number
     reason: Text = ""
@@ -221,10 +220,10 @@ class Step(NamedTuple):
 
 
 class Traced(_Word, tag=22, frozen=True):
-    """The answer to a trace: the way that it came, who is subscribed, and where it went on to.
+    """Answer to a trace: the path so far, matching subscriptions, and the next gateways.
 
-    `responder` is who would be given a request, `is_kept` whether a journal there keeps it. What is
-    not listed is counted.
+    `responder` would get a request; `is_kept` tells if a journal there stores the subject. The
+    `more_` fields count entries that were left out.
     """
 
     token: Count
@@ -238,7 +237,7 @@ class Traced(_Word, tag=22, frozen=True):
 
 
 class CommandWord(_Word, tag=23, frozen=True):
-    """What an administrator signed, for whoever it is for: `commands.py` reads it."""
+    """Admin command as signed; see mesh/admin/admin_command.py."""
 
     token: Count
     said: Annotated[bytes, Meta(max_length=COMMAND_MAX_BYTES)]
@@ -246,7 +245,7 @@ class CommandWord(_Word, tag=23, frozen=True):
 
 
 class Obeyed(_Word, tag=24, frozen=True):
-    """What came of a command: how it ended, a sentence, and facts as JSON."""
+    """Outcome of an admin command: state, text, and a payload as JSON."""
 
     token: Count
     state: Text
@@ -267,22 +266,22 @@ _decoder: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
 
 
 def encode(word: Word) -> bytes:
-    """The body of the frame that says a word."""
+    """Return the body of the frame for a control message."""
     return _encoder.encode(word)
 
 
 def decode(body: bytes) -> Word:
-    """The word that a body is.
+    """Return the control message in a body.
 
     Raises:
-        BadWord: it is none, or one that is over its bounds.
+        BadWord: invalid or over a limit.
     """
     if len(body) > WORD_MAX_BYTES:
-        raise BadWord(f"a word of {len(body)} bytes is over the limit of {WORD_MAX_BYTES}")
+        raise BadWord(f"{len(body)} bytes are over the limit of {WORD_MAX_BYTES}")
     try:
         word = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadWord(f"a word of {len(body)} bytes cannot be read: {error}") from error
+        raise BadWord(f"invalid control message of {len(body)} bytes: {error}") from error
     if isinstance(word, AdvertWord):
         if word.delta is not None:
             _check_wanted(word.delta.added, word.delta.removed)
@@ -292,12 +291,12 @@ def decode(body: bytes) -> Word:
 
 
 def frame_of(word: Word) -> bytes:
-    """The whole frame that says a word on a link."""
+    """Return the whole frame for a control message."""
     return encode_frame(FABRIC_KIND, body=_encoder.encode(word))
 
 
 def in_parts(wanted: Iterable[Wanted]) -> Iterator[tuple[Wanted, ...]]:
-    """What is wanted, in parts that fit into a word each; at least one, which may be empty."""
+    """Split interest entries into parts that fit a message each; at least one, maybe empty."""
     part: list[Wanted] = []
     room = WANTED_ROOM_BYTES
     for each in wanted:
@@ -312,17 +311,17 @@ def in_parts(wanted: Iterable[Wanted]) -> Iterator[tuple[Wanted, ...]]:
 
 
 def wanted_bytes(wanted: Wanted) -> int:
-    """About how many bytes of a word it takes to say what is wanted, and never fewer."""
+    """Return an upper bound of the encoded size of an interest entry."""
     return len(wanted.pattern) + len(wanted.group) + _WANTED_BYTES
 
 
 def _check_wanted(wanted: tuple[Wanted, ...], removed: tuple[Wanted, ...] = ()) -> None:
-    # Whoever passes it on may have more to say around it: that must not make it too large.
+    # Leaves room for the other fields, also of a gateway that floods it on.
     size = sum(map(wanted_bytes, wanted)) + sum(map(wanted_bytes, removed))
     if size > WANTED_ROOM_BYTES:
         raise BadWord(f"{size} bytes of patterns are over the limit of {WANTED_ROOM_BYTES}")
     for each in wanted:
         if not is_pattern(each.pattern):
-            raise BadWord(f"a pattern of {len(each.pattern)} bytes is not legal")
+            raise BadWord(f"a pattern of {len(each.pattern)} bytes is invalid")
         if stays_here(each.pattern):
-            raise BadWord("a pattern of the system is nobody else's business")
+            raise BadWord("a system pattern cannot be forwarded")

@@ -1,6 +1,6 @@
-"""A mesh in plain values, as one gateway knows it: for people, and programs that look for them.
+"""The mesh as one gateway knows it, as plain values for people and tools.
 
-Lists are bounded by a limit; what is left out is counted in a field that begins with `more`.
+Lists are bounded by a limit; `more_` fields count the entries that were left out.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ Name = Callable[[int], str]
 
 _MS = 1_000_000
 _S = 1_000_000_000
-# An address that was not dialled for so long, of a gateway that is there, is not looked for.
+# Problems of an address are left out if its gateway is reached and no attempt is due.
 _STALE_NS = 5 * _S
 _COUNTS = (
     *("sent", "received", "passed_on", "resent", "held", "shed", "doubled", "unserved"),
@@ -34,7 +34,7 @@ _COUNTS = (
 
 
 def mesh_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
-    """The gateways of a mesh, the links of this one, and what it cannot reach.
+    """Report the gateways of a mesh, the links of this one, and unreachable addresses.
 
     Without a mesh this gateway is the only one.
     """
@@ -66,7 +66,7 @@ def mesh_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
 
 
 def interest_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
-    """What every gateway wants for others, as far as it is known here; this one included."""
+    """Report the interest sets of all known gateways, including this one."""
     if fabric is None:
         wanted, more = _local_interest(service, limit)
         return {"interest": wanted, "more_interest": more}
@@ -90,11 +90,11 @@ def interest_facts(service: Service, fabric: "Fabric | None", limit: int) -> Fac
 
 
 def listener_facts(service: Service, fabric: "Fabric | None", subject: bytes, limit: int) -> Facts:
-    """Who listens to a subject: connections here, and other gateways with the pattern they gave.
+    """Report the subscribers of a subject: local connections, and remote gateways by pattern.
 
     Raises:
-        BadSubject: it is none.
-        Reserved: it belongs to the system.
+        BadSubject: invalid subject.
+        Reserved: subject of the system.
     """
     route = route_to(service, subject)
     name = namer(service, fabric)
@@ -132,7 +132,7 @@ def listener_facts(service: Service, fabric: "Fabric | None", subject: bytes, li
 
 
 def namer(service: Service, fabric: "Fabric | None") -> Name:
-    """What people call the gateway with a number: by the number too where a name is not enough."""
+    """Return a function from gateway number to display name, with the number if ambiguous."""
     names = {service.stamp.origin: service.gateway}
     if fabric is not None:
         names |= {member.number: member.advert.name for member in fabric.members}
@@ -164,7 +164,7 @@ def _node(fabric: "Fabric", member: "Member", name: Name, now_ns: int) -> Facts:
         "region": advert.region,
         "state": state_of(fabric, member),
         "hops": len(way),
-        # The first on the way to it, and the last before it.
+        # First gateway on the path, and the last one before the destination.
         "through": name(way[0]) if way else "",
         "by": name(parents[member.number]) if way else "",
         "lost_s": (now_ns - member.lost_ns) / _S if member.lost_ns else 0.0,
@@ -175,21 +175,21 @@ def _node(fabric: "Fabric", member: "Member", name: Name, now_ns: int) -> Facts:
         "links": [name(number) for number in advert.links],
         "room": advert.room,
         "load": advert.load,
-        # What a gateway was when it was last heard of says nothing about one that is gone.
+        # The last advert of a lost gateway is out of date.
         "is_draining": advert.is_draining and (member.is_there or member is own),
     }
 
 
 def state_of(fabric: "Fabric", member: "Member") -> str:
-    """Where a gateway is, seen from this one."""
+    """Return the state of a gateway, seen from this one."""
     if member is fabric.members.own:
         return "here"
     if member.advert.is_leaving:
-        # It says so last of all: only its links may not be closed yet.
+        # Its leaving advert comes last; only its links may still be open.
         is_near = any(link.node == member.node for link in mesh_links(fabric.links))
         return "leaving" if is_near else "left"
     if member.lost_ns:
-        # Whoever was met just now has no way yet, but a link that there will be one by.
+        # A new link has no path until the routes are recomputed.
         is_met = any(link.node == member.node for link in mesh_links(fabric.links))
         return "linking" if is_met else "lost"
     return "linked" if fabric.survey.parents.get(member.number) == _own(fabric) else "reached"
@@ -220,7 +220,7 @@ def _lone(service: Service) -> Facts:
 
 
 def _local_interest(service: Service, limit: int) -> tuple[list[Facts], int]:
-    """What connections here are subscribed to, each pattern once."""
+    """Return the distinct subscriptions of local connections, and the number left out."""
     router = service.router
     found = dict.fromkeys(
         (each.pattern, each.group, each.is_listener)
@@ -243,7 +243,7 @@ def _link(fabric: "Fabric", link: Link, name: str) -> Facts:
     outbox = link.peer.outbox
     now_ns = link.peer.service.now_ns
     member = fabric.members.get(link.node)
-    # Whoever has dialled came from a port that nobody can dial.
+    # The remote port of an accepted link cannot be dialled.
     address = link.address or ("" if member is None else member.advert.address)
     return {
         "number": link.number,
@@ -272,7 +272,7 @@ def _link_state(link: Link) -> str:
 def _unreached(fabric: "Fabric", now_ns: int) -> list[Facts]:
     links = [link for link in mesh_links(fabric.links) if link.is_ready]
     linked = {link.node for link in links}
-    # Whichever side dialled: an address leads to a gateway that is linked with.
+    # Whichever side dialled: the address belongs to a linked gateway.
     reached = {address for link in links for address in (link.address, link.advertised)}
     return [
         _target(target, now_ns)
@@ -305,7 +305,7 @@ def _hops(fabric: "Fabric | None", number: int) -> int:
 
 
 def _way(parents: dict[int, int], own: int, number: int) -> list[int]:
-    """The gateways on the way to one, itself the last; none if there is no way."""
+    """Return the gateways on the path to one, including it; empty without a path."""
     way: list[int] = []
     while number != own:
         way.append(number)
@@ -321,7 +321,7 @@ def _own(fabric: "Fabric") -> int:
 
 
 def _nearness(node: Facts) -> tuple[int, int, str]:
-    """This gateway first, then those that are near, then those that there is no way to."""
+    """Order: this gateway, reachable ones by hops, unreachable ones."""
     order = ("here", "linked", "reached", "linking", "leaving", "left", "lost")
     return order.index(node["state"]), node["hops"], node["name"]
 

@@ -108,7 +108,7 @@ def test_a_cut_in_the_middle_is_told_with_the_reason(tmp_path: Path, run_here: R
         done = run_here("trace", "cut.off", "--gateway", made["london"].address)
     assert done.returncode == 0
     assert done.stdout.splitlines()[2:] == [
-        "  london → rome: dropped: there is no way to it from london",
+        "  london → rome: dropped: no path to it from london",
         "nobody is known to listen to it: not everyone has answered",
         "group g: the next message goes to rome, once it can be reached",
     ]

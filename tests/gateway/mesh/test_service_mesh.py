@@ -187,7 +187,7 @@ async def test_those_who_do_not_know_it_are_not(
         while "not linked with a gateway at 127.0.0.1:" not in caplog.text:
             await asyncio.sleep(0.01)
         [line] = [each for each in caplog.messages if "not linked with a gateway at" in each]
-        assert f"says that it is 'eve' at '{eve.address}'" in line
+        assert f"claims to be 'eve' at '{eve.address}'" in line
         assert "mesh.secret_file" in line
         assert (await status(ann))["mesh"]["not_linked"]["NotAdmitted"] >= 1
 
@@ -210,7 +210,7 @@ async def test_of_two_gateways_with_one_node_key_the_first_stays_linked(
     about = f"'bob' at '{bob.address}' has the same node.key and is linked"
     assert len(lines) == 2
     assert all(about in line and "delete node.key" in line for line in lines)
-    assert any(f"says that it is 'rob' at '{rob.address}'" in line for line in lines)
+    assert any(f"claims to be 'rob' at '{rob.address}'" in line for line in lines)
 
 
 async def test_a_roster_lets_in_those_whom_it_names(tmp_path: Path) -> None:

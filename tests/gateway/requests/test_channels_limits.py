@@ -111,7 +111,7 @@ async def test_what_cannot_be_written_down_is_no_majority(tmp_path: Path) -> Non
         error = await alice.error("open", name=CHESS, **keys())
         assert type(error).__name__ == "NoMajority"
         assert "0 of 1 gateways agree" in str(error)
-        assert "london cannot write down what it promises" in str(error)
+        assert "london cannot store its lease" in str(error)
         # Without a password nobody has to promise anything.
         assert await alice.open("games.go")
         (tmp_path / "gone").rename(data)

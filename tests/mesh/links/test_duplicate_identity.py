@@ -39,7 +39,7 @@ def test_the_third_gateway_and_the_copy_name_both_and_the_remedy() -> None:
     assert "'gateway-2' at '10.0.0.2:7411' has the same node.key and is linked" in text
     assert "delete node.key in its data folder" in text
     problem = net[3].fabric.dialling.targets.at(address_of(1)).problem
-    assert problem.startswith("it says: 'gateway-2' at '10.0.0.2:7411' has the same node.key")
+    assert problem.startswith("remote error: 'gateway-2' at '10.0.0.2:7411' has the same node.key")
 
 
 def test_a_copy_that_is_dialled_is_refused_too() -> None:

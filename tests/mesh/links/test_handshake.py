@@ -285,7 +285,7 @@ def test_another_version_is_named() -> None:
     other = parse(hello)
     # The array has one byte for itself and one for its tag, and then the version.
     body = other.body[:2] + b"\x02" + other.body[3:]
-    with pytest.raises(BadGreeting, match="version 2 of links is not spoken here, 1 is"):
+    with pytest.raises(BadGreeting, match="version 2 of links is not supported, only 1"):
         members(b"").listener.hear(other._replace(body=body))
 
 

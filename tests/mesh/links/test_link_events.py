@@ -46,9 +46,9 @@ def test_a_link_that_is_one_too_many_says_so_at_both_ends() -> None:
     net[1].fabric.limit_links(2)
     net.wait(5)
     here, *_ = ended(net[1].fabric.events)
-    assert here.text == "this gateway has as many links as it may"
+    assert here.text == "this gateway is at its limit of links"
     there, *_ = ended(net[here.number].fabric.events)
-    assert there == Ended(1, "it has as many links as it may", True)
+    assert there == Ended(1, "it is at its limit of links", True)
 
 
 def test_the_gateway_at_the_other_end_says_why_it_ends_a_link() -> None:
@@ -57,7 +57,7 @@ def test_the_gateway_at_the_other_end_says_why_it_ends_a_link() -> None:
     line = rogue.join(net[1])
     body = Message(number=4007, name="NotAllowed", text="not with you").encode()
     line.send(encode(Kind.ERROR, body=body))
-    assert ended(net[1].fabric.events) == [Ended(rogue.number, "it says: not with you", False)]
+    assert ended(net[1].fabric.events) == [Ended(rogue.number, "remote error: not with you", False)]
 
 
 def test_events_that_nobody_takes_are_bounded() -> None:
@@ -93,7 +93,7 @@ def test_the_dialled_gateway_says_what_is_wrong_with_a_secret(
     assert line.errors == ["NotAdmitted"]
     [event] = warned(net[1].fabric.events)
     assert event.kind == "NotAdmitted"
-    assert "says that it is 'impostor' at '10.0.0.99:7411'" in event.text
+    assert "claims to be 'impostor' at '10.0.0.99:7411'" in event.text
     assert event.text.endswith(check)
     assert net[1].fabric.events.not_linked == {"NotAdmitted": 1}
 
@@ -125,7 +125,7 @@ def test_the_dialled_gateway_says_that_the_version_is_another() -> None:
     [event] = warned(net[1].fabric.events)
     assert (event.kind, event.text.rpartition(": ")[2]) == (
         "BadGreeting",
-        "version 2 of links is not spoken here, 1 is",
+        "version 2 of links is not supported, only 1",
     )
 
 

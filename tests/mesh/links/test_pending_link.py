@@ -25,10 +25,10 @@ def dialled(net: Net, answer: bytes) -> str:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"number": 3004, "text": "later"}, "it says: later"),
-        ({"number": "x", "text": "odd"}, "it says: odd"),
-        ({"text": 7}, "it says: 7"),
-        ({}, "it does not say why"),
+        ({"number": 3004, "text": "later"}, "remote error: later"),
+        ({"number": "x", "text": "odd"}, "remote error: odd"),
+        ({"text": 7}, "remote error: 7"),
+        ({}, "remote error without a reason"),
     ],
 )
 def test_why_somebody_does_not_want_to_be_linked_is_noted(

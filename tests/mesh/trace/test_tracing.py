@@ -135,7 +135,7 @@ def test_a_gateway_without_a_way_to_it_is_named_with_the_reason() -> None:
     found = Tracer(mesh).trace(1, b"a")
     assert [drop["name"] for drop in found["g1"]["drops"]] == ["g3"]
     assert (found["g3"]["state"], found["g3"]["reason"]) == ("dropped", "NoWay")
-    assert found["g3"]["text"] == "there is no way to it from g1"
+    assert found["g3"]["text"] == "no path to it from g1"
 
 
 def test_a_gateway_on_the_way_that_has_lost_its_link_says_so() -> None:
@@ -147,7 +147,7 @@ def test_a_gateway_on_the_way_that_has_lost_its_link_says_so() -> None:
     found = Tracer(mesh).trace(1, b"a")
     assert found["g2"]["state"] == "answered"
     assert [drop["reason"] for drop in found["g2"]["drops"]] == ["NoWay"]
-    assert found["g3"]["text"] == "there is no way to it from g2"
+    assert found["g3"]["text"] == "no path to it from g2"
 
 
 def test_a_gateway_that_passes_nothing_on_says_so() -> None:
@@ -157,7 +157,7 @@ def test_a_gateway_that_passes_nothing_on_says_so() -> None:
     mesh.settle()
     found = Tracer(mesh).trace(1, b"a")
     assert [drop["reason"] for drop in found["g2"]["drops"]] == ["NoRelay"]
-    assert found["g3"]["text"] == "g2 passes nothing on for others"
+    assert found["g3"]["text"] == "g2 does not relay"
 
 
 def test_a_detour_is_shown_as_it_was_taken() -> None:
@@ -185,7 +185,7 @@ def test_a_link_that_has_too_much_to_send_sheds_a_trace_and_says_so() -> None:
     mesh[2].flush()
     found = Tracer(mesh).trace(1, b"a")
     assert [drop["reason"] for drop in found["g2"]["drops"]] == ["Shed"]
-    assert found["g3"]["text"] == "the link from g2 has too much to send already"
+    assert found["g3"]["text"] == "the backlog of the link from g2 is full"
 
 
 def test_whoever_does_not_answer_is_named_with_the_link_that_carried_it_last() -> None:
@@ -204,9 +204,7 @@ def test_whoever_does_not_answer_is_named_with_the_link_that_carried_it_last() -
     tracer.tracing[1].tick()
     found = tracer.found()
     assert [each["state"] for each in found.values()] == ["here", "answered", "silent", "silent"]
-    assert (
-        found["g3"]["text"] == found["g4"]["text"] == ("no answer; it went from g2 to g3 at last")
-    )
+    assert found["g3"]["text"] == found["g4"]["text"] == ("no answer; last sent from g2 to g3")
 
 
 def test_a_trace_that_is_over_hears_nothing_more() -> None:

@@ -1,1 +1,1 @@
-"""Commands of administrators."""
+"""Signed admin commands: validation and distribution."""

@@ -1,8 +1,8 @@
-"""What an administrator tells gateways to do, under its signature, and how each of them judges it.
+"""Admin commands: encoding, signature and validation.
 
-Whoever passes a command on passes on the very bytes that were signed: the word of another gateway
-counts for nothing. A command is for one service, for certain gateways and for a short time, and is
-obeyed once.
+A command is relayed as the exact bytes that the administrator signed, so no gateway has to trust
+the relaying gateway. It is valid for one service, one target and a limited time, and is executed at
+most once per gateway.
 """
 
 from collections.abc import Callable, Collection
@@ -16,10 +16,10 @@ from weft.mesh.links.identity import Identity
 from weft.mesh.protocol import COMMAND_MAX_BYTES, Count, Text
 
 NONCE_BYTES = 16
-# A command holds for so long at most, and clocks may differ by so much.
+# Longest validity of a command, and tolerated difference between clocks.
 LIFE_MAX_MS = 300_000
 SKEW_MS = 30_000
-# Commands that hold still and were heard here are remembered, up to so many.
+# Bound on the unexpired commands that are remembered to reject replays.
 SEEN_MAX = 10_000
 
 ALL = "all"
@@ -32,7 +32,7 @@ Verify = Callable[[bytes, bytes, bytes], bool]
 
 
 class Command(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """One command: `verb` with its `value`, for those that `target` names."""
+    """One admin command: `verb` with `value`, for the gateways that match `target`."""
 
     admin: Annotated[bytes, Meta(min_length=32, max_length=32)]
     service: Text
@@ -45,12 +45,12 @@ class Command(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_field
 
     @property
     def ends_ms(self) -> int:
-        """Until when it holds."""
+        """Wall-clock time at which the command expires."""
         return self.issued_ms + self.life_ms
 
 
 class Order(NamedTuple):
-    """What is to be done, and by whom."""
+    """Operation and target of a command that is not signed yet."""
 
     service: str
     target: str
@@ -59,14 +59,14 @@ class Order(NamedTuple):
 
 
 class Signed(NamedTuple):
-    """A command as it travels."""
+    """Encoded command with its signature."""
 
     said: bytes
     signature: bytes
 
 
 class Place(NamedTuple):
-    """A gateway, as a target can name it: by its name, by its id in hexadecimal, by its region."""
+    """Attributes that a target can match: name, gateway id in hexadecimal, region."""
 
     name: str
     node: str
@@ -74,7 +74,7 @@ class Place(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why a command is not obeyed: the name that it is counted by, and a sentence."""
+    """Reason for rejecting a command: the name of its counter, and a sentence."""
 
     name: str
     text: str
@@ -85,10 +85,10 @@ _decoder = msgspec.msgpack.Decoder(Command)
 
 
 def sign(admin: Identity, order: Order, nonce: bytes, issued_ms: int, life_ms: int) -> Signed:
-    """Make a command of an order; the nonce is by chance, so that it was never given before.
+    """Encode and sign an order; the nonce is random and has to be unique.
 
     Raises:
-        BadOption: it cannot be, and which part of it.
+        BadOption: invalid target, or a field over its limit.
     """
     check_target(order.target)
     said = _encoder.encode(
@@ -106,15 +106,15 @@ def sign(admin: Identity, order: Order, nonce: bytes, issued_ms: int, life_ms: i
     try:
         _decoder.decode(said)
     except msgspec.ValidationError as error:
-        raise BadOption(f"the command cannot be given: {error}") from error
+        raise BadOption(f"invalid command: {error}") from error
     return Signed(said, admin.sign(_LABEL + said))
 
 
 def check_target(target: str) -> None:
-    """See that a target names somebody.
+    """Check the syntax of a target.
 
     Raises:
-        BadOption: it does not.
+        BadOption: not `all`, `node:NAME` or `region:NAME`.
     """
     named = target.removeprefix(NODE) if target.startswith(NODE) else target.removeprefix(REGION)
     if target != ALL and (named == target or not named):
@@ -122,7 +122,7 @@ def check_target(target: str) -> None:
 
 
 def is_for(target: str, place: Place) -> bool:
-    """Say if a gateway is one of those that a target names."""
+    """Return whether a target includes a gateway."""
     if target.startswith(NODE):
         return target.removeprefix(NODE) in (place.name, place.node)
     if target.startswith(REGION):
@@ -131,30 +131,30 @@ def is_for(target: str, place: Place) -> bool:
 
 
 class Judge:
-    """Decides at one gateway which commands are obeyed."""
+    """Validator of the commands that reach one gateway."""
 
     def __init__(self, service: str, verify: Verify, since_ms: int) -> None:
         self._service = service
         self._verify = verify
         self._since_ms = since_ms
-        # Public keys of those who may give commands.
+        # Public keys of the administrators.
         self.admins: Collection[bytes] = ()
-        # Until when those that were heard here hold.
+        # Expiry of each accepted command, by nonce.
         self._seen: dict[bytes, int] = {}
 
     def remember(self, nonce: bytes, ends_ms: int) -> None:
-        """A command was obeyed, maybe in an earlier life of this gateway."""
+        """Record that a command was executed, possibly before a restart."""
         self._seen[nonce] = ends_ms
 
     def judge(self, signed: Signed, now_ms: int) -> Command | Refusal:
-        """The command, which counts as given from now on, or why it is none to be obeyed."""
+        """Return a valid command, recorded as seen, or the reason for rejecting it."""
         try:
             command = _decoder.decode(signed.said)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return Refusal("BadCommand", f"a command cannot be read: {error}")
         if len(signed.said) > COMMAND_MAX_BYTES:
             return Refusal("BadCommand", f"a command of over {COMMAND_MAX_BYTES} bytes")
-        # Who it is from first: others learn nothing of what was given when.
+        # Check the signer first: others must not learn which commands were issued.
         if command.admin not in self.admins:
             text = f"{command.admin.hex()} is the key of no administrator here"
             return Refusal("NotAnAdmin", text)

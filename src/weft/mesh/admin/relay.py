@@ -1,7 +1,7 @@
-"""Commands of administrators: those that were given at this gateway, and those that come from afar.
+"""Relay of admin commands: sends local ones to their targets, executes remote ones.
 
-Each gateway that a command is for judges it by itself and tells what came of it. Whoever gave it
-hears of everybody: of those who do not answer, that they do not.
+Every target gateway validates the command itself and reports an outcome. The caller gets one row
+per target, including targets that did not answer.
 """
 
 from collections import Counter
@@ -17,10 +17,10 @@ from weft.mesh.membership.members import Member
 from weft.mesh.membership.mesh_handle import Mesh
 from weft.mesh.protocol import FACTS_MAX_BYTES, CommandWord, Obeyed
 
-# For so long answers are waited for.
+# Timeout for the outcomes of a command.
 WAIT_NS = 4_000_000_000
 GATHERINGS_MAX = 16
-# More than people give: what is over it in a second, from one gateway, is not even looked at.
+# Commands per second and origin; more are rejected before their signature is checked.
 COMMANDS_PER_S = 20
 
 DONE = "done"
@@ -36,7 +36,7 @@ Facts = dict[str, Any]
 
 
 class Outcome(NamedTuple):
-    """What came of a command at one gateway."""
+    """Result of a command at one gateway."""
 
     state: str
     text: str = ""
@@ -50,7 +50,7 @@ Done = Callable[[Rows], None]
 
 
 class Gathering:
-    """One command that was given here, and what was heard of it so far."""
+    """Pending command issued at this gateway, with the outcomes received so far."""
 
     def __init__(self, since_ns: int, done: Done) -> None:
         self.since_ns = since_ns
@@ -59,12 +59,12 @@ class Gathering:
         self._waiting: set[int] = set()
 
     def expect(self, number: int, place: Place) -> None:
-        """Somebody is to be told."""
+        """Add a target gateway whose outcome is awaited."""
         self._rows[number] = {"number": number, "state": SILENT, "text": "", **place._asdict()}
         self._waiting.add(number)
 
     def hear(self, number: int, outcome: Outcome) -> bool:
-        """Somebody has answered; whether everybody has."""
+        """Store the outcome of one gateway; return whether all outcomes are in."""
         if number not in self._waiting:
             return False
         self._waiting.discard(number)
@@ -74,14 +74,14 @@ class Gathering:
         return not self._waiting
 
     def end(self) -> None:
-        """Tell whoever gave it."""
+        """Report all rows to the caller, sorted by name."""
         for number in self._waiting:
             self._rows[number]["text"] = f"no answer within {WAIT_NS // _S} s"
         self._done(sorted(self._rows.values(), key=_name_of))
 
 
 class Commanding:
-    """The commands of one gateway; `mesh` is None where there are no others."""
+    """Command relay of one gateway; `mesh` is None without a mesh."""
 
     def __init__(self, service: Service, place: Place, judge: Judge, obey: Obey) -> None:
         self._service = service
@@ -91,14 +91,14 @@ class Commanding:
         self.mesh: Mesh | None = None
         self._token = 0
         self._gatherings: dict[int, Gathering] = {}
-        # How many came in this second, from each gateway.
+        # Commands received in the current second, by origin.
         self._second = 0
         self._heard: Counter[int] = Counter()
 
     def begin(self, signed: Signed, done: Done) -> WeftError | None:
-        """Give a command to everybody that it is for; what is wrong with it.
+        """Send a command to all of its targets; return an error if it is refused.
 
-        `done` hears of everybody once all have answered, or after a while.
+        `done` gets the rows of all targets after the last outcome or after WAIT_NS.
         """
         if len(self._gatherings) >= GATHERINGS_MAX:
             return Overloaded(f"{GATHERINGS_MAX} commands wait for answers already")
@@ -123,20 +123,20 @@ class Commanding:
         word = CommandWord(token, signed.said, signed.signature)
         for member in others:
             if self.mesh is None or not self.mesh.say(member.number, word):
-                self._gather(token, member.number, Outcome(UNREACHABLE, "there is no way to it"))
+                self._gather(token, member.number, Outcome(UNREACHABLE, "no path to it"))
         if is_for_here:
             self._obey(command, lambda outcome: self._gather(token, own, outcome))
         return None
 
     def tick(self) -> None:
-        """Wait no longer for those who have not answered in time."""
+        """Complete commands whose timeout has passed."""
         oldest_ns = self._service.now_ns - WAIT_NS
         for token, gathering in list(self._gatherings.items()):
             if gathering.since_ns <= oldest_ns:
                 self._end(token)
 
     def hear(self, origin: int, word: CommandWord) -> None:
-        """A command comes from another gateway, whoever gave it there."""
+        """Validate, execute and answer a command from another gateway."""
         command = self._judged(origin, Signed(word.said, word.signature))
         if isinstance(command, Command) and not is_for(command.target, self.place):
             command = Refusal("NotForHere", f"it is for {command.target}")
@@ -147,7 +147,7 @@ class Commanding:
             self._obey(command, lambda outcome: self._answer(origin, word.token, outcome))
 
     def hear_obeyed(self, origin: int, word: Obeyed) -> None:
-        """A gateway tells what came of a command that was given here."""
+        """Store the outcome that another gateway reports for a local command."""
         try:
             facts = msgspec.json.decode(word.facts) if word.facts else None
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -183,10 +183,11 @@ class Commanding:
     def _ambiguity(
         self, target: str, others: list[Member], *, is_for_here: bool
     ) -> BadOption | None:
-        """Return why a command for one gateway is for several, if their names are the same."""
+        """Return an error if a command for one gateway matches several of the same name."""
         if not target.startswith(NODE):
             return None
-        # One that cannot be reached may be an earlier life of one that can, with another node.key.
+        # An unreachable one may be an earlier installation of a reachable one, with another
+        # node.key.
         ids = [
             f"{NODE}{each.node.hex()} ({each.advert.address})" for each in others if each.is_there
         ]
@@ -222,7 +223,7 @@ class Commanding:
 
 
 def place_of(member: Member) -> Place:
-    """A gateway, as a target can name it."""
+    """Return the attributes of a gateway that a target can match."""
     advert = member.advert
     return Place(advert.name, member.node.hex(), advert.region)
 

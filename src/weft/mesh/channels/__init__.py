@@ -1,1 +1,1 @@
-"""Which gateway owns which channel: votes and leases."""
+"""Ownership of channel names: votes and leases."""

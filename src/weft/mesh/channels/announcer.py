@@ -1,7 +1,7 @@
-"""The channels that have members at this gateway, as it tells all others of them.
+"""Announces the channels with members at this gateway to all other gateways.
 
-What is said is a claim to the names: others answer whether they agree, or that they do not know the
-channel yet, and are then told what it is.
+Each announcement renews the leases of the channel names. The receivers answer with their votes, or
+that they do not know a channel yet, in which case they get its record.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,23 +25,23 @@ from weft.mesh.channels.protocol import (
 if TYPE_CHECKING:
     from weft.mesh.channels.coordinator import Channels
 
-# How often everybody is told of everything.
+# Interval at which all channels are announced to all gateways.
 HOLD_NS = 1_500_000_000
-# Newcomers are looked for so often.
+# Interval at which new gateways are looked for.
 LOOK_NS = 100_000_000
-# So many subjects are looked at to say how much is said in all channels.
+# Bound on the subjects that are examined to compute the message rates of channels.
 FLOWS_MAX = 10_000
 
 
 class Said(NamedTuple):
-    """What everybody was told by one token, and when."""
+    """Channels that were announced with one token, and the time."""
 
     channels: tuple[bytes, ...]
     time_ns: int
 
 
 class Holding:
-    """Tells of the channels of one gateway, and knows who agrees."""
+    """Announces the channels of one gateway and tracks their lease votes."""
 
     def __init__(self, channels: "Channels") -> None:
         self._channels = channels
@@ -49,17 +49,17 @@ class Holding:
         self._changed: dict[bytes, None] = {}
         self._said: dict[int, Said] = {}
         self._held_ns = self._look_ns = 0
-        # Who was told what a channel is since everybody was last told of everything.
+        # Gateways that got the record of a channel since the last full announcement.
         self._explained: set[tuple[int, bytes]] = set()
-        # Those who were told of everything since they are there.
+        # Reachable gateways that have had a full announcement.
         self._told: set[int] = set()
 
     def standing(self, channel: bytes) -> Standing | None:
-        """Who agrees to a channel that is held here."""
+        """Return the lease votes of a local channel."""
         return self._standings.get(channel)
 
     def is_confirmed(self, channel: bytes) -> bool:
-        """Say if a majority agrees to a channel that is held here."""
+        """Return whether a quorum currently agrees to a local channel."""
         standing = self._standings.get(channel)
         voters = self._channels.voters
         return standing is not None and standing.is_confirmed(
@@ -67,7 +67,7 @@ class Holding:
         )
 
     def begin(self, channel: Channel, opening: Opening) -> None:
-        """A channel was opened here: those who agreed to that agree to it now."""
+        """Hold a new channel; the votes that opened it count as its first lease votes."""
         now_ns = self._channels.now_ns
         claim = Claim(self._channels.own, self._channels.next_token())
         self._channels.table.hear(claim, Held(channel.id, 1), now_ns)
@@ -77,7 +77,7 @@ class Holding:
             standing.agree(self._channels.node_of(number), opening.since_ns)
 
     def announce(self, channel: Channel) -> None:
-        """Tell everybody of a channel that they have not heard of yet."""
+        """Send the record of a new channel to all gateways, then announce it."""
         others = self._channels.others()
         if self._members(channel.id):
             for number in others:
@@ -85,7 +85,7 @@ class Holding:
             self._hold([channel.id], others)
 
     def changed(self, key: bytes) -> None:
-        """Members of a channel came or went here."""
+        """Note that the number of local members of a channel has changed."""
         channel = bytes.fromhex(key.decode())
         self._changed[channel] = None
         members = self._members(channel)
@@ -95,7 +95,7 @@ class Holding:
             channels.table.hear(claim, Held(channel, members), channels.now_ns)
 
     def end(self, channel: Channel) -> None:
-        """Nobody here is a member any more: claim the name no more."""
+        """Release the name of a channel that has no local members."""
         self._standings.pop(channel.id, None)
         self._changed.pop(channel.id, None)
         channels = self._channels
@@ -105,20 +105,20 @@ class Holding:
             channels.say(number, word)
 
     def hear_dropped(self, origin: int, word: ChannelDropped) -> None:
-        """A gateway has no members of a channel any more, or did not get to open it."""
+        """Remove a gateway from a channel: no members there, or its open attempt failed."""
         claim = Claim(origin, word.token)
         self._channels.promises.drop(word.name, word.channel, claim)
         self._channels.table.drop(claim, word.channel)
 
     def end_empty(self) -> None:
-        """End the channels whose last member here has left since they were last looked at."""
+        """Release changed channels that have no local members."""
         for channel in list(self._changed):
             known = self._channels.table.get(channel)
             if known is not None and not self._members(channel):
                 self.end(known)
 
     def tick(self) -> None:
-        """Tell everybody what changed, newcomers everything, and now and then all of them."""
+        """Announce changes to all gateways, and periodically or to new gateways all channels."""
         channels = self._channels
         now_ns = channels.now_ns
         self.end_empty()
@@ -135,7 +135,7 @@ class Holding:
             self._tell_newcomers()
 
     def hear(self, origin: int, word: ChannelWord) -> None:
-        """Another gateway tells of its channels, or answers what was told of those here."""
+        """Handle an announcement of another gateway, or its answer to a local one."""
         match word:
             case ChannelsHeld(token, held):
                 self._hear_held(origin, token, held)
@@ -144,10 +144,10 @@ class Holding:
             case ChannelRecords():
                 self._hear_records(word)
 
-    # What is said.
+    # Outbound.
 
     def _hold(self, ids: list[bytes], others: list[int]) -> None:
-        """Claim the names of channels, here first."""
+        """Announce channels, renewing their leases at this gateway first."""
         channels = self._channels
         now_ns = channels.now_ns
         held: list[Held] = []
@@ -179,7 +179,7 @@ class Holding:
 
     def _tell_newcomers(self) -> None:
         if not len(self._channels.admissions):
-            # Most gateways have no channels, and may have a thousand others around them.
+            # Common case: gateways without channels among up to a thousand others.
             self._told.clear()
             return
         there = set(self._channels.others())
@@ -199,7 +199,7 @@ class Holding:
         return self._channels.admissions.count(channel.hex().encode())
 
     def _rates(self, ids: list[bytes]) -> dict[bytes, int]:
-        """How many messages a second are said in channels, as far as there is time to look."""
+        """Return the messages per second of each channel, examining up to FLOWS_MAX subjects."""
         admissions = self._channels.admissions
         left = FLOWS_MAX
         rates: dict[bytes, int] = {}
@@ -216,7 +216,7 @@ class Holding:
             rates[channel] = round(rate)
         return rates
 
-    # What is heard.
+    # Inbound.
 
     def _hear_held(self, origin: int, token: int, held: tuple[Held, ...]) -> None:
         channels = self._channels
@@ -228,7 +228,7 @@ class Holding:
                 unknown.append(each.channel)
                 closed = channels.closed(each.channel)
                 if closed is not None:
-                    # It was out of reach when that was said.
+                    # It was unreachable when the channel was closed.
                     channels.say(origin, closed)
                 continue
             record = known.record
@@ -257,7 +257,7 @@ class Holding:
         self._explain(origin, [each for each in said.channels if each in unknown])
 
     def _explain(self, origin: int, ids: list[bytes]) -> None:
-        """Tell a gateway what channels are; not again and again to one that does not learn it."""
+        """Send channel records to a gateway, at most once per full announcement."""
         ids = [channel for channel in ids if (origin, channel) not in self._explained]
         self._explained.update((origin, channel) for channel in ids)
         found = [self._channels.table.get(channel) for channel in ids]

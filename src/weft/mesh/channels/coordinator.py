@@ -1,8 +1,8 @@
-"""The channels of one gateway: those that are opened and held here, and what others say of theirs.
+"""Coordinator of channels: opens, announces, closes, and tracks those of other gateways.
 
-Every gateway that has members of a channel says so to all others, on change and periodically: by
-that they know of it, and prolong their promise of its name. So no gateway is more than the others,
-and a channel goes on as long as one of them has a member.
+Every gateway with members of a channel announces it to all others, on change and periodically,
+which renews the leases of its name. There is no primary gateway: a channel lives as long as any
+gateway has a member.
 """
 
 from collections.abc import Callable
@@ -36,20 +36,20 @@ from weft.mesh.membership.mesh_handle import Mesh
 from weft.wire.password_proof import Verifier
 
 OPENINGS_MAX = 256
-# A gateway holds so many channels with members of its own.
+# Bound on the channels with members at this gateway.
 HELD_HERE_MAX = 10_000
 LOOK_NS = 100_000_000
 COUNT_NS = 1_000_000_000
-# For so long a channel that was closed is not taken for one that is there.
+# How long a closed channel is remembered, so that a late announcement does not revive it.
 CLOSED_NS = 60_000_000_000
 CLOSED_MAX = 65_536
 
-# Hears what came of an opening: the channel, or why there is none; and who did not answer.
+# Gets the result of an open request: the channel or an error, and the gateways without an answer.
 Opened = Callable[[Channel | WeftError, list[str]], None]
 
 
 class Channels:
-    """Opens, holds and ends channels; `mesh` is None where there are no other gateways."""
+    """Opens, holds and closes channels; `mesh` is None without other gateways."""
 
     def __init__(self, service: Service, voters: Voters, promises: Promises) -> None:
         self._service = service
@@ -61,7 +61,7 @@ class Channels:
         self.holding = Holding(self)
         self._openings: dict[int, Opening] = {}
         self._token = 0
-        # Channels that were closed lately, and until when that is remembered.
+        # Recently closed channels, with the time at which each is forgotten.
         self._closed: dict[bytes, tuple[ChannelClosed, int]] = {}
         self._look_ns = self._count_ns = 0
         self.admissions.on_change = self.holding.changed
@@ -69,7 +69,7 @@ class Channels:
 
     @property
     def service(self) -> Service:
-        """The service that they belong to."""
+        """The service that the channels belong to."""
         return self._service
 
     @property
@@ -79,18 +79,18 @@ class Channels:
 
     @property
     def now_ns(self) -> int:
-        """The time, of a clock that only goes forward."""
+        """Monotonic time."""
         return self._service.now_ns
 
     def next_token(self) -> int:
-        """What tells a later word of this gateway from an earlier one."""
+        """Return a token larger than all before it, which orders the messages of this gateway."""
         self._token += 1
         return self._token
 
-    # What connections ask for.
+    # Requests of connections.
 
     def open(self, peer: Peer, name: bytes, verifier: Verifier | None, opened: Opened) -> None:
-        """Open a channel, protected if there is a verifier; `opened` hears of it, maybe at once."""
+        """Open a channel, protected if there is a verifier; `opened` may be called at once."""
         if self.table.named(name):
             opened(_exists(name), [])
         elif any(each.record.name == name for each in self._openings.values()):
@@ -107,14 +107,14 @@ class Channels:
             )
 
     def find(self, name: bytes) -> Channel | None:
-        """The channel of a name that is to be joined."""
+        """Return the channel to join by a name, if there is one."""
         return max(self.table.named(name), key=self._preference, default=None)
 
     def admit(self, peer: Peer, channel: Channel) -> None:
-        """Make a connection a member, which has shown that it may be.
+        """Make an authorized connection a member.
 
         Raises:
-            TooMany: it is a member of as many as it may, or this gateway has too many channels.
+            TooMany: the connection or this gateway is at its limit of channels.
         """
         key = hexadecimal(channel.id)
         if not self.admissions.count(key) and len(self.admissions) >= HELD_HERE_MAX:
@@ -122,16 +122,16 @@ class Channels:
         self.admissions.admit(peer, key, channel.record.name)
 
     def close(self, channel: Channel) -> None:
-        """End a channel for everybody."""
+        """Close a channel on all gateways."""
         word = ChannelClosed(channel.record)
         for number in self.others():
             self.say(number, word)
         self._close(word)
 
-    # What other gateways say.
+    # Control messages of other gateways.
 
     def hear(self, origin: int, word: ChannelWord) -> None:
-        """Hear a word of another gateway about channels."""
+        """Handle a control message about channels."""
         match word:
             case ChannelAsk(token, record):
                 claim = Claim(origin, token)
@@ -151,14 +151,14 @@ class Channels:
                 self.holding.hear(origin, word)
 
     def closed(self, channel: bytes) -> ChannelClosed | None:
-        """The word by which a channel was closed lately; one opened since has a later epoch."""
+        """Return the close message of a recently closed channel, or None."""
         found = self._closed.get(channel)
         return None if found is None else found[0]
 
-    # What time brings.
+    # Timers.
 
     def tick(self) -> None:
-        """Wait no longer for answers, say what changed, and see who lost its name."""
+        """Time out votes, announce changes, and dismiss members of conflicting channels."""
         now_ns = self.now_ns
         for token, opening in list(self._openings.items()):
             self._settle(token, opening)
@@ -173,32 +173,32 @@ class Channels:
             self.table.expire(now_ns, self._is_gone)
             self._closed = {each: end for each, end in self._closed.items() if end[1] > now_ns}
 
-    # Who is there.
+    # Gateways.
 
     def others(self) -> list[int]:
-        """The numbers of the other gateways that there is a way to."""
+        """Return the numbers of the reachable gateways, except this one."""
         return [] if self.mesh is None else [each.number for each in self.mesh.members.there()]
 
     def node_of(self, number: int) -> bytes:
-        """The id of a gateway, empty if it is not known."""
+        """Return the id of a gateway, empty if unknown."""
         if number == self.own:
             return self.voters.own
         member = None if self.mesh is None else self.mesh.members.numbered(number)
         return b"" if member is None else member.node
 
     def say(self, number: int, word: ChannelWord) -> bool:
-        """Say a word to a gateway; False if there is no way to it."""
+        """Send a control message to a gateway; False if it is unreachable."""
         return self.mesh is not None and self.mesh.say(number, word)
 
     def refuse(self, problem: str) -> None:
-        """Count what another gateway should not have said."""
+        """Count an invalid control message of another gateway."""
         if self.mesh is not None:
             self.mesh.counts.refuse(problem, 1)
 
-    # Opening.
+    # Open votes.
 
     def _begin(self, opening: Opening) -> None:
-        """Ask everybody, with an epoch that nobody here knows of yet."""
+        """Request votes for an epoch above all that are known here."""
         name = opening.record.name
         if self.mesh is not None:
             self.voters.look(self.mesh.members, self.now_ns)
@@ -230,7 +230,7 @@ class Channels:
             opening.done(opening, end)
 
     def _drop(self, opening: Opening) -> None:
-        """Claim the name no more."""
+        """Withdraw the claim to the name at all gateways that were asked."""
         word = ChannelDropped(self.next_token(), opening.record.name, opening.channel)
         self.promises.drop(word.name, word.channel, Claim(self.own, word.token))
         for number in opening.electorate.asked:
@@ -256,14 +256,14 @@ class Channels:
             return
         self.holding.begin(channel, opening)
         opened(channel, silent)
-        # At once: whoever is told that it is open may have others join it elsewhere.
+        # Announce before the next tick: the opener may invite members elsewhere right away.
         self.holding.announce(channel)
         if not self.admissions.count(hexadecimal(channel.id)):
-            # Whoever opened it is gone, or may not be a member: so is the channel.
+            # The opener has disconnected or may not be a member, so the channel is empty.
             self.holding.end(channel)
 
     def _silent(self, opening: Opening) -> list[str]:
-        """The names of those who did not answer, and of those whom there was no way to ask."""
+        """Return the names of gateways that did not answer or were unreachable."""
         if self.mesh is None:
             return []
         asked = opening.electorate.asked
@@ -280,14 +280,14 @@ class Channels:
         agreed = sum(each == CONFIRMED for each in opening.verdicts.values())
         named = f"; not reached or silent: {', '.join(silent)}" if silent else ""
         if opening.verdicts[0] == FAILED:
-            named = f"; {self._service.gateway} cannot write down what it promises"
+            named = f"; {self._service.gateway} cannot store its lease"
         return NoMajority(
-            f"{agreed} of {len(self.voters)} gateways agree to a channel with a password, and"
-            f" {self.voters.majority} have to{named}"
+            f"{agreed} of {len(self.voters)} gateways agree to a protected channel,"
+            f" {self.voters.majority} required{named}"
         )
 
     def _judged(self, claim: Claim, record: Record) -> tuple[str, int]:
-        """What this gateway says to a channel that is to be opened elsewhere."""
+        """Return this gateway's vote on a channel that another gateway opens."""
         epoch = self.promises.epoch(record.name)
         if not record.is_sound or record.owner != self.node_of(claim.holder):
             self.refuse("BadChannel")
@@ -298,14 +298,14 @@ class Channels:
         note = Note(record.name, record.epoch, channel)
         return self.promises.open(note, claim, self.now_ns), epoch
 
-    # The end.
+    # Closing.
 
     def _close(self, word: ChannelClosed) -> None:
         record = word.record
         channel = record.channel(self._service.name)
         known = self.table.get(channel)
         if known is not None and known.record.epoch > record.epoch:
-            # It was opened again since.
+            # It was reopened in a later epoch.
             return
         if len(self._closed) < CLOSED_MAX:
             self._closed[channel] = (word, self.now_ns + CLOSED_NS)
@@ -325,7 +325,7 @@ class Channels:
                 self.admissions.dismiss(key, error)
 
     def _has_lost(self, channel: Channel) -> bool:
-        """Say if another channel of its name is there, and is the one that stays."""
+        """Return whether a conflicting channel exists and takes precedence."""
         rivals = [
             each
             for each in self.table.named(channel.record.name)
@@ -354,7 +354,7 @@ class Channels:
 
 
 def hexadecimal(channel: bytes) -> bytes:
-    """An id as it is written in subjects."""
+    """Return a channel id as subjects contain it."""
     return channel.hex().encode()
 
 
@@ -363,4 +363,4 @@ def _exists(name: bytes) -> ChannelExists:
 
 
 def _contested(name: bytes) -> ChannelContested:
-    return ChannelContested(f"somebody else opens a channel {name.decode()!r} now: try again")
+    return ChannelContested(f"another open of channel {name.decode()!r} is in progress: try again")

@@ -1,4 +1,4 @@
-"""Every channel that has members anywhere in the mesh, as this gateway knows it."""
+"""Directory of every channel that has members anywhere in the mesh."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,23 +6,23 @@ from typing import NamedTuple
 from weft.mesh.channels.leases import Claim
 from weft.mesh.channels.protocol import Held, Record
 
-# A gateway that was not heard of for so long does not hold its channels any more.
+# Members of a gateway count for this long after its last announcement.
 STALE_NS = 6_000_000_000
 CHANNELS_MAX = 65_536
 
 
 class Place(NamedTuple):
-    """A gateway that has members of a channel, and when it last said so."""
+    """Members of a channel at one gateway, as last announced."""
 
     members: int
     message_rate: int
     heard_ns: int
-    # Of the word that said so: an older one that comes later does not count.
+    # Token of that announcement; older ones that arrive later are ignored.
     token: int
 
 
 class Channel:
-    """One channel, and where its members are, by the numbers of their gateways."""
+    """One channel with its members by gateway number."""
 
     def __init__(self, channel: bytes, record: Record) -> None:
         self.id = channel
@@ -31,18 +31,18 @@ class Channel:
 
     @property
     def members(self) -> int:
-        """How many there are, everywhere."""
+        """Number of members in the mesh."""
         return sum(place.members for place in self.places.values())
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """What is larger for the one of two with the same name that stays, if nothing else says."""
+        """Precedence among channels of one name if no quorum decides: the largest."""
         record = self.record
         return record.is_protected, record.epoch, -int.from_bytes(self.id)
 
 
 class ChannelTable:
-    """The channels of a service, by id and by name."""
+    """Channels of a service, by id and by name."""
 
     def __init__(self) -> None:
         self._by_id: dict[bytes, Channel] = {}
@@ -52,21 +52,21 @@ class ChannelTable:
         return len(self._by_id)
 
     def all(self) -> list[Channel]:
-        """Every channel that has members somewhere."""
+        """Return every channel that has members."""
         return [each for each in self._by_id.values() if each.places]
 
     def get(self, channel: bytes) -> Channel | None:
-        """The one with an id."""
+        """Return the channel with an id."""
         return self._by_id.get(channel)
 
     def named(self, name: bytes) -> list[Channel]:
-        """Those of one name: one, unless a race or a mesh that came apart left more."""
+        """Return the channels of a name; more than one after a race or a partition."""
         return [each for each in self._by_name.get(name, {}).values() if each.places]
 
     def add(self, channel: bytes, record: Record) -> Channel | None:
-        """Know a channel; None if there are too many.
+        """Add a channel; None if the table is full.
 
-        Of those without a password that were opened apart, all know the same as the first.
+        Unprotected channels of a name share an id: the record with the lowest epoch is kept.
         """
         known = self._by_id.get(channel)
         if known is None:
@@ -79,7 +79,7 @@ class ChannelTable:
         return known
 
     def hear(self, claim: Claim, held: Held, now_ns: int) -> Channel | None:
-        """A gateway says how many members a channel has there; None if it is not known here."""
+        """Update the members at a gateway; None if the channel is unknown."""
         channel = self._by_id.get(held.channel)
         if channel is not None:
             last = channel.places.get(claim.holder)
@@ -89,7 +89,7 @@ class ChannelTable:
         return channel
 
     def drop(self, claim: Claim, channel: bytes) -> None:
-        """A gateway has no members of a channel any more."""
+        """Remove the members at a gateway."""
         known = self._by_id.get(channel)
         if known is not None:
             last = known.places.get(claim.holder)
@@ -98,7 +98,7 @@ class ChannelTable:
             self._forget_if_empty(known)
 
     def forget(self, channel: bytes) -> None:
-        """A channel is no more."""
+        """Remove a channel."""
         known = self._by_id.pop(channel, None)
         if known is not None:
             named = self._by_name[known.record.name]
@@ -107,7 +107,7 @@ class ChannelTable:
                 del self._by_name[known.record.name]
 
     def expire(self, now_ns: int, is_gone: Callable[[int], bool]) -> None:
-        """Forget places that were not heard of for too long, and those whose gateway has left."""
+        """Remove members of stale and departed gateways."""
         for channel in list(self._by_id.values()):
             for number, place in list(channel.places.items()):
                 if now_ns - place.heard_ns >= STALE_NS or is_gone(number):

@@ -1,30 +1,29 @@
-"""What this gateway has agreed to: for each name the channel that may have it, and for how long.
+"""Leases that this gateway has granted: for each channel name, the channel and the expiry.
 
-A promise to one channel keeps every other one of its name out until it has run out: each gateway
-that holds the channel has it prolonged. Whoever opens a channel needs an epoch that was never
-promised here before. A promise is written down before it is told, so that a gateway that begins
-anew keeps it.
+A lease excludes other channels of the same name until it expires; every gateway that holds the
+channel renews it. Opening a channel needs an epoch above all that were granted here. A lease is
+stored before it is confirmed, so that it survives a restart.
 """
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-# For how long a promise holds. Its holder counts on less: clocks do not run alike.
+# Duration of a lease. Its holder counts on less, because clocks differ in rate.
 LEASE_NS = 6_000_000_000
-# Of so many names it is known what was promised; the oldest without a holder are forgotten first.
+# Bound on remembered names; the oldest without a valid lease is removed first.
 NAMES_MAX = 65_536
 
 CONFIRMED = "confirmed"
-# Another channel of this name is being opened, or has it.
+# Another channel holds or is opening this name.
 CONTESTED = "contested"
-# A later epoch than this was promised before.
+# A later epoch was granted before.
 OUTDATED = "outdated"
-# It cannot be written down.
+# The lease could not be stored.
 FAILED = "failed"
 
 
 class Note(NamedTuple):
-    """What is written down of a promise."""
+    """Stored part of a lease."""
 
     name: bytes
     epoch: int
@@ -32,9 +31,9 @@ class Note(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A gateway that claims a name for a channel, and by which of its words: later ones are larger.
+    """Claim of a gateway to a name, with the token of the message that made it.
 
-    Words may overtake each other: an older one must not take back what a later one asked for.
+    Messages can overtake each other: an older claim must not revert a later one.
     """
 
     holder: int
@@ -42,23 +41,23 @@ class Claim(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """Until when a gateway was promised something, and by which word it last asked for it."""
+    """Expiry of a lease for one gateway, and the token of its last claim."""
 
     ends_ns: int
     token: int
 
 
 class Promise:
-    """The last that was promised for one name; `holds` says to whom, and until when."""
+    """Last lease of one name; `holds` has an expiry for each gateway."""
 
     def __init__(self, epoch: int, channel: bytes) -> None:
-        # The last epoch that was promised to anybody.
+        # Highest epoch granted to any channel.
         self.epoch = epoch
         self.channel = channel
         self.holds: dict[int, Hold] = {}
 
     def is_free_for(self, channel: bytes, now_ns: int) -> bool:
-        """Say if a channel may have the name, as far as others claim it."""
+        """Return whether no unexpired lease of another channel blocks the name."""
         return channel == self.channel or all(
             hold.ends_ns <= now_ns for hold in self.holds.values()
         )
@@ -66,12 +65,12 @@ class Promise:
 
 _NONE = Hold(0, 0)
 
-# Writes a note down so that it is safe; raises OSError if it cannot be.
+# Stores a note durably, or raises OSError.
 Keep = Callable[[Note], None]
 
 
 class Promises:
-    """The promises of one gateway; times are those of its own clock."""
+    """Leases granted by one gateway; times are those of its own clock."""
 
     def __init__(self, keep: Keep | None = None) -> None:
         self._keep = keep
@@ -81,23 +80,23 @@ class Promises:
         return len(self._names)
 
     def recall(self, notes: Iterable[Note], keep: Keep, now_ns: int) -> None:
-        """Keep what an earlier life of this gateway promised: as long as if it were said now."""
+        """Restore the leases of before a restart, each for a full duration from now."""
         self._keep = keep
         for note in notes:
             promise = self._names[note.name] = Promise(note.epoch, note.channel)
             promise.holds[0] = Hold(now_ns + LEASE_NS, 0)
 
     def notes(self) -> list[Note]:
-        """Everything that is to be known in another life."""
+        """Return every lease as it has to be stored."""
         return [Note(name, each.epoch, each.channel) for name, each in self._names.items()]
 
     def epoch(self, name: bytes) -> int:
-        """The last epoch that was promised for a name."""
+        """Return the highest epoch granted for a name, or 0."""
         promise = self._names.get(name)
         return 0 if promise is None else promise.epoch
 
     def open(self, note: Note, claim: Claim, now_ns: int) -> str:
-        """Promise a name to a channel that is to be opened; what came of it."""
+        """Vote on a channel that is to be opened; return the verdict."""
         promise = self._names.get(note.name)
         if promise is not None:
             if not promise.is_free_for(note.channel, now_ns):
@@ -107,9 +106,9 @@ class Promises:
         return self._promise(note, claim, now_ns)
 
     def prolong(self, note: Note, claim: Claim, now_ns: int) -> bool:
-        """Promise a name to a channel that is there, for longer; whether that can be.
+        """Renew the lease of an existing channel; return whether it was granted.
 
-        An earlier epoch will do: a later one was promised to somebody who did not get the name.
+        An epoch below the last is accepted: the later one belongs to an attempt that failed.
         """
         promise = self._names.get(note.name)
         if promise is not None and not promise.is_free_for(note.channel, now_ns):
@@ -117,7 +116,7 @@ class Promises:
         return self._promise(note, claim, now_ns) == CONFIRMED
 
     def drop(self, name: bytes, channel: bytes, claim: Claim) -> None:
-        """A gateway does not claim a name for a channel any more."""
+        """Remove the claim of a gateway to a name."""
         promise = self._names.get(name)
         if promise is not None and promise.channel == channel:
             hold = promise.holds.get(claim.holder)
@@ -125,7 +124,7 @@ class Promises:
                 del promise.holds[claim.holder]
 
     def end(self, name: bytes, channel: bytes) -> None:
-        """A channel is no more, whoever claimed its name for it."""
+        """Remove all claims to the name of a closed channel."""
         promise = self._names.get(name)
         if promise is not None and promise.channel == channel:
             promise.holds.clear()
@@ -140,7 +139,7 @@ class Promises:
                 except OSError:
                     return FAILED
             self._make_room(now_ns)
-            # The last place: the oldest is the first.
+            # Appended last: the first entry is the oldest.
             self._names.pop(note.name, None)
             promise = self._names[note.name] = Promise(epoch, note.channel)
         last = promise.holds.get(claim.holder, _NONE)

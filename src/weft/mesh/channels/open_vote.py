@@ -1,7 +1,7 @@
-"""One channel that is being opened here: who was asked, who has agreed, and what comes of it.
+"""Vote on a channel that is being opened at this gateway.
 
-With a password more than half of all gateways have to agree. Without one nobody has to, but all
-are waited for: one that knows of a channel of this name says so.
+A protected channel needs the agreement of a quorum. An unprotected one needs none, but every
+gateway is awaited, because any of them may know a channel of that name.
 """
 
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from typing import NamedTuple
 from weft.mesh.channels.leases import CONFIRMED, FAILED, OUTDATED
 from weft.mesh.channels.protocol import Record
 
-# For so long answers are waited for.
+# Timeout for the answers.
 WAIT_NS = 2_000_000_000
-# So often it is tried again with a later epoch than somebody knew of.
+# Bound on attempts, each with a later epoch than any gateway reported.
 ATTEMPTS_MAX = 4
 
-# A verdict beside those of promises.py: there is such a channel.
+# Verdict in addition to those of leases.py: a channel of this name exists.
 EXISTS = "exists"
 
 
 class End(Enum):
-    """What came of it."""
+    """Result of a vote."""
 
     OPENED = 1
     EXISTS = 2
@@ -32,7 +32,7 @@ class End(Enum):
 
 
 class Electorate(NamedTuple):
-    """Who is asked, by their numbers, and how many have to agree, this gateway included."""
+    """Numbers of the gateways that are asked, and the votes needed, including this gateway's."""
 
     asked: frozenset[int]
     majority: int
@@ -42,7 +42,7 @@ Done = Callable[["Opening", End], None]
 
 
 class Opening:
-    """One attempt after the other to open a channel; `done` hears of the last."""
+    """Attempts to open one channel; `done` gets the result of the last."""
 
     def __init__(self, record: Record, since_ns: int, done: Done) -> None:
         self.record = record
@@ -52,11 +52,11 @@ class Opening:
         self.channel = b""
         self.electorate = Electorate(frozenset(), 1)
         self.verdicts: dict[int, str] = {}
-        # The last epoch that anybody knew of.
+        # Highest epoch that any gateway reported.
         self.epoch = 0
 
     def begin(self, record: Record, channel: bytes, electorate: Electorate, own: str) -> None:
-        """Begin an attempt; `own` is what this gateway says itself."""
+        """Begin an attempt; `own` is the verdict of this gateway."""
         self.attempts += 1
         self.record = record
         self.channel = channel
@@ -64,23 +64,23 @@ class Opening:
         self.verdicts = {0: own}
 
     def hear(self, number: int, verdict: str, epoch: int) -> None:
-        """Somebody has answered; only the first answer of each counts."""
+        """Count the verdict of a gateway; only its first one counts."""
         if number in self.electorate.asked:
             self.verdicts.setdefault(number, verdict)
             self.epoch = max(self.epoch, epoch)
 
     @property
     def silent(self) -> list[int]:
-        """Those who have not answered."""
+        """Gateways that have not answered."""
         return sorted(self.electorate.asked - self.verdicts.keys())
 
     @property
     def confirmed(self) -> list[int]:
-        """The others that have agreed."""
+        """Other gateways that have agreed."""
         return [number for number, each in self.verdicts.items() if each == CONFIRMED and number]
 
     def end(self, now_ns: int) -> End | None:
-        """What has come of it by now; None if that is not decided yet."""
+        """Return the result, or None while it is undecided."""
         found = set(self.verdicts.values())
         is_over = not self.silent or now_ns - self.since_ns >= WAIT_NS
         if EXISTS in found:

@@ -1,4 +1,4 @@
-"""The words that gateways say to each other about channels, and what a channel is to them."""
+"""Control messages about channels, and the record that describes a channel."""
 
 import hashlib
 from typing import Annotated, NamedTuple
@@ -10,7 +10,7 @@ from weft.broker.channel_membership import NAME_MAX_BYTES
 from weft.wire.password_proof import KEY_BYTES, Verifier
 from weft.wire.subjects import is_reserved, is_subject
 
-# What one word names at most: about 128 KiB.
+# Bounds on the entries of one control message: about 128 KiB.
 HELD_MAX = 2048
 RECORDS_MAX = 256
 
@@ -18,7 +18,7 @@ _PROTECTED = b"weft channel 1\0"
 _OPEN = b"weft open channel 1\0"
 _ID_BYTES = 16
 
-# As in words.py, which imports these words.
+# As in mesh/protocol.py, which imports these messages.
 Node = Annotated[bytes, Meta(min_length=16, max_length=16)]
 Count = Annotated[int, Meta(ge=0, le=(1 << 62) - 1)]
 Text = Annotated[str, Meta(max_length=255)]
@@ -28,9 +28,9 @@ Key = Annotated[bytes, Meta(max_length=KEY_BYTES)]
 
 
 class Record(NamedTuple):
-    """One channel as it was opened: by whom, where, in which epoch of its name, and its keys.
+    """One channel as it was opened: owner, gateway, epoch of its name and keys.
 
-    None of it ever changes. Without a password the keys are empty.
+    Immutable. The keys are empty without a password.
     """
 
     name: Name
@@ -43,26 +43,26 @@ class Record(NamedTuple):
 
     @property
     def is_protected(self) -> bool:
-        """Say if it has a password."""
+        """Whether it has a password."""
         return bool(self.stored)
 
     @property
     def is_sound(self) -> bool:
-        """Say if it can be: its name is one that people may use, and it has all keys or none."""
+        """Whether it is valid: a name open to clients, and either both keys or none."""
         if {len(self.stored), len(self.server)} not in ({0}, {KEY_BYTES}):
             return False
         return is_subject(self.name) and not is_reserved(self.name)
 
     @property
     def verifier(self) -> Verifier:
-        """What checks proofs of its password."""
+        """Verifier for proofs of its password."""
         return Verifier(self.stored, self.server)
 
     def channel(self, service: str) -> bytes:
-        """Its id: of all that makes it another channel, or of the name alone without a password.
+        """Return the channel id: a hash of name, owner, epoch and keys, or of the name alone.
 
-        So those without a password that were opened apart are one as soon as they meet, and nobody
-        can give the id of a channel other keys.
+        Unprotected channels of a name that were opened on both sides of a partition are one channel
+        when it ends, and no gateway can give an existing id other keys.
         """
         names = service.encode() + b"\0" + self.name
         if not self.is_protected:
@@ -73,7 +73,7 @@ class Record(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A channel that has members at a gateway."""
+    """Announcement of a channel: its members at a gateway and their message rate."""
 
     channel: Id
     members: Annotated[int, Meta(ge=1, le=(1 << 62) - 1)]
@@ -81,18 +81,18 @@ class Held(NamedTuple):
 
 
 class _Word(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What all words have in common."""
+    """Common base of the control messages."""
 
 
 class ChannelAsk(_Word, tag=26, frozen=True):
-    """May this channel be opened?"""
+    """Request for a vote on opening a channel."""
 
     token: Count
     record: Record
 
 
 class ChannelVote(_Word, tag=27, frozen=True):
-    """The answer to that, and the last epoch of the name that is known there."""
+    """Answer to ChannelAsk, with the highest epoch of the name granted there."""
 
     token: Count
     verdict: Text
@@ -100,14 +100,14 @@ class ChannelVote(_Word, tag=27, frozen=True):
 
 
 class ChannelsHeld(_Word, tag=28, frozen=True):
-    """These channels have members here: a claim to their names for a while longer."""
+    """Announcement of channels with members here, which renews the leases of their names."""
 
     token: Count
     held: Annotated[tuple[Held, ...], Meta(max_length=HELD_MAX)]
 
 
 class ChannelsSeen(_Word, tag=29, frozen=True):
-    """The answer to that: all are confirmed, but for those that are not known or not agreed to."""
+    """Answer to ChannelsHeld: confirms every channel except the unknown and the refused."""
 
     token: Count
     unknown: Annotated[tuple[Id, ...], Meta(max_length=HELD_MAX)] = ()
@@ -115,13 +115,13 @@ class ChannelsSeen(_Word, tag=29, frozen=True):
 
 
 class ChannelRecords(_Word, tag=30, frozen=True):
-    """What these channels are."""
+    """Records of channels that the receiver does not know."""
 
     records: Annotated[tuple[Record, ...], Meta(max_length=RECORDS_MAX)]
 
 
 class ChannelDropped(_Word, tag=31, frozen=True):
-    """A channel has no members here, or any more: its name is not claimed for it."""
+    """Withdrawal of a claim: no members here, or the channel was not opened."""
 
     token: Count
     name: Name
@@ -129,7 +129,7 @@ class ChannelDropped(_Word, tag=31, frozen=True):
 
 
 class ChannelClosed(_Word, tag=32, frozen=True):
-    """Somebody who may has closed this channel for everybody."""
+    """An authorized connection closed this channel on all gateways."""
 
     record: Record
 

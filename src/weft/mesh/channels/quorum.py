@@ -1,25 +1,25 @@
-"""Whose agreement counts when a protected channel is opened: more than half of all gateways.
+"""Quorum for protected channels: more than half of all known gateways.
 
-A gateway that was lost may be cut off and open channels itself, so it counts for a while longer;
-one that left in order does not.
+An unreachable gateway may be on the other side of a partition and open channels there, so it counts
+for LOST_NS more; a gateway that left in order does not.
 """
 
 from collections.abc import Callable, Iterable
 
 from weft.mesh.membership.members import Members
 
-# For so long a gateway that cannot be reached is counted.
+# How long an unreachable gateway counts.
 LOST_NS = 3_600_000_000_000
 VOTERS_MAX = 8192
 
-# Writes down that a gateway counts from now on, or no more.
+# Stores that a gateway became a voter (True) or no longer is one (False).
 Write = Callable[[bytes, bool], None]
 
 
 class Voters:
-    """The gateways that one knows of, this one among them; `least` is how many there are at least.
+    """Known gateways including this one; `least` is a lower bound of their number.
 
-    Those of an earlier life of this gateway count as lost when it begins.
+    Those known from before a restart count as lost when it begins.
     """
 
     def __init__(self, own: bytes, least: int = 1) -> None:
@@ -36,18 +36,18 @@ class Voters:
 
     @property
     def majority(self) -> int:
-        """How many are more than half."""
+        """Votes needed: more than half."""
         return len(self) // 2 + 1
 
     def recall(self, nodes: Iterable[bytes], write: Write, now_ns: int) -> None:
-        """Count those that an earlier life of this gateway knew, and write down who is new."""
+        """Restore the voters of before a restart, and store changes from now on."""
         self._write = write
         for node in nodes:
             if node != self.own:
                 self._seen_ns.setdefault(node, now_ns)
 
     def look(self, members: Members, now_ns: int) -> None:
-        """Take note of who is there, who left, and who has been away for too long."""
+        """Add new gateways; remove departed or long unreachable ones."""
         for member in members.others():
             if member.advert.is_leaving:
                 self._forget(member.node)

@@ -1,4 +1,4 @@
-"""Channels as facts, for people and tools."""
+"""Reports about channels as plain values."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ Facts = dict[str, Any]
 
 
 def listed(found: list[Channel], limit: int) -> Facts:
-    """Channels in a list, the largest first; what is left out is counted."""
+    """Return up to `limit` channels, the largest first, and the number left out."""
     largest = sorted(found, key=_prominence)[:limit]
     return {"channels": [_entry(each) for each in largest], "more": len(found) - len(largest)}
 
 
 def channel_facts(channels: Channels, channel: Channel) -> Facts:
-    """Everything about one channel."""
+    """Return the full report of one channel."""
     record = channel.record
     places = [
         {

@@ -1,16 +1,16 @@
-"""Frames of the arena that came in an envelope, all to one subject."""
+"""Batch of consecutive frames of one subject behind a forwarding header."""
 
 from weft.wire.byteops import u32_at
 
 
 class Load:
-    """Where they lie, how many there are, whose they are; `number` is that of the first."""
+    """Position and number of the frames in the arena; `number` is that of the first."""
 
     def __init__(self) -> None:
         self.origin = 0
         self.flags = 0
         self.group = b""
-        # The mark of the interest that they were sent by; 0: not told.
+        # Interest mark that the frames were sent by; 0: none.
         self.mark = 0
         self.number = 0
         self.start = 0
@@ -18,7 +18,7 @@ class Load:
         self.count = 0
 
     def skip(self, data: bytearray, until: int) -> int:
-        """Leave out those before a number; how many that are."""
+        """Skip the frames below a number; return how many."""
         skipped = 0
         while self.count > 0 and self.number < until:
             self.start += u32_at(data, self.start)

@@ -1,7 +1,8 @@
-"""What comes by one link: envelopes and the frames in them, and words about the mesh.
+"""Reader of one link: forwarding headers with their frames, and control messages.
 
-An envelope names this gateway first. The frames behind it are for here, or go on by other links, or
-both; they may come in several reads, and go on as they come. No subject is looked at on the way.
+A forwarding header names this gateway first. Its frames are delivered here, forwarded on other
+links, or both. They may span several reads and are forwarded as they arrive, without matching their
+subjects.
 """
 
 from typing import Protocol
@@ -41,7 +42,7 @@ _HOPS = HOPS_AT
 _HOPS_MAX = HOPS_MAX
 _WORD = WORD
 _INTEREST = INTEREST
-# No stream comes so far: what follows can still be counted.
+# Bound on stream numbers, so that the following ones do not overflow.
 _NUMBER_MAX = (1 << 64) - (1 << 33)
 _TRACE = TRACE
 _MESSAGE = int(Kind.MESSAGE)
@@ -54,30 +55,30 @@ _FABRIC = int(Kind.FABRIC)
 
 
 class Listener(Protocol):
-    """Whoever judges what comes by links, and hears what gateways say about the mesh."""
+    """Checks forwarding headers and handles control messages."""
 
     @property
     def is_relay(self) -> bool:
-        """Say if messages are passed on for others."""
+        """Whether messages are forwarded for other gateways."""
 
     def problem(self, header: bytes, sender: int) -> str:
-        """The name of what is wrong with the way that a checked envelope took; empty if nothing."""
+        """Return why the path of a checked forwarding header is rejected; empty if it is not."""
 
     def hear_near(self, peer: Peer, body: bytes) -> None:
-        """Hear a word of the gateway at the other end of a link."""
+        """Handle a control message of the neighbour on a link."""
 
     def hear_far(self, origin: int, body: bytes, path: bytes) -> None:
-        """Hear a word that other gateways have passed on, by a path as it is in an envelope."""
+        """Handle a forwarded control message; `path` is encoded as in its header."""
 
     def hear_trace(self, origin: int, body: bytes, passage: Passage) -> None:
-        """Hear a word that was to be heard on its way, and what became of it here."""
+        """Handle a trace after it was forwarded; `passage` says how."""
 
     def part_near(self, peer: Peer) -> None:
-        """A link is over."""
+        """Handle the end of a link."""
 
 
 class LinkCarrier(Carrier):
-    """One link, from the other side of which everything comes."""
+    """Receiver of the frames of one link."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class LinkCarrier(Carrier):
         self._outgoing = outgoing
         self._arrivals = arrivals
         self._listener = listener
-        # Of the envelope whose frames come next: how many, and what is to be done with them.
+        # Current forwarding header: remaining frames, and their destinations.
         self._left = 0
         self._load = Load()
         self._number_here = 0
@@ -103,7 +104,7 @@ class LinkCarrier(Carrier):
         self._passage: Passage | None = None
 
     def take(self, run: Run) -> None:
-        """Deal with a run of frames."""
+        """Handle a batch of frames."""
         kind = run.kind
         if self._left > 0:
             if kind not in (_MESSAGE, _ERROR, _FABRIC):
@@ -126,11 +127,11 @@ class LinkCarrier(Carrier):
             raise UnexpectedFrame(f"a gateway does not send frames of kind {kind}")
 
     def part(self) -> None:
-        """The link is over."""
+        """Handle the end of the link."""
         self._listener.part_near(self._peer)
 
     def _end(self, run: Run) -> None:
-        """The gateway at the other end ends the link; an error says why."""
+        """Close the link as the neighbour requests, with its error if there is one."""
         error = None
         if run.kind == _ERROR:
             data = self._outgoing.arena.data
@@ -139,9 +140,9 @@ class LinkCarrier(Carrier):
         self._peer.end(error)
 
     def _split(self, run: Run) -> None:
-        """Deal with a run of which only the first frames are of the envelope that was read last.
+        """Handle a batch that begins with the last frames of a header.
 
-        What a gateway says by itself after what it passes on looks the same.
+        A control message of the neighbour may follow, in a frame of the same kind.
         """
         data = self._outgoing.arena.data
         count, end, at = run.count, run.end, run.start
@@ -155,7 +156,7 @@ class LinkCarrier(Carrier):
             self.take(run)
 
     def _open(self, header: bytes) -> None:
-        """Read an envelope."""
+        """Read a forwarding header."""
         check(header)
         load = self._load
         load.flags = header[5]
@@ -168,7 +169,7 @@ class LinkCarrier(Carrier):
         self._passage = None
         problem = self._listener.problem(header, self._number)
         if problem:
-            # Its frames come all the same, and go nowhere.
+            # Its frames still arrive, and are dropped.
             self._outgoing.counts.refuse(problem, self._left)
             return
         at = _HEADER + header[7] + 4 * header[_HOPS]
@@ -189,7 +190,7 @@ class LinkCarrier(Carrier):
             below = header[at + 4] + 256 * header[at + 5]
             part_end = at + _ENTRY * (below + 1)
             if part_end > end:
-                # Whoever passed it on looked no further than its own part of the tree.
+                # A relaying gateway checks only its own branches of the plan.
                 self._outgoing.counts.refuse("BadTree", self._left)
                 self._incoming = None
                 self._is_for_here = False
@@ -199,7 +200,7 @@ class LinkCarrier(Carrier):
             at = part_end
 
     def _open_here(self, header: bytes, at: int) -> None:
-        """Look at what an envelope for this gateway brings, and at which interest it goes by."""
+        """Prepare local delivery: the stream and interest mark of the frames."""
         load = self._load
         if load.flags & _WORD:
             self._path = cut(header, _HEADER + header[7], at)
@@ -208,7 +209,7 @@ class LinkCarrier(Carrier):
         self._incoming = self._arrivals.stream(load.origin, self._number_here)
 
     def _open_part(self, header: bytes, at: int, end: int) -> None:
-        """Have a part of the tree go on by its link."""
+        """Forward a branch of the plan on its link."""
         if not self._listener.is_relay:
             self._outgoing.counts.refuse(NO_RELAY, self._left)
             if self._passage is not None:
@@ -232,7 +233,7 @@ class LinkCarrier(Carrier):
         self._parts.append(Part(link, made))
 
     def _detour(self, header: bytes, at: int, end: int) -> None:
-        """Find other ways to those that a part of the tree is for: its link is lost."""
+        """Forward a branch whose link is lost on other paths."""
         envelope = read(header)
         first = (at - (len(header) - _ENTRY * len(envelope.entries))) // _ENTRY
         path = [*envelope.path, self._outgoing.own]
@@ -255,7 +256,7 @@ class LinkCarrier(Carrier):
             self._parts.append(Part(ways.links[way[0]], made))
 
     def _carry(self, run: Run) -> None:
-        """Deal with frames of the envelope that was read last."""
+        """Deliver and forward frames of the current header."""
         count = run.count
         self._left -= count
         if self._incoming is not None:
@@ -276,11 +277,11 @@ class LinkCarrier(Carrier):
                 self._passage.went(part.header, is_taken)
             part.go_on(count)
         if self._is_for_here and self._passage is not None:
-            # Not before it went on: what became of it is what is told.
+            # After forwarding: the result reports how it was forwarded.
             self._hear(run, False)
 
     def _hear(self, run: Run, is_near: bool) -> None:
-        """Hear words: of the gateway at the other end, or of one that may be further away."""
+        """Handle control messages, of the neighbour or forwarded."""
         data = self._outgoing.arena.data
         at = run.start
         while at < run.end and not self._peer.is_over:

@@ -1,7 +1,7 @@
-"""Requests and answers that were lost on their way to another gateway: whoever asked is told.
+"""Fails requests and answers that were lost on the way to another gateway.
 
-That gateway says which numbers it never got. What they were is looked for among what was lately
-sent; of what is not kept any more nobody is told.
+The receiving gateway reports lost ranges. Their frames are looked up in the retransmit buffer;
+requesters of frames that are no longer in it get no error.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ _INBOX = b"_INBOX."
 
 
 class Refusals:
-    """What one gateway sent that never arrived, until those who wait for it were told."""
+    """Lost ranges by gateway, until the requesters have been notified."""
 
     def __init__(self, distants: dict[int, Distant], ring: Ring) -> None:
         self._distants = distants
@@ -30,7 +30,7 @@ class Refusals:
         self._lost: dict[int, list[tuple[int, int]]] = {}
 
     def hear(self, origin: int, word: Missed) -> None:
-        """A gateway says what it never got; it says so several times."""
+        """Store lost ranges; a gateway repeats its report."""
         distant = self._distants.get(origin)
         if distant is None:
             return
@@ -41,10 +41,10 @@ class Refusals:
                 distant.missed = last + 1
 
     def tick(self) -> None:
-        """Tell those who wait; not more often: all that is kept is looked through."""
+        """Fail the requests in lost ranges; batched, because it scans the retransmit buffer."""
         lost, self._lost = self._lost, {}
         for number, ranges in lost.items():
-            # Whoever waited for one that was forgotten was told then.
+            # The requests of a gateway that was forgotten have failed already.
             if number in self._distants:
                 self._refuse_all(self._distants[number], ranges)
 
@@ -62,7 +62,7 @@ class Refusals:
 
 
 def _refuse(distant: Distant, frame: bytes) -> None:
-    """Tell whoever waits for what a lost frame is about."""
+    """Send an error to the requester of a lost frame."""
     peer = distant.peer
     if frame[4] == _ERROR:
         peer.owe(frame)
@@ -70,7 +70,7 @@ def _refuse(distant: Distant, frame: bytes) -> None:
     names = HEADER_BYTES + frame[6]
     subject = frame[HEADER_BYTES:names]
     if subject.startswith(_INBOX):
-        # Only its gateway knows if one alone was asked for it, and what it had asked for.
+        # Only the requester's gateway knows which request the answer belongs to.
         gone = ResponderGone("the answer was lost on its way")
         peer.owe(error_frame(peer, b"", subject, _REFUSED, gone))
     else:

@@ -1,7 +1,7 @@
-"""What comes from one gateway: whether all of it did, and in order.
+"""Receiving side of the stream from one gateway: order, duplicates and sequence gaps.
 
-Its frames have dense numbers. What is too early is held back while the hole before it is asked for;
-what is too late was there before.
+Its frames have consecutive numbers. Frames behind a gap are held while the missing ones are
+requested; frames below the expected number are duplicates.
 """
 
 from heapq import heappop, heappush
@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from weft.mesh.delivery.remote_gateway import EPOCH_BITS
 
-# All that may be held back of one gateway before the hole is given up.
+# Bound on the held bytes of one gateway; above it the gap is given up.
 HELD_BYTES = 4 << 20
-# What holding a piece costs beside its bytes, about.
+# Approximate overhead of a held piece.
 HELD_COST_BYTES = 256
-# Of what never came, so many holes can be told of.
+# Bound on the lost ranges that are remembered to be reported.
 MISSED_MAX = 64
 
 
 class Held(NamedTuple):
-    """Frames that came too early."""
+    """Frames held behind a sequence gap."""
 
     frame_count: int
     flags: int
@@ -28,20 +28,20 @@ class Held(NamedTuple):
 
 
 class Incoming:
-    """The stream from one gateway; `expected` is the number of the next frame."""
+    """Stream from one gateway; `expected` is the number of the next frame."""
 
     def __init__(self, origin: int, number: int) -> None:
         self.origin = origin
         self.expected = number >> EPOCH_BITS << EPOCH_BITS
-        # There are frames up to here: so it was said, or so others came.
+        # End of the numbers known to exist, from a mark or from frames behind a gap.
         self.top = self.expected
         self.is_last = False
-        # Whether it waits to hear that everything came.
+        # Whether an acknowledgement is due to the sender.
         self.is_ack_due = False
-        # Since when something is missing, and when it was asked for; 0: it is not.
+        # Begin of the current gap, and time of the last request for it; 0: none.
         self.hole_ns = 0
         self.asked_ns = 0
-        # What never came, as first and last numbers, and when the last of it was given up.
+        # Lost ranges as first and last numbers, and when the last was given up.
         self.missed: list[tuple[int, int]] = []
         self.missed_ns = 0
         self.held_bytes = 0
@@ -50,16 +50,16 @@ class Incoming:
 
     @property
     def is_complete(self) -> bool:
-        """Say if nothing is known to be missing."""
+        """Whether no frame is known to be missing."""
         return self.expected >= self.top and not self._held
 
     @property
     def hole_end(self) -> int:
-        """Up to where everything is missing."""
+        """End of the first gap."""
         return self._order[0] if self._order else max(self.top, self.expected)
 
     def hold(self, number: int, held: Held, now_ns: int) -> bool:
-        """Hold frames back; False if there is no room, or they are held already."""
+        """Hold frames; False if over the limit or already held."""
         before = self._held.get(number)
         if before is not None and before.frame_count >= held.frame_count:
             return False
@@ -77,13 +77,13 @@ class Incoming:
         return True
 
     def missing(self, now_ns: int) -> None:
-        """Something is not there that should be."""
+        """Note that a frame is missing."""
         if self.hole_ns == 0:
             self.hole_ns = now_ns
             self.asked_ns = 0
 
     def miss(self, until: int, now_ns: int) -> None:
-        """What is missing before a number will not come: its gateway is to be told."""
+        """Give up the frames before a number, to be reported to the sender."""
         if len(self.missed) >= MISSED_MAX:
             del self.missed[0]
         self.missed.append((self.expected, until - 1))
@@ -93,7 +93,7 @@ class Incoming:
         self.moved(now_ns)
 
     def due(self) -> tuple[int, Held] | None:
-        """What was held back and need not be any longer, with its number."""
+        """Remove and return held frames that are next in order, with their number."""
         if self._order and self._order[0] <= self.expected:
             number = heappop(self._order)
             held = self._held.pop(number)
@@ -102,20 +102,20 @@ class Incoming:
         return None
 
     def put_back(self, number: int, held: Held) -> None:
-        """What was due cannot be dealt with yet."""
+        """Hold frames again that cannot be delivered yet."""
         heappush(self._order, number)
         self._held[number] = held
         self.held_bytes += len(held.frames) + HELD_COST_BYTES
 
     def moved(self, now_ns: int) -> None:
-        """More came: if there is another hole, its time begins now."""
+        """Note progress: the time of the next gap, if any, begins now."""
         self.hole_ns = 0
         self.asked_ns = 0
         if not self.is_complete:
             self.missing(now_ns)
 
     def begin_anew(self, number: int) -> None:
-        """Another epoch begins: nothing of this one will come any more."""
+        """Start a new epoch, dropping the state of the old one."""
         self.expected = number >> EPOCH_BITS << EPOCH_BITS
         self.top = self.expected
         self.is_last = self.is_ack_due = False

@@ -1,8 +1,8 @@
-"""What arrives from other gateways for subscribers here: in order, once, or announced as lost.
+"""Receiving side of the mesh: delivers frames of other gateways in order, at most once.
 
-Frames are handed on as they came: they were stamped where they entered, and are kept there, if they
-are; here only by a journal that is of the whole mesh.
-What is missing is asked for once; if it does not come, those who are subscribed here are told.
+Frames are delivered unchanged: their origin stamped them, and stored them if it keeps a journal.
+They are stored here only by a journal of the whole mesh. Missing frames are requested for a limited
+time; then local subscribers get a gap.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,17 +23,17 @@ from weft.wire.byteops import cut, same_bytes, u32_at
 from weft.wire.frames import HEADER_BYTES, RESERVED_FLAGS, Flag, Kind
 from weft.wire.subjects import stays_here
 
-# What overtook something on another way is held back so long before that is asked for.
+# How long frames that took a faster path are held before the missing ones are requested.
 HOLD_NS = 50_000_000
-# What was asked for and did not come is asked for again: the question, or the answer, may have been
-# on a link that is lost, which takes two seconds to be noticed.
+# Interval between requests for the same frames: a request or its answer may be lost with a link,
+# whose loss takes two seconds to detect.
 ASK_NS = 1_000_000_000
-# What did not come within this, and could be asked for, is announced as lost.
+# Missing frames that do not arrive within this time of being requested are reported as lost.
 REPAIR_NS = 3_000_000_000
-# For so long a gateway is told, with each word that it has arrived, what never did: the last such
-# word may have been lost. It keeps what it sent for as long.
+# How long lost ranges are reported with each acknowledgement, because the last one may be lost
+# itself. The sender keeps the frames for as long.
 MISSED_NS = 30_000_000_000
-# Of so many that were forgotten it is known where they ended.
+# Bound on the forgotten gateways whose last number is remembered.
 ENDED_MAX = 4096
 
 _HEADER = HEADER_BYTES
@@ -51,7 +51,7 @@ Say = Callable[[int, RoutedWord], bool]
 
 
 class Arrivals:
-    """Everything that other gateways sent to one."""
+    """Frames and stream state from all other gateways."""
 
     def __init__(
         self, service: Service, counts: TrafficCounts, distants: dict[int, Distant], say: Say
@@ -61,19 +61,19 @@ class Arrivals:
         self._distants = distants
         self._say = say
         self._incoming: dict[int, Incoming] = {}
-        # Those of which something is missing, or that wait to hear that nothing is.
+        # Streams with missing frames, or with an acknowledgement due.
         self._unsettled: dict[int, Incoming] = {}
-        # Where those that were forgotten ended: what came before must not come again.
+        # End of the stream of each forgotten gateway, to reject duplicates if it returns.
         self._ended: dict[int, int] = {}
-        # Where the last messages went: most that follow have the same subject.
+        # Route of the last message: most following ones have the same subject.
         self._subject = b""
         self._route = NOWHERE
         self.activation = Activation(service.router)
-        # The mark of what this gateway tells now that it wants.
+        # Mark of the interest version that this gateway advertises.
         self.mark = FIRST_MARK
 
     def stream(self, origin: int, number: int) -> Incoming:
-        """What comes from a gateway, of which a number has come."""
+        """Return the stream from a gateway, of which a frame with this number arrived."""
         incoming = self._incoming.get(origin)
         if incoming is None:
             incoming = Incoming(origin, number)
@@ -81,13 +81,13 @@ class Arrivals:
             if ended >> EPOCH_BITS == number >> EPOCH_BITS:
                 incoming.expected = incoming.top = ended
             elif ended >> EPOCH_BITS < number >> EPOCH_BITS:
-                # It had forgotten this gateway: what it had for it before will not come.
+                # It had forgotten this gateway: frames sent before that are lost.
                 self._announce(origin, 0)
             self._incoming[origin] = incoming
         return incoming
 
     def arrive(self, incoming: Incoming, load: Load) -> None:
-        """Deal with frames of the arena."""
+        """Deliver, hold or drop frames of the arena."""
         if load.number == incoming.expected:
             incoming.expected += load.count
             self._deliver(load)
@@ -97,7 +97,7 @@ class Arrivals:
             self._arrive_odd(incoming, load)
 
     def hear(self, origin: int, word: Mark | Gone) -> None:
-        """A gateway says what it has sent, or what it cannot send again."""
+        """Handle a mark or unavailable ranges."""
         if isinstance(word, Mark):
             self._hear_mark(self.stream(origin, word.number), word)
             return
@@ -109,27 +109,27 @@ class Arrivals:
                 self._lose(incoming, last + 1)
 
     def tick(self) -> None:
-        """Ask for what is missing, and give up on what was asked for and did not come."""
+        """Request missing frames, and give up on those requested too long ago."""
         if self._unsettled:
             for incoming in list(self._unsettled.values()):
                 self._look_after(incoming)
 
     def activate(self, changes: Iterable[tuple[Wanted, bool]], version: int) -> None:
-        """Others are told a version of what is wanted here that includes these changes."""
+        """Note that an interest version with these changes is advertised."""
         self.activation.apply(changes, version)
         self.mark = mark_of(version)
 
     def ask_anew(self) -> None:
-        """The ways are others now: what was asked for by those before may never have been heard."""
+        """Request missing frames again: paths have changed, so requests may have been lost."""
         for incoming in self._unsettled.values():
             incoming.asked_ns = 0
 
     def forget(self, origin: int) -> None:
-        """A gateway is gone: nothing more will come; say so unless it had said that it was all."""
+        """Remove a gateway and report a gap, unless its stream was complete and had ended."""
         incoming = self._incoming.pop(origin, None)
         self._unsettled.pop(origin, None)
         if incoming is None:
-            # It may have sent what never came.
+            # Frames from it may have been lost.
             self._announce(origin, 0)
             return
         is_all = incoming.is_last
@@ -137,7 +137,7 @@ class Arrivals:
             before = incoming.expected
             self._lose(incoming, incoming.hole_end)
             if incoming.expected == before:
-                # The arena has no room for what was held back: it is lost, too.
+                # The arena has no room for the held frames: they are lost, too.
                 is_all = False
                 break
         if not is_all:
@@ -167,7 +167,7 @@ class Arrivals:
             incoming.is_ack_due = False
             self._unsettled.pop(incoming.origin, None)
         elif self._is_away(incoming.origin):
-            # Nobody can be asked: the time for that begins with the way back.
+            # No path for a request: the time limit starts when there is one.
             incoming.hole_ns = now_ns
         elif now_ns - incoming.hole_ns > REPAIR_NS:
             self._lose(incoming, incoming.hole_end)
@@ -177,22 +177,22 @@ class Arrivals:
                 incoming.asked_ns = now_ns
 
     def _acknowledge(self, incoming: Incoming) -> bool:
-        """Tell a gateway that nothing more is missing, and what never came; False if no way."""
+        """Acknowledge a complete stream and report lost ranges; False if unreachable."""
         missed = incoming.missed
         if missed and self._service.now_ns - incoming.missed_ns > MISSED_NS:
             missed.clear()
-        # Before the word that ends its questions: where that is heard, this was.
+        # In this order: once the acknowledgement arrives, the report has arrived too.
         if missed and not self._say(incoming.origin, Missed(tuple(missed))):
             return False
         return self._say(incoming.origin, Ack(incoming.expected))
 
     def _is_away(self, origin: int) -> bool:
-        """Say if there is no way to a gateway; whoever it is, it is not forgotten yet."""
+        """Return whether a known gateway is unreachable."""
         distant = self._distants.get(origin)
         return distant is not None and distant.outbox.is_away
 
     def _arrive_odd(self, incoming: Incoming, load: Load) -> None:
-        """Deal with frames that are not those expected: too early, or there before."""
+        """Handle frames out of order, or received before."""
         counts = self._counts
         if not self._is_of_this_epoch(incoming, load.number):
             counts.doubled += load.count
@@ -209,14 +209,14 @@ class Arrivals:
         if incoming.hold(load.number, held, self._service.now_ns):
             counts.held += load.count
         elif incoming.held_bytes and load.number >= incoming.hole_end:
-            # There is no room for more: what is missing is given up.
+            # Out of room: give up the missing frames.
             incoming.top = max(incoming.top, load.number + load.count)
             self._lose(incoming, incoming.hole_end)
         else:
             counts.doubled += load.count
 
     def _release(self, incoming: Incoming) -> None:
-        """Hand on what was held back, as far as nothing is missing before it."""
+        """Deliver held frames up to the next gap."""
         arena = self._service.arena
         load = Load()
         load.origin = incoming.origin
@@ -225,7 +225,7 @@ class Arrivals:
             number, held = due
             load.start = arena.put(held.frames)
             if load.start < 0:
-                # In the next turn there is room.
+                # Out of room until the next turn.
                 incoming.put_back(number, held)
                 return
             load.end = arena.fill
@@ -240,14 +240,14 @@ class Arrivals:
             incoming.moved(self._service.now_ns)
 
     def _lose(self, incoming: Incoming, until: int) -> None:
-        """What is missing before a number will not come."""
+        """Give up the missing frames below a number."""
         if until > incoming.expected:
             self._announce(incoming.origin, until - incoming.expected)
             incoming.miss(until, self._service.now_ns)
         self._release(incoming)
 
     def _is_of_this_epoch(self, incoming: Incoming, number: int) -> bool:
-        """Say if a number is of the epoch that counts now; a later one begins with it."""
+        """Return whether a number is of the current epoch; a later epoch starts with it."""
         epoch, expected = number >> EPOCH_BITS, incoming.expected >> EPOCH_BITS
         if epoch > expected:
             incoming.begin_anew(number)
@@ -255,7 +255,7 @@ class Arrivals:
         return epoch >= expected
 
     def _announce(self, origin: int, count: int) -> None:
-        """Tell everyone who is subscribed that messages of a gateway are lost; 0: not counted."""
+        """Report a gap to all local subscribers; a count of 0 means unknown."""
         self._counts.lost += count
         self._counts.gaps += 1
         writer = Writer()
@@ -267,7 +267,7 @@ class Arrivals:
                 peer.owe(gap)
 
     def _deliver(self, load: Load) -> None:
-        """Hand frames to those whom they are for here."""
+        """Deliver frames to local subscribers."""
         service = self._service
         data = service.arena.data
         start = load.start
@@ -289,7 +289,7 @@ class Arrivals:
         if load.flags & _PLAIN:
             journal = service.router.journal
             if route.is_journaled and journal is not None and journal.is_of_mesh:
-                # Always wanted, so there is no hole in it; history is joined with all of it.
+                # Always part of the interest, so without gaps; a subscription joins all of it.
                 journal.take_arrived(start, load.end, load.count)
             elif load.mark and (load.mark != self.mark or service.router.changes):
                 route = self.activation.route(route, load.mark)
@@ -301,7 +301,7 @@ class Arrivals:
             self._counts.unserved += load.count - handed
 
     def _find(self, subject: bytes) -> None:
-        """Look up who wants a subject; what belongs to a system is nobody's business elsewhere."""
+        """Look up the route of a subject; system subjects of other gateways are rejected."""
         self._subject = subject
         self._route = _NOWHERE
         if stays_here(subject):
@@ -314,7 +314,7 @@ class Arrivals:
             self._route = route
 
     def _deliver_each(self, load: Load) -> None:
-        """Hand on frames that say themselves whom they are for."""
+        """Deliver frames that are addressed to one receiver each."""
         distant = self._distants.get(load.origin)
         if distant is None:
             self._counts.unserved += load.count
@@ -333,13 +333,13 @@ class Arrivals:
             at += size
 
     def _deliver_one(self, peer: Peer, at: int) -> None:
-        """Hand on a reply, or a request: then its gateway is told if that cannot be."""
+        """Deliver a reply or a request; a request that fails is answered with an error."""
         data = self._service.arena.data
         names = at + _HEADER + data[at + 6]
         subject = cut(data, at + _HEADER, names)
         peer.subject = subject
         if data[at + 5] & _RESERVED:
-            # Only the gateway of whoever asked answers for itself.
+            # Reserved flags are set only by the gateway of the requester.
             self._counts.refuse("ReservedFlags", 1)
             return
         if subject.startswith(_INBOX):

@@ -1,7 +1,7 @@
-"""Another gateway of the mesh, as the router knows it: a peer that wants what its clients want.
+"""Remote gateway as a peer of the router, with the subscriptions of its interest set.
 
-Everything for it is counted by one dense number, so that it can tell what it did not get. The upper
-16 bits are the epoch: it begins anew when the gateway was forgotten meanwhile.
+All frames for it are numbered consecutively, so that it can detect missing ones. The upper 16 bits
+are an epoch, which changes when the gateway was forgotten in between.
 """
 
 from weft.broker.service import Peer
@@ -12,7 +12,7 @@ EPOCH_MAX = (1 << 64 - EPOCH_BITS) - 1
 
 
 class Distant:
-    """One gateway; `next` is the number of the next frame for it."""
+    """One remote gateway; `next` is the number of the next frame for it."""
 
     def __init__(self, peer: Peer, name: str, epoch: int) -> None:
         self.peer = peer
@@ -20,23 +20,23 @@ class Distant:
         self.number = peer.number
         self.name = name
         self.next = epoch << EPOCH_BITS
-        # The version of its interest that messages for it are routed by, as envelopes carry it.
+        # Mark of the interest version that frames for it are routed by.
         self.mark = FIRST_MARK
-        # Up to where it has said that it has everything.
+        # End of the acknowledged numbers.
         self.acked = self.next
-        # What `next` was when it was last looked at, and when it is to be told of it.
+        # `next` at the last check, and time and delay of the next mark.
         self.seen = self.next
         self.mark_ns = 0
         self.mark_wait_ns = 0
-        # When it was last told, and since when it has confirmed nothing of that; 0: it has.
+        # Time of the last mark, and of the first without an acknowledgement; 0: none.
         self.marked_ns = 0
         self.unconfirmed_ns = 0
-        # Up to where it is known what it never got.
+        # End of the numbers for which lost ranges were handled.
         self.missed = self.next
-        # When it was last sent something again.
+        # Time of the last retransmission.
         self.resent_ns = 0
 
     @property
     def epoch(self) -> int:
-        """How often it was forgotten and met again."""
+        """How many times it was forgotten and returned, modulo 65,536."""
         return self.next >> EPOCH_BITS

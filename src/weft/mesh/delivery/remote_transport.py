@@ -1,4 +1,4 @@
-"""The door of another gateway: what it is owed is posted to it, wherever it is."""
+"""Transport of a remote gateway: forwards its frames through the mesh."""
 
 from weft.broker.service import Peer
 from weft.mesh.delivery.sender import Outgoing
@@ -10,14 +10,14 @@ _POSTED = (int(Kind.MESSAGE), int(Kind.ERROR))
 
 
 class Post:
-    """Takes what one distant peer is owed as soon as there is anything."""
+    """Forwards frames as soon as they are queued for one remote gateway."""
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
         self.peer: Peer
 
     def fall_behind(self) -> None:
-        """Send everything that is owed; what cannot be sent is counted, and asked for later."""
+        """Send all queued frames; any that a full link skips are retransmitted later."""
         outbox = self.peer.outbox
         while outbox.is_behind():
             frames = outbox.draw(_PIECE_BYTES, self._outgoing.service.now_ns)
@@ -26,20 +26,20 @@ class Post:
                 self._outgoing.post(self.peer.number, posted)
 
     def press(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: no backlog."""
 
     def resume(self) -> None:
-        """Nobody is held here."""
+        """Do nothing: reading is never paused."""
 
     def finish(self) -> None:
-        """It is never over before it is parted with."""
+        """Do nothing: the peer does not end before its gateway is removed."""
 
     def abort(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: no connection."""
 
 
 def _for_there(frames: bytes) -> bytes:
-    """Of whole frames those that somebody there is meant by."""
+    """Return the frames that are addressed to peers of the remote gateway."""
     kept = []
     at = 0
     while at < len(frames):

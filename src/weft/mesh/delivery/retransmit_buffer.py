@@ -1,8 +1,8 @@
-"""What was lately sent to other gateways, for those that did not get it.
+"""Retransmit buffer: frames recently sent to other gateways.
 
-Records lie one after the other in chunks: their sizes, the envelopes they went in, the frames. So
-keeping costs a copy and no object; only when something is asked for again is it looked for. The
-oldest chunk is given up when there are too many, and when it is old.
+Chunks hold records of sizes, forwarding headers and frames. Adding a record costs a copy and no
+object; lookups scan the records. The oldest chunk is dropped when the buffer is full or the chunk
+too old.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ _HEADER = HEADER_BYTES
 
 
 class Piece(NamedTuple):
-    """Frames for one gateway, as they were sent: the number of the first, and how many."""
+    """Frames as sent to one gateway: number of the first, count and content."""
 
     first: int
     frame_count: int
@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 
 class Chunk:
-    """Some of the records, and when the last of them was kept."""
+    """Consecutive records, with the time of the last one."""
 
     def __init__(self) -> None:
         self.writer = Writer()
@@ -44,7 +44,7 @@ class Chunk:
 
 
 class Ring:
-    """The records of one gateway."""
+    """Retransmit buffer of one gateway, bounded in bytes and age."""
 
     def __init__(self, limit_bytes: int = RING_BYTES) -> None:
         self._limit = limit_bytes
@@ -56,11 +56,11 @@ class Ring:
 
     @property
     def size(self) -> int:
-        """How many bytes it holds."""
+        """Bytes held."""
         return self._bytes
 
     def begin(self, now_ns: int) -> None:
-        """Begin a record: its envelopes follow, then its frames."""
+        """Begin a record: forwarding headers follow, then the frames."""
         chunk = self._last
         if chunk is None or chunk.writer.size >= _CHUNK:
             chunk = self._spare or Chunk()
@@ -73,12 +73,12 @@ class Ring:
         self._record = chunk.writer.reserve(8)
 
     def add(self, header: bytearray) -> None:
-        """Add an envelope that the frames went in."""
+        """Add a forwarding header that the frames were sent with."""
         if self._last is not None:
             self._last.writer.put(header)
 
     def finish(self, data: bytearray, start: int, end: int) -> None:
-        """End the record with its frames."""
+        """Complete the record with its frames."""
         chunk = self._last
         if chunk is None or not 0 <= start <= end <= len(data):
             raise ValueError(f"bytes {start} … {end} are not among {len(data)}")
@@ -91,7 +91,7 @@ class Ring:
         self._bytes += writer.size - self._record
 
     def expire(self, now_ns: int) -> None:
-        """Give up what is old."""
+        """Drop old chunks."""
         while self._chunks:
             oldest = self._chunks[0]
             if now_ns - oldest.time_ns <= RING_NS:
@@ -99,7 +99,7 @@ class Ring:
             self._drop()
 
     def find(self, number: int, first: int, last: int) -> list[Piece]:
-        """What is there of the frames `first` to before `last` of one gateway, in order."""
+        """Return the available frames from `first` to before `last` of one gateway, in order."""
         search = Search(number, first, last)
         for chunk in self._chunks:
             data = chunk.writer.data
@@ -121,7 +121,7 @@ class Ring:
 
 
 class Search:
-    """Looks through records for the frames `first` to before `last` of one gateway."""
+    """Scan of records for the frames from `first` to before `last` of one gateway."""
 
     def __init__(self, number: int, first: int, last: int) -> None:
         self.found: list[Piece] = []
@@ -130,7 +130,7 @@ class Search:
         self._last = last
 
     def look(self, data: bytearray, at: int) -> None:
-        """Look into the record at an offset."""
+        """Check the record at an offset."""
         headers_end = at + 8 + u32_at(data, at + 4)
         header = at + 8
         while header < headers_end:
@@ -144,7 +144,7 @@ class Search:
             header = header_end
 
     def _take(self, data: bytearray, at: int, header: int, entry: int) -> None:
-        """Take what is looked for of a record, by the entry of an envelope that it went in."""
+        """Collect the matching frames of a record, given the entry of its forwarding header."""
         number = u64_at(data, entry + 8)
         mark = data[entry + 6] + 256 * data[entry + 7]
         start = at + 8 + u32_at(data, at + 4)

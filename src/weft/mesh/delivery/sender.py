@@ -1,7 +1,7 @@
-"""What leaves for other gateways: once by each link, numbered for each of them, kept for a while.
+"""Sending side of the mesh: each message once per link, numbered for each destination.
 
-A link that has too much to send gets no more messages, so that what keeps the mesh together still
-has room there. They are missing then, and are asked for like everything that did not arrive.
+A link whose backlog is full gets no more messages, so that control messages still have room. The
+skipped frames are retransmitted like lost ones.
 """
 
 from weft.broker.delivery.outbox import Outbox
@@ -35,12 +35,12 @@ from weft.wire.frames import Kind
 _CUT = int(Policy.CUT)
 _MESSAGE = int(Kind.MESSAGE)
 _ERROR = int(Kind.ERROR)
-# Plans for so many sets of gateways are kept; then they are made anew.
+# Bound on cached forwarding plans; at the limit the cache is cleared.
 _PLANS_MAX = 4096
 
 
 class Outgoing(Beyond):
-    """Everything that one gateway sends to others, and passes on to them."""
+    """Frames sent by this gateway or forwarded for others."""
 
     def __init__(self, service: Service, counts: TrafficCounts) -> None:
         self.service = service
@@ -50,24 +50,24 @@ class Outgoing(Beyond):
         self.distants: dict[int, Distant] = {}
         self.ways = Ways(self.own, {}, {})
         self.ring = Ring()
-        # Of the mesh as it is: what was worked out for another does not count any more.
+        # Version of the routes, which invalidates older forwarding plans.
         self.version = 1
         self._plans: dict[tuple[int, ...], Plan] = {}
 
     def go_by(self, ways: Ways) -> None:
-        """Send everything by other ways from now on."""
+        """Replace the routes."""
         self.ways = ways
         self.forget_plans()
 
     def forget_plans(self) -> None:
-        """Work out anew how everything leaves."""
+        """Invalidate all forwarding plans."""
         self.version += 1
         self._plans.clear()
 
     def spread(self, route: Route, start: int, end: int, count: int) -> Outbox | None:
-        """Send stamped messages of the arena, all to one subject, to the gateways of its route.
+        """Send stamped messages of one subject to the gateways of its route.
 
-        Return the outbox of a link on their way that is over its high-water mark, or None.
+        Return the outbox of a link above its high-water mark, or None.
         """
         crowded: Outbox | None = None
         plan: Plan | None = route.plan
@@ -80,7 +80,7 @@ class Outgoing(Beyond):
         return crowded
 
     def push(self, link: Outbox, header: bytearray, start: int, end: int) -> bool:
-        """Owe a link frames of the arena in an envelope; False if it has too much to send."""
+        """Queue frames of the arena behind a forwarding header; False if the backlog is full."""
         length = len(header)
         if link.cost() + link.pending + length + end - start > link.bounds.drop_bytes:
             self.counts.shed += u32_at(header, COUNT_AT)
@@ -94,12 +94,14 @@ class Outgoing(Beyond):
         return True
 
     def post(self, number: int, frames: bytes) -> None:
-        """Send whole frames to one gateway that say themselves whom they are for there."""
+        """Send frames to one gateway that are addressed to single receivers there."""
         distant = self.distants.get(number)
         at, count = 0, 0
         while at < len(frames):
             if frames[at + 4] not in (_MESSAGE, _ERROR):
-                raise ValueError(f"a frame of kind {frames[at + 4]} is for nobody there")
+                raise ValueError(
+                    f"a frame of kind {frames[at + 4]} has no receiver at another gateway"
+                )
             at += u32_at(frames, at)
             count += 1
         if distant is None or not count:
@@ -112,29 +114,29 @@ class Outgoing(Beyond):
             self._send_apart(branches, frames, count)
 
     def say(self, number: int, word: RoutedWord) -> bool:
-        """Say a word to a gateway, wherever it is; False if there is no way to it."""
+        """Send a control message to any gateway; False if it is unreachable."""
         distant = self.distants.get(number)
         if distant is None:
             return False
         branch = self.ways.branches(WORD, b"", [distant])[0]
-        # A link may be over already, and nobody was told yet.
+        # The link may have closed without a notification so far.
         peer = None if branch.link is None else branch.link.owner
         if peer is None:
             return False
         put_u32(branch.header, COUNT_AT, 1)
         frames = bytes(branch.header) + frame_of(word)
-        # A word keeps the mesh together: only the bound of the link itself is its bound.
+        # Control messages are bounded only by the limit of the link itself.
         if isinstance(word, Mark | Gone):
-            # It is about messages that were sent before it.
+            # Refers to messages sent before it.
             peer.owe(frames)
         else:
             peer.owe_first(frames)
         return True
 
     def trace(self, distants: list[Distant], word: RoutedWord) -> list[Sprout]:
-        """Have a word go the way that messages for these gateways go; all on that way hear it.
+        """Send a trace along the paths of messages for these gateways; each hop handles it.
 
-        It has no more room in a link than messages have.
+        It is subject to the same backlog limit as messages.
         """
         found: list[Sprout] = []
         frame = frame_of(word)
@@ -153,7 +155,7 @@ class Outgoing(Beyond):
         return found
 
     def answer(self, way: list[int], word: RoutedWord) -> bool:
-        """Say a word by a way that somebody has come by; False if it does not begin here now."""
+        """Send a control message back along a path; False if its first link is gone."""
         link = self.ways.links.get(way[0])
         peer = None if link is None else link.owner
         if peer is None:
@@ -166,7 +168,7 @@ class Outgoing(Beyond):
         return True
 
     def send_again(self, number: int, piece: Piece) -> bool:
-        """Send a gateway what it did not get; False if that cannot be now."""
+        """Retransmit frames to a gateway; False if that is impossible now."""
         distant = self.distants.get(number)
         if distant is None:
             return False
@@ -211,7 +213,7 @@ class Outgoing(Beyond):
         return crowded
 
     def _send_apart(self, branches: list[Branch], frames: bytes, count: int) -> None:
-        """Send frames that the arena has no room for."""
+        """Send frames that do not fit into the arena."""
         self.ring.begin(self.service.now_ns)
         for branch in branches:
             branch.count(count)
@@ -229,7 +231,7 @@ class Outgoing(Beyond):
         return True
 
     def _share(self, route: Route, start: int, end: int) -> Outbox | None:
-        """Send each message to one gateway for each group that has members only elsewhere."""
+        """Send each message to one gateway per queue group that has only remote members."""
         crowded: Outbox | None = None
         while start < end:
             size = u32_at(self.arena.data, start)
@@ -242,7 +244,7 @@ class Outgoing(Beyond):
 
 
 def _pick(group: Group) -> Outbox:
-    """The gateway whose turn it is, of those that there is a way to if there are any."""
+    """Return the next gateway of a group, a reachable one if possible."""
     for _ in group.members:
         outbox: Outbox = group.members[group.pick(None)]
         if not outbox.is_away:

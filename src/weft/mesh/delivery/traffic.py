@@ -1,7 +1,6 @@
-"""The messages of a mesh, for one gateway: what leaves, what arrives, and by which ways.
+"""Message traffic of one gateway with the mesh: sending, receiving, paths and retransmission.
 
-It knows nothing of how gateways find each other: whoever does tells it who is there, what they want
-and how the links lie.
+Membership is maintained elsewhere: the owner reports gateways, their interest and the topology.
 """
 
 from collections.abc import Callable, Container, Iterable
@@ -37,19 +36,19 @@ from weft.mesh.trace.hop import Passage, Sprout
 from weft.wire.byteops import u32_at
 from weft.wire.subjects import stays_here
 
-# A gateway that was sent nothing for so long is told what it should have by now.
+# After this time without frames to a gateway, it gets a mark: the last number sent.
 QUIET_NS = 250_000_000
-# One that is sent something all the time is told of it so often.
+# Interval of marks while frames are sent continuously.
 BUSY_MARK_NS = 1_000_000_000
-# It is told again and again until it answers, less and less often.
+# Longest interval between marks that are not acknowledged; it doubles up to this.
 MARK_MAX_NS = 4_000_000_000
-# A gateway is sent again what it asks for only so often.
+# Least interval between retransmissions to one gateway.
 RESEND_NS = 20_000_000
-# What is sent again at once, at most.
+# Bound on the bytes of one retransmission.
 RESEND_BYTES = 8 << 20
-# Ways that were found to be right are remembered, up to so many.
+# Bound on cached checks of paths.
 PATHS_MAX = 65_536
-# Of so many that were forgotten it is known which epoch comes next.
+# Bound on the forgotten gateways whose epoch is remembered.
 EPOCHS_MAX = 65_536
 
 _CUT = int(Policy.CUT)
@@ -57,7 +56,7 @@ _S = 1_000_000_000
 
 
 class Traffic:
-    """Everything that one gateway and the others have to do with each other's messages."""
+    """Messages between this gateway and all others."""
 
     def __init__(self, service: Service, *, is_relay: bool = True) -> None:
         self._service = service
@@ -69,14 +68,14 @@ class Traffic:
         self._refusals = Refusals(self._distants, self._outgoing.ring)
         self._edges: Container[tuple[int, int]] = frozenset()
         self._paths: dict[bytes, str] = {}
-        # The epochs of those that were forgotten: whoever comes back begins anew.
+        # Epochs of forgotten gateways: one that returns starts the next.
         self._epochs: dict[int, int] = {}
         self._own: dict[tuple[bytes, bytes], bool] = {}
-        # By which gateways the last word of each came, the nearest first.
+        # Path back to each gateway, from its last control message, nearest first.
         self._came_by: dict[int, list[int]] = {}
         self._marks_ns = 0
         self._swept_ns = 0
-        # Whoever hears what is said about the mesh itself.
+        # Handlers of control messages about the mesh itself.
         self.on_near: Callable[[Peer, bytes], None] | None = None
         self.on_word: Callable[[int, Word], None] | None = None
         self.on_trace: Callable[[int, Trace, Passage], None] | None = None
@@ -84,14 +83,14 @@ class Traffic:
         service.beyond = self._outgoing
         service.router.changes = {}
 
-    # Who is there, what they want, and how the links lie.
+    # Membership, interest and topology.
 
     def carrier(self, number: int, peer: Peer) -> LinkCarrier:
-        """Whoever deals with what comes by a link from a gateway."""
+        """Return the receiver for a link."""
         return LinkCarrier(peer, number, self._outgoing, self._arrivals, self)
 
     def meet(self, number: int, name: str) -> None:
-        """A gateway is known now."""
+        """Add a gateway."""
         if number in self._distants or number == self._outgoing.own:
             return
         post = Post(self._outgoing)
@@ -106,7 +105,7 @@ class Traffic:
         self._distants[number] = Distant(peer, name, self._epochs.get(number, 0))
 
     def want(self, number: int, added: Iterable[Wanted], removed: Iterable[Wanted]) -> None:
-        """A gateway wants more, or less."""
+        """Change the subscriptions of a gateway."""
         distant = self._distants[number]
         router = self._service.router
         for pattern, group, _ in removed:
@@ -115,17 +114,17 @@ class Traffic:
             router.subscribe(distant.outbox, pattern, group, _CUT, is_listener)
 
     def follow(self, number: int, version: int) -> None:
-        """What a gateway wants is known up to a version, which envelopes for it carry."""
+        """Note the interest version of a gateway, which forwarding headers carry."""
         distant = self._distants.get(number)
         if distant is not None:
             distant.mark = mark_of(version)
 
     def activate(self, changes: Iterable[tuple[Wanted, bool]], version: int) -> None:
-        """Others are told a version of what is wanted here that includes these changes."""
+        """Note that an interest version with these changes is advertised."""
         self._arrivals.activate(changes, version)
 
     def part(self, number: int) -> None:
-        """A gateway is no more, or was away for so long that it is forgotten."""
+        """Remove a gateway that has left or was unreachable for too long."""
         distant = self._distants.get(number)
         if distant is None:
             return
@@ -145,10 +144,10 @@ class Traffic:
     def plot(
         self, parents: dict[int, int], links: dict[int, Peer], edges: Container[tuple[int, int]]
     ) -> None:
-        """The mesh is another now.
+        """Replace the routes.
 
-        `parents` says through whom everyone that can be reached is, `links` which links are up;
-        `edges` are the pairs, the lower number first, that are or lately were linked.
+        `parents` is the predecessor of each reachable gateway, `links` the open links; `edges` are
+        current and recent links as pairs, the lower number first.
         """
         outboxes = {number: peer.outbox for number, peer in links.items()}
         before = self._outgoing.ways
@@ -163,15 +162,15 @@ class Traffic:
                 forget_requests(distant.peer)
             distant.outbox.is_away = is_away
             if distant.unconfirmed_ns and ways.to(number) != before.to(number):
-                # By the way of now it has yet to be asked.
+                # The new path has yet to be acknowledged.
                 distant.unconfirmed_ns = 0
-            # Whoever is back should learn soon what it missed.
+            # A gateway that is reachable again should soon get a mark.
             distant.mark_wait_ns = 0
 
-    # What is wanted here.
+    # Local interest.
 
     def local_changes(self) -> list[tuple[Wanted, bool]]:
-        """What connections here began to want, True, or ceased to, since this was last asked."""
+        """Return the added (True) and removed local patterns since the last call."""
         router = self._service.router
         found: list[tuple[Wanted, bool]] = []
         if not router.changes:
@@ -192,10 +191,10 @@ class Traffic:
                 found.insert(0, (Wanted(pattern, group, before), False))
         return found
 
-    # What time brings.
+    # Timers.
 
     def tick(self) -> None:
-        """Ask for what is missing, tell of what was sent; several times a second."""
+        """Request missing frames and send marks; called several times a second."""
         now_ns = self._service.now_ns
         self._arrivals.tick()
         self._refusals.tick()
@@ -212,48 +211,48 @@ class Traffic:
                 expire_requests(distant.peer, oldest_ns)
 
     def leave(self) -> None:
-        """This gateway ends: tell everyone what was the last that it sent."""
+        """Send the last mark to all gateways, because this one leaves."""
         for number, distant in self._distants.items():
             self.send_word(number, Mark(distant.next, is_last=True))
 
     @property
     def is_quiet(self) -> bool:
-        """Say if everyone that can be reached has everything that was sent."""
+        """Whether all reachable gateways have acknowledged everything."""
         return all(
             distant.acked == distant.next or distant.outbox.is_away
             for distant in self._distants.values()
         )
 
     def unconfirmed(self, before_ns: int) -> list[int]:
-        """Gateways that there is a way to, and that have confirmed nothing since before a time."""
+        """Return reachable gateways whose acknowledgement is due since before a time."""
         return [
             number
             for number, distant in self._distants.items()
             if 0 < distant.unconfirmed_ns < before_ns and not distant.outbox.is_away
         ]
 
-    # Words.
+    # Control messages.
 
     def send_word(self, number: int, word: RoutedWord) -> bool:
-        """Say a word to a gateway, wherever it is; False if there is no way to it."""
-        # What it said came by a way that brings things on, which the one from here may not.
+        """Send a control message to any gateway; False if it is unreachable."""
+        # The path its messages take is known to forward, the one from here may not.
         way = self._came_by.get(number)
         if way and isinstance(word, Ack | Nack | Missed) and self._outgoing.answer(way, word):
             return True
         return self._outgoing.say(number, word)
 
     def hear_near(self, peer: Peer, body: bytes) -> None:
-        """Hear a word of the gateway at the other end of a link."""
+        """Handle a control message of the neighbour on a link."""
         if self.on_near is not None:
             self.on_near(peer, body)
 
     def part_near(self, peer: Peer) -> None:
-        """A link is over."""
+        """Handle the end of a link."""
         if self.on_part is not None:
             self.on_part(peer)
 
     def hear_far(self, origin: int, body: bytes, path: bytes = b"") -> None:
-        """Hear a word that was routed here, by the path of its envelope."""
+        """Handle a control message that was forwarded here, with the path of its header."""
         if path and origin in self._distants:
             self._came_by[origin] = [u32_at(path, at) for at in range(len(path) - 4, -1, -4)]
         try:
@@ -270,16 +269,16 @@ class Traffic:
                     if self.on_word is not None:
                         self.on_word(origin, word)
         except BadWord:
-            # Whoever brought it passed it on as it was: the link to it is not to blame.
+            # The gateway that forwarded it did not read it, so its link stays.
             self.counts.refuse("BadWord", 1)
 
     def trace(self, numbers: Iterable[int], word: Trace) -> list[Sprout]:
-        """Have a word go the way of messages for these gateways; what became of it here."""
+        """Send a trace towards these gateways; return the branches it took or did not."""
         known = [self._distants[number] for number in numbers if number in self._distants]
         return self._outgoing.trace(known, word)
 
     def hear_trace(self, origin: int, body: bytes, passage: Passage) -> None:
-        """Hear a word that goes the way of messages."""
+        """Handle a trace that takes the path of messages."""
         word = decode(body)
         if not isinstance(word, Trace):
             self.counts.refuse("BadTrace", 1)
@@ -287,7 +286,7 @@ class Traffic:
             self.on_trace(origin, word, passage)
 
     def problem(self, header: bytes, sender: int) -> str:
-        """What is wrong with the way that an envelope took."""
+        """Return why the path of a forwarding header is rejected; empty if it is not."""
         at = 32 + header[7]
         path = header[at : at + 4 * header[HOPS_AT]]
         known = self._paths.get(path)
@@ -311,9 +310,9 @@ class Traffic:
         return "" if all(edge in self._edges for edge in edges) else "ForgedPath"
 
     def _mark(self, distant: Distant, now_ns: int) -> None:
-        """Tell a gateway how much it was sent, if that was a while ago and it did not say so."""
+        """Send a mark if one is due and frames are not acknowledged."""
         if distant.seen != distant.next:
-            # It gets more: what comes last tells it what is missing, if anything comes at all.
+            # While it receives frames, they reveal gaps.
             distant.seen = distant.next
             distant.mark_wait_ns = 0
             if now_ns - distant.marked_ns < BUSY_MARK_NS:
@@ -334,7 +333,7 @@ class Traffic:
             distant.unconfirmed_ns = 0
 
     def _send_again(self, origin: int, first: int, last: int) -> None:
-        """Send what a gateway did not get, as far as it is still there; say what is not."""
+        """Retransmit frames, and report the unavailable ranges."""
         distant = self._distants.get(origin)
         now_ns = self._service.now_ns
         if distant is None or first >> EPOCH_BITS != distant.epoch or last > distant.next:

@@ -1,1 +1,1 @@
-"""Which gateways have subscriptions to what."""
+"""Interest sets: the patterns that each gateway subscribes to."""

@@ -1,9 +1,9 @@
-"""From which version of this gateway's interest on each local subscription is served.
+"""Activation of local subscriptions by the interest versions of other gateways.
 
-When the last subscriber of a pattern leaves, other gateways stop sending. Until they know that one
-is back, messages that were sent before arrive, then nothing: a new subscriber would see a hole. So
-envelopes carry the version of the destination's interest that their origin knew, and a subscription
-is served only from the version on that its pattern has been part of without interruption.
+When the last subscriber of a pattern leaves, other gateways stop sending. A new subscriber would
+get frames that were sent before they knew of the departure, then a gap until they know of it. So
+forwarding headers carry the interest version that the origin knew, and a subscription is served
+from the version on since which its pattern has been advertised without interruption.
 """
 
 from collections.abc import Iterable
@@ -13,25 +13,25 @@ from weft.broker.routing.router import Router
 from weft.mesh.protocol import Wanted
 from weft.mesh.routing.forward_header import version_of
 
-# Routes to the active subscribers of a subject that are remembered.
+# Bound on cached routes to active subscribers.
 ROUTES_MAX = 1024
 _ALL = 1 << 40
 
 
 class Activation:
-    """The versions since which patterns without a group have been wanted here."""
+    """Interest version since which each pattern without a group has been advertised."""
 
     def __init__(self, router: Router) -> None:
         self._router = router
         self._version = 0
-        # The latest of the versions below.
+        # The highest version in `_since`.
         self._newest = 0
         self._since: dict[bytes, int] = {}
-        # By subject and version: the route that it was made from, and that to active subscribers.
+        # By subject and version: the full route, and the route to active subscribers.
         self._routes: dict[tuple[bytes, int], tuple[Route, Route]] = {}
 
     def apply(self, changes: Iterable[tuple[Wanted, bool]], version: int) -> None:
-        """Record that others are told a version which includes these changes, in order."""
+        """Record that an interest version with these changes, in order, is advertised."""
         wanted: dict[bytes, bool] = {}
         for each, is_added in changes:
             if not each.group:
@@ -45,7 +45,7 @@ class Activation:
         self._routes.clear()
 
     def route(self, route: Route, mark: int) -> Route:
-        """Return the route to those local subscribers that messages with this mark are for."""
+        """Return the route to the local subscribers that are active at this mark."""
         version = version_of(mark, self._version)
         if version >= self._newest and not self._router.changes:
             return route

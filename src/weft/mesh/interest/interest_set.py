@@ -1,7 +1,7 @@
-"""What one gateway wants, as a set that others can follow by its changes.
+"""Interest set of one gateway, updated by deltas and compared by digest.
 
-A digest tells if two have the same set: it is the exclusive or of one for each entry, so it follows
-changes without looking at the rest.
+The digest is the XOR of the digests of all entries, so that a delta updates it in proportion to its
+size.
 """
 
 from collections.abc import Iterable
@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from weft.mesh.protocol import Wanted, wanted_bytes
 
-# What one gateway may want, as others count it.
+# Bounds on the interest set of one gateway.
 WANTED_MAX = 100_000
 WANTED_MAX_BYTES = 8 << 20
 
 
 class Change(NamedTuple):
-    """What came to a set and what went from it."""
+    """Added and removed entries."""
 
     added: tuple[Wanted, ...]
     removed: tuple[Wanted, ...]
@@ -26,7 +26,7 @@ NO_CHANGE = Change((), ())
 
 
 class WantedSet:
-    """Everything that one gateway wants; `version` is what it calls it."""
+    """Interest set of one gateway at a `version` that this gateway numbers."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -41,11 +41,11 @@ class WantedSet:
         return wanted in self._all
 
     def sorted(self) -> list[Wanted]:
-        """Everything, always in the same order."""
+        """Return all entries in a fixed order."""
         return sorted(self._all)
 
     def apply(self, added: Iterable[Wanted], removed: Iterable[Wanted]) -> Change:
-        """Follow a change; what of it really was one."""
+        """Apply a delta; return its effective part."""
         gone = []
         for each in removed:
             if each in self._all:
@@ -61,7 +61,7 @@ class WantedSet:
         return Change(tuple(come), tuple(gone))
 
     def digest_after(self, added: Iterable[Wanted], removed: Iterable[Wanted]) -> int:
-        """The digest that it would have after a change."""
+        """Return the digest after a delta, without applying it."""
         come = set(added)
         digest = self.digest
         for each in come - self._all | self._all.intersection(removed) - come:
@@ -69,7 +69,7 @@ class WantedSet:
         return digest
 
     def become(self, wanted: Iterable[Wanted]) -> Change:
-        """Be another set; what that changes."""
+        """Replace the set; return the delta."""
         others = set(wanted)
         return self.apply(others - self._all, self._all - others)
 
@@ -79,7 +79,7 @@ class WantedSet:
 
 
 def digest_of(wanted: Iterable[Wanted]) -> int:
-    """The digest of a set that has just these."""
+    """Return the digest of a set with these entries."""
     digest = 0
     for each in set(wanted):
         digest ^= _mixed(each)
@@ -87,7 +87,7 @@ def digest_of(wanted: Iterable[Wanted]) -> int:
 
 
 def is_too_much(count: int, size: int) -> bool:
-    """Say if nobody may want so much."""
+    """Return whether an interest set is over its bounds."""
     return count > WANTED_MAX or size > WANTED_MAX_BYTES
 
 

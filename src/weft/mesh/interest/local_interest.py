@@ -1,10 +1,10 @@
-"""What this gateway tells the others that it wants: as it is, or coarser where that is too much.
+"""Local interest: the patterns that this gateway advertises, reduced above a limit.
 
-Above a limit, patterns without a group are told by their first elements only, and if those are too
-many by one that asks for everything: the others then send more than is wanted, which the router
-here leaves out, and never less. Requests are not drawn here by that: whoever would answer them is
-told as a member of a group, or not at all. Members of groups are told as they are: of what is for
-one of them, nothing may come where nobody is. Those beyond what others take wait for their turn.
+Above the limit, patterns without a group are advertised by their first elements, or if those are
+too many as one that matches everything: other gateways then send a superset, which the local router
+filters. Coarse patterns do not attract requests: responders are advertised only as group members,
+or not at all. Group members are always exact, because a group message must not reach a gateway
+without a member. Group members above the limit are queued until there is room.
 """
 
 from collections import Counter
@@ -15,53 +15,53 @@ from weft.mesh.protocol import Wanted, wanted_bytes
 from weft.wire.subjects import CHANNEL, HOT_ROUTES, PIPELINE
 
 EXACT_MAX = 50_000
-# Together less than others take of one gateway; see mesh/interest/interest_set.py.
+# Less in total than a gateway accepts; see mesh/interest/interest_set.py.
 PLAIN_MAX_BYTES = 4 << 20
 GROUPED_MAX = 40_000
 GROUPED_MAX_BYTES = 3 << 20
 
-# How patterns are told: as they are, by their first elements, or all by one.
+# Level of detail: exact, by first elements, or one pattern for everything.
 _EXACT, _FIRST, _ALL = range(3)
 _EVERYTHING = b">"
-# No wildcard in the first place stands for channels, or for what jobs say.
+# A wildcard in the first place does not match channel or pipeline subjects.
 _CHANNELS = Wanted(CHANNEL + b">", b"", True)
 _PIPELINES = Wanted(PIPELINE + b">", b"", True)
-# What every gateway subscribes to at the others, whatever its clients do.
+# Pattern that every gateway subscribes to, independent of its clients.
 FOR_ITSELF = Wanted(HOT_ROUTES, b"", True)
 
 
 class OwnInterest:
-    """What connections here want, and what of it others are told."""
+    """Patterns of the local connections, and the advertised interest set."""
 
     def __init__(self, always: Iterable[bytes] = (), exact_max: int = EXACT_MAX) -> None:
         self.told = WantedSet()
-        # What this gateway wants itself, whoever is connected.
+        # Patterns of the gateway itself, independent of its clients.
         self._always = [Wanted(pattern, b"", True) for pattern in always]
         self._exact_max = exact_max
         self._detail = _EXACT
         self._plain: set[Wanted] = set()
         self._plain_bytes = 0
-        # How many patterns each coarse one stands for.
+        # Number of patterns behind each coarse one.
         self._coarse: Counter[Wanted] = Counter()
         self._coarse_bytes = 0
         self._grouped: set[Wanted] = set()
         self._grouped_bytes = 0
-        # Those that there is no room for, the first to be told first.
+        # Group members that wait for room, in order.
         self._untold: dict[Wanted, None] = {}
 
     @property
     def is_coarse(self) -> bool:
-        """Say if more is told than is wanted."""
+        """Whether the advertised interest is a superset."""
         return self._detail != _EXACT
 
     @property
     def untold(self) -> int:
-        """How many members of groups nobody else knows of."""
+        """Number of group members that are not advertised."""
         return len(self._untold)
 
     def change(self, changes: Iterable[tuple[Wanted, bool]]) -> Change:
-        """Connections began to want, True, or ceased to; what others are to be told of it."""
-        # The last word on each: what was taken back may be asked for again.
+        """Apply added (True) and removed patterns; return the change to advertise."""
+        # The last change of each entry counts.
         told: dict[Wanted, bool] = {}
         for wanted, is_added in changes:
             if wanted.group:
@@ -115,7 +115,7 @@ class OwnInterest:
             self._untold.pop(wanted, None)
 
     def _tell_waiting(self, told: dict[Wanted, bool]) -> None:
-        """Tell of members of groups, as many as there is room for."""
+        """Advertise queued group members while there is room."""
         while self._untold:
             wanted = next(iter(self._untold))
             size = self._grouped_bytes + wanted_bytes(wanted)
@@ -128,11 +128,11 @@ class OwnInterest:
                 told[wanted] = True
 
     def _is_told(self, own: Wanted) -> bool:
-        """Say if what this gateway wants is told: not if connections answer requests to it, too."""
+        """Return whether an own pattern is advertised: not if a client's entry covers it."""
         return self.is_coarse or own._replace(is_listener=False) not in self._plain
 
     def _due_detail(self) -> int:
-        """How patterns are to be told now; it becomes finer only well below the limit."""
+        """Return the due level of detail; it becomes finer only at half the limit."""
         return max(self._detail_for(1), min(self._detail, self._detail_for(2)))
 
     def _detail_for(self, share: int) -> int:
@@ -144,7 +144,7 @@ class OwnInterest:
         return _ALL
 
     def _all_told(self) -> set[Wanted]:
-        """Everything as it is told."""
+        """Return all entries to advertise."""
         told = self._grouped | {each for each in self._always if self._is_told(each)}
         if self._detail == _EXACT:
             return told | self._plain
@@ -154,7 +154,7 @@ class OwnInterest:
 
 
 def coarsened(wanted: Wanted) -> Wanted:
-    """Something that asks for all that is wanted, and for more, in fewer words."""
+    """Return the coarse entry that covers an entry."""
     if wanted.pattern.startswith(PIPELINE):
         return _PIPELINES
     first, dot, _ = wanted.pattern.partition(b".")
@@ -164,7 +164,7 @@ def coarsened(wanted: Wanted) -> Wanted:
 
 
 def _together(first: Change, second: Change) -> Change:
-    """Two changes, one after the other, as one."""
+    """Return two consecutive changes as one."""
     added = (set(first.added) - set(second.removed)) | set(second.added) - set(first.removed)
     removed = (set(first.removed) - set(second.added)) | set(second.removed) - set(first.added)
     return Change(tuple(sorted(added)), tuple(sorted(removed)))

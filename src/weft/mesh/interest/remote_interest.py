@@ -1,7 +1,8 @@
-"""What all the other gateways want, followed by the changes that they tell.
+"""Interest sets of the other gateways, kept current by deltas.
 
-A change leads from one version to the next. Whoever lacks the one before asks the gateway that the
-news came from for everything, and is held against the digest that the wanting gateway signed.
+A delta leads from one version to the next. A gateway that lacks the version before requests a
+snapshot from the neighbour that sent the news, and verifies it with the digest in the signed
+advert.
 """
 
 from weft.broker.service import Service
@@ -12,19 +13,19 @@ from weft.mesh.links.link import Link, Parts
 from weft.mesh.membership.members import Member, Members
 from weft.mesh.protocol import Delta, Snapshot, Want, Wanted, in_parts, wanted_bytes
 
-# What was asked for and did not come is asked for again, from somebody else.
+# After this time, an unanswered request is repeated to another neighbour.
 ASK_AGAIN_NS = 1_000_000_000
-# However much news there is of somebody, one link is not asked for it more often than this.
+# Least interval between requests for one gateway to the same link.
 ASK_NS = 200_000_000
-# A link is sent the same again only so often, however often it asks.
+# Least interval between snapshots of one gateway to the same link.
 ANSWER_NS = 100_000_000
-# Changes that are kept until what they change is there.
+# Bounds on the deltas that are buffered until a snapshot arrives.
 EARLY_MAX = 64
 EARLY_BYTES = 16 << 10
 
 
 class Interests:
-    """What the members of a mesh want, as it is known here."""
+    """Interest sets of all members as known here."""
 
     def __init__(
         self, service: Service, traffic: Traffic, members: Members, links: dict[int, Link]
@@ -36,9 +37,9 @@ class Interests:
         self._turn = 0
 
     def follow(self, link: Link, member: Member, delta: Delta | None) -> Delta | None:
-        """A gateway has advertised: go from the version that is known to the one that it names.
+        """Apply the delta of a new advert, or request a snapshot.
 
-        What others may be told of the change: not what is known to be wrong.
+        Return the delta to flood on; None if it is missing or contradicts the digest.
         """
         advert = member.advert
         wanted = member.wanted
@@ -49,7 +50,7 @@ class Interests:
             if link.is_ready_heard:
                 self._ask(link, member)
             else:
-                # The other side is about to send everything that is missing here.
+                # The neighbour is about to send all that is missing here.
                 member.asked_ns = self._service.now_ns
             return delta
         size = wanted.bytes + sum(map(wanted_bytes, delta.added))
@@ -65,12 +66,12 @@ class Interests:
         return delta
 
     def send(self, link: Link, member: Member) -> None:
-        """Send a gateway everything that another wants, as soon as there is room for it."""
+        """Send the snapshot of a gateway as soon as there is room."""
         link.lacking[member.node] = None
         self.press(link)
 
     def press(self, link: Link) -> None:
-        """Send more of what the other side of a link lacks, one gateway after the other."""
+        """Send queued snapshots, one gateway after the other."""
         while link.lacking and link.has_room:
             node = next(iter(link.lacking))
             del link.lacking[node]
@@ -83,7 +84,7 @@ class Interests:
                 member.askers.add(link.peer.number)
 
     def hear_want(self, link: Link, word: Want) -> None:
-        """Somebody asks for everything that a gateway wants."""
+        """Handle a request for a snapshot."""
         member = self._members.get(word.node)
         if member is None:
             return
@@ -98,10 +99,10 @@ class Interests:
         self.send(link, member)
 
     def hear_snapshot(self, link: Link, word: Snapshot) -> None:
-        """A part of everything that a gateway wants.
+        """Handle a part of a snapshot.
 
         Raises:
-            BadWord: it is more than anybody may want.
+            BadWord: over the bounds on an interest set.
         """
         member = self._members.get(word.node)
         if member is None or member is self._members.own:
@@ -114,13 +115,13 @@ class Interests:
             return
         if is_too_much(len(parts.wanted), parts.bytes):
             link.parts = None
-            raise BadWord(f"more than a gateway may want: {len(parts.wanted)} patterns")
+            raise BadWord(f"interest set over its bounds: {len(parts.wanted)} patterns")
         if word.is_last:
             link.parts = None
             self._take(member, parts.version, parts.wanted)
 
     def tick(self) -> None:
-        """Ask again for what did not come; about once a second."""
+        """Repeat unanswered requests; called about once a second."""
         now_ns = self._service.now_ns
         ready = [link for link in self._links.values() if link.is_ready_heard]
         if not ready:
@@ -133,13 +134,13 @@ class Interests:
                 self._ask(ready[self._turn % len(ready)], member)
 
     def forget(self, member: Member) -> None:
-        """A gateway has begun anew, or is no more: it wants nothing until it says so."""
+        """Clear the interest of a gateway that restarted or left."""
         member.wanted = WantedSet()
         member.early.clear()
         member.asked_ns = 0
 
     def end(self, link: Link) -> None:
-        """A link is gone: nobody waits any longer for what was asked for by it."""
+        """Drop the requests of a closed link."""
         for member in self._members:
             member.askers.discard(link.peer.number)
             member.sent_ns.pop(link.peer.number, None)
@@ -154,14 +155,14 @@ class Interests:
             link.say(Want(member.node))
 
     def _take(self, member: Member, version: int, found: list[Wanted]) -> None:
-        """Everything that a gateway wants is there: if that is what it said, it counts."""
+        """Replace an interest set by a snapshot, if it matches the digest in the advert."""
         advert = member.advert
         if version > advert.version or member.is_current or advert.is_leaving:
             return
         wanted = WantedSet()
         wanted.apply(found, ())
         while version < advert.version:
-            # It has changed since this was sent.
+            # It changed after the snapshot was sent.
             version += 1
             delta = member.early.get(version)
             if delta is None:
@@ -174,7 +175,7 @@ class Interests:
         self._now(member)
 
     def _now(self, member: Member) -> None:
-        """What a gateway wants is known: tell those who asked for it."""
+        """Mark the interest of a gateway as current and answer queued requests for it."""
         member.wanted.version = member.advert.version
         self._traffic.follow(member.number, member.wanted.version)
         member.early.clear()
@@ -201,7 +202,7 @@ def _bytes_of(delta: Delta) -> int:
 
 
 def _keep_early(member: Member, delta: Delta | None) -> None:
-    """Keep a change for when what it changes is there; of a few, without a gap between them."""
+    """Buffer a delta until a snapshot arrives; a few, without a missing version between them."""
     early = member.early
     version = member.advert.version
     if delta is None or _bytes_of(delta) > EARLY_BYTES:

@@ -1,7 +1,7 @@
-"""Which links may stay: one with each gateway, and no more than were allowed.
+"""Admission of links: one per gateway pair, and a limited number per gateway.
 
-A gateway that has as many as it may still takes in its neighbours on the ring, and whoever has no
-other way into the mesh, as long as a few places are spare; others are told where to go instead.
+A gateway at its limit still accepts its neighbours on the consistent-hash ring, and up to SPARE
+gateways that are not reachable in the mesh; others are redirected.
 """
 
 from weft.broker.replies import end_with
@@ -12,12 +12,12 @@ from weft.mesh.links.neighbour_selection import SPARE, are_neighbours, ring_neig
 from weft.mesh.membership.members import Members
 from weft.mesh.protocol import ADDRESSES_MAX, Goodbye, Redirect
 
-# A link that was silent for so long may be gone, and nobody was told yet.
+# A link that is silent for this long may be dead without having been closed yet.
 _DOUBTFUL_NS = 1_000_000_000
 
 
 class Welcome:
-    """Decides for one gateway."""
+    """Admission decisions of one gateway."""
 
     def __init__(
         self, members: Members, links: dict[int, Link], max_links: int, chance: Chance
@@ -28,7 +28,7 @@ class Welcome:
         self._chance = chance
 
     def admit(self, link: Link) -> bool:
-        """Say if a new link may stay; if not, it is ended, and the other side told why."""
+        """Return whether a new link is kept; otherwise reject or redirect it."""
         for other in mesh_links(self._links):
             if other is not link and other.node == link.node:
                 ending = other if self._is_better(link, other) else link
@@ -42,7 +42,7 @@ class Welcome:
         return False
 
     def _is_better(self, link: Link, old: Link) -> bool:
-        """Say if a new link is to be kept, and not the one that is there: both sides agree."""
+        """Return whether a new link replaces a duplicate; both sides decide alike."""
         if link.number != old.number or link.is_dialled == old.is_dialled:
             return True
         if old.silent_ns(link.since_ns) > _DOUBTFUL_NS:
@@ -62,7 +62,7 @@ class Welcome:
         return is_neighbour and count <= 2 * self.max_links + SPARE
 
     def _others_for(self, node: bytes) -> tuple[str, ...]:
-        """Addresses where one that finds no place here should: its neighbours first."""
+        """Return addresses to redirect a gateway to: its ring neighbours first."""
         members = self._members
         ring = ring_neighbours(node, members.ring)
         free = [
@@ -78,7 +78,7 @@ class Welcome:
 
 
 def let_go(link: Link) -> None:
-    """End a link on purpose."""
-    link.ending = "this gateway has as many links as it may"
+    """Close a link of a gateway that is at its limit."""
+    link.ending = "this gateway is at its limit of links"
     link.say(Goodbye())
     link.peer.end(None)

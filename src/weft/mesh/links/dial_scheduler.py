@@ -1,7 +1,7 @@
-"""Whom to dial, and when: those who were configured, and those with whom a link is wanted.
+"""Schedule of dials: configured addresses, and gateways that should be linked.
 
-Whoever is in the mesh already is dialled only if a link to it is wanted; whoever is not is tried
-for ever. What falls apart is put together again that way, whichever piece comes first.
+Reachable gateways are dialled only if a link to them is missing; unreachable ones are retried
+indefinitely, so that a split mesh always rejoins.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -19,20 +19,20 @@ from weft.mesh.links.link import Link
 from weft.mesh.links.neighbour_selection import are_neighbours, rank, ring_neighbours, wanted
 from weft.mesh.membership.members import Member, Members
 
-# Of two that want a link the one with the lower id dials; the other waits so long for it.
+# Of two gateways that need a link the one with the lower id dials; the other waits this long.
 YIELD_NS = 1_000_000_000
-# Of those that are lost, so many are tried at a time.
+# Bound on lost gateways that are tried at a time.
 LOST_MAX = 4
-# Whoever has parted with a link to make room is not asked for it again for a while.
+# Pause before dialling a gateway again after a link was closed because of a limit.
 LET_GO_NS = 10_000_000_000
-# Whoever was sent on tries the others first, for so long.
+# Pause before dialling a gateway again that redirected this one.
 SENT_ON_NS = 1_000_000_000
-# Whoever was linked with is dialled again after a pause by chance, up to this.
+# Longest random pause before dialling the gateway of a lost link again.
 REDIAL_NS = 200_000_000
 
 
 class Dialling:
-    """The addresses to dial for one gateway."""
+    """Dial schedule of one gateway."""
 
     def __init__(self, members: Members, address: str, max_links: int, chance: Chance) -> None:
         self.targets = Targets(chance)
@@ -40,15 +40,15 @@ class Dialling:
         self._own_address = address
         self.max_links = max_links
         self._chance = chance
-        # Since when a link with each gateway is wanted.
+        # Time since which a link to each gateway has been needed.
         self._wanted_ns: dict[bytes, int] = {}
-        # Those that are there by their rank, as long as they are the same; all ranks of them.
+        # Cache: reachable gateways, the same by rank, and their ranks.
         self._there: list[Member] = []
         self._ranked: list[bytes] = []
         self._ranks: dict[bytes, bytes] = {}
 
     def due(self, linked: Collection[bytes], registered: Collection[str], now_ns: int) -> list[str]:
-        """Addresses to dial now; `linked` are gateways, `registered` addresses of registries."""
+        """Return the addresses to dial now, given the linked gateways and the registries in use."""
         targets = self.targets
         free = DIALS_MAX - targets.dialling
         due: list[str] = []
@@ -62,7 +62,7 @@ class Dialling:
         return due
 
     def let_go(self, link: Link, now_ns: int) -> None:
-        """A link was given up to make room, here or there: do not ask for it again at once."""
+        """Pause dialling a gateway after a link was closed because of a limit."""
         member = self._members.get(link.node)
         if member is not None:
             for target in self._targets([member], now_ns):
@@ -72,17 +72,17 @@ class Dialling:
             target.next_ns = max(target.next_ns, now_ns + SENT_ON_NS)
 
     def settle(self, links: Iterable[Link]) -> None:
-        """Links were made: their addresses have no problem."""
+        """Clear the problems of the addresses of working links."""
         for link in links:
             if link.address:
                 self.targets.settled(self.targets.at(link.address))
 
     def is_there(self, target: Target, linked: Collection[bytes]) -> bool:
-        """Return whether the gateway at an address is in the mesh, as far as that is known."""
+        """Return whether the gateway at an address is in the mesh, as far as known."""
         return self._members.is_at(target.address) or self._is_found(target, linked)
 
     def parted(self, link: Link, now_ns: int) -> None:
-        """A link that was dialled from here is over."""
+        """Schedule the next dial after a link that was dialled from here has ended."""
         error = link.peer.error
         if isinstance(error, Refused) and not link.is_ready_heard:
             self.missed(link.address, error, str(error), now_ns)
@@ -92,18 +92,18 @@ class Dialling:
         target.next_ns = max(target.next_ns, now_ns + pause_ns)
 
     def missed(self, address: str, error: WeftError | None, problem: str, now_ns: int) -> Target:
-        """The gateway at an address is not linked with: dial it again, after longer pauses."""
+        """Schedule the next dial of an address after a failure, with back-off."""
         target = self.targets.at(address)
         target.is_self = isinstance(error, LinkedToSelf)
         if isinstance(error, CopiedKey):
-            # It is to be let in soon if it was restarted, and asks seldom if it was copied.
+            # Retry soon in case it restarted, rarely in case its key was copied.
             target.longest_ns = REMEMBERED_PAUSE_NS
         least_ns = REMEMBERED_PAUSE_NS if target.is_self else 0
         self.targets.failed(target, problem, now_ns, least_ns)
         return target
 
     def look_for(self, member: Member, now_ns: int) -> None:
-        """Others ask to have a gateway dialled that they cannot reach: do so if it is lost here."""
+        """Dial a gateway on behalf of others that cannot reach it, if it is lost here as well."""
         if not member.is_there:
             self._targets([member], now_ns)
 
@@ -120,20 +120,20 @@ class Dialling:
         members = self._members
         chosen = self._wanted(linked, now_ns)
         yield from self._targets([members[node] for node in chosen], now_ns)
-        # Whoever is found there was not lost: it has begun anew as another, at its old address.
+        # An address with a linked gateway is skipped: a new installation replaced the lost one.
         found = [members.get(node) for node in linked]
         addresses = {each.advert.address for each in found if each is not None}
         lost = [each for each in self._lost() if each.node not in linked]
         elsewhere = [each for each in lost if not self._is_at(each.advert.address, addresses)]
         yield from self._targets(elsewhere, now_ns)
-        # The last, as anybody can name any address.
+        # Last, because any gateway can offer any address.
         for target in list(self.targets):
             is_offered = target.until_ns > now_ns and not self._is_at(target.address, addresses)
             if is_offered and not self._is_found(target, linked):
                 yield target
 
     def _wanted(self, linked: Collection[bytes], now_ns: int) -> Iterator[bytes]:
-        """Those with whom a link is wanted, and is not to be expected from them."""
+        """Return the gateways to dial, except those expected to dial this one."""
         own = self._members.own.node
         ranked = self._by_rank(own)
         is_ring = len(ranked) > self.max_links
@@ -150,7 +150,7 @@ class Dialling:
                 yield node
 
     def _by_rank(self, own: bytes) -> list[bytes]:
-        """Those that are there, the nearest to being linked with by choice first."""
+        """Return the reachable gateways by rank."""
         there = self._members.there()
         if there is not self._there:
             self._there = there
@@ -161,7 +161,7 @@ class Dialling:
         return self._ranked
 
     def _lost(self) -> list[Member]:
-        """Some of those without a way that it falls to this gateway to look for."""
+        """Return some of the lost gateways that this gateway is responsible for."""
         members = self._members
         is_ring = len(members.ring) > self.max_links
         mine = [
@@ -175,11 +175,11 @@ class Dialling:
         return [mine[(first + step) % len(mine)] for step in range(LOST_MAX)]
 
     def _is_at(self, address: str, near: Collection[str]) -> bool:
-        """Say if somebody who is there, or linked with, is at an address."""
+        """Return whether a reachable or linked gateway has an address."""
         return address in near or self._members.is_at(address)
 
     def _targets(self, members: Iterable[Member], now_ns: int) -> list[Target]:
-        """Where gateways say that they are."""
+        """Return the targets for the advertised addresses of gateways."""
         found: list[Target] = []
         for member in members:
             if is_address(member.advert.address):
@@ -189,6 +189,6 @@ class Dialling:
         return found
 
     def _is_found(self, target: Target, linked: Collection[bytes]) -> bool:
-        """Say if whoever is at an address is in the mesh, or about to be."""
+        """Return whether the gateway at an address is linked or reachable."""
         member = self._members.get(target.node) if target.node else None
         return target.node in linked or (member is not None and member.is_there)

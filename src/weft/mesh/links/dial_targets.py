@@ -1,7 +1,7 @@
-"""Addresses that may be dialled, and when each may be dialled again.
+"""Dial targets: addresses, and when each may be dialled next.
 
-Whoever cannot be reached is tried for ever, with pauses that grow to a few seconds and differ by
-chance, so that not everybody comes at the same time.
+An unreachable address is retried indefinitely, with pauses that grow to two seconds and are
+randomized so that gateways do not retry in step.
 """
 
 from collections.abc import Iterator
@@ -9,49 +9,49 @@ from typing import Protocol
 
 FIRST_PAUSE_NS = 200_000_000
 LONGEST_PAUSE_NS = 2_000_000_000
-# What others have named is tried for so long, if nothing else is known of it.
+# How long an address that another gateway offered is tried.
 OFFER_NS = 60_000_000_000
 TARGETS_MAX = 512
 DIALS_MAX = 8
-# Gateways that were forgotten are tried for an hour, seldom: the mesh may have been split for long.
+# Forgotten gateways are tried rarely for an hour, in case of a long partition.
 REMEMBER_NS = 3_600_000_000_000
 REMEMBERED_PAUSE_NS = 30_000_000_000
 
 
 class Chance(Protocol):
-    """Whatever decides by chance: random.Random, or the system's."""
+    """Source of randomness, such as random.Random."""
 
     def random(self) -> float:
-        """A number from 0 to less than 1."""
+        """Return a number from 0 to less than 1."""
 
     def randbytes(self, n: int, /) -> bytes:
-        """So many bytes."""
+        """Return n bytes."""
 
     def randrange(self, stop: int, /) -> int:
-        """A number from 0 to less than `stop`."""
+        """Return a number from 0 to less than `stop`."""
 
 
 class Target:
-    """One address; `node` is whom it led to the last time."""
+    """One address; `node` is the gateway that was last reached there."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.node = b""
         self.is_fixed = False
         self.is_registry = False
-        # Whoever was there the last time was this gateway itself.
+        # The address led to this gateway itself.
         self.is_self = False
         self.is_dialling = False
         self.until_ns = 0
         self.next_ns = 0
         self.pause_ns = 0
         self.longest_ns = LONGEST_PAUSE_NS
-        # Why it could not be linked with the last time.
+        # Why the last attempt failed.
         self.problem = ""
 
 
 class Targets:
-    """All addresses that are known."""
+    """All known addresses."""
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
@@ -61,26 +61,26 @@ class Targets:
         return iter(self._targets.values())
 
     def fix(self, address: str, *, is_registry: bool = False) -> None:
-        """An address that was configured: it is never forgotten."""
+        """Add a configured address, which never expires."""
         target = self.at(address)
         target.is_fixed = True
         target.is_registry = is_registry
 
     def offer(self, address: str, now_ns: int) -> Target:
-        """Somebody named an address: it is worth trying for a while."""
+        """Add or prolong an address that another gateway offered."""
         target = self.at(address)
         target.until_ns = max(target.until_ns, now_ns + OFFER_NS)
         return target
 
     def remember(self, address: str, now_ns: int) -> None:
-        """Somebody was there who is forgotten now: it is worth trying now and then."""
+        """Keep the address of a forgotten gateway, to be tried rarely."""
         target = self.at(address)
         target.until_ns = now_ns + REMEMBER_NS
         if not target.is_fixed:
             target.longest_ns = REMEMBERED_PAUSE_NS
 
     def at(self, address: str) -> Target:
-        """The target with an address."""
+        """Return the target for an address, adding it if necessary."""
         target = self._targets.get(address)
         if target is None:
             if len(self._targets) >= TARGETS_MAX:
@@ -91,30 +91,30 @@ class Targets:
 
     @property
     def dialling(self) -> int:
-        """How many are being dialled."""
+        """Number of dials in progress."""
         return sum(target.is_dialling for target in self._targets.values())
 
     def is_due(self, target: Target, now_ns: int) -> bool:
-        """Say if it may be dialled now."""
+        """Return whether an address may be dialled now."""
         return not target.is_dialling and now_ns >= target.next_ns
 
     def dialled(self, target: Target) -> None:
-        """It is being dialled."""
+        """Mark a dial as in progress."""
         target.is_dialling = True
 
     def reached(self, target: Target, node: bytes) -> None:
-        """Whoever is there was met; it may still refuse to be linked with."""
+        """Record the gateway at an address; it may still refuse the link."""
         target.node = node
         target.is_dialling = target.is_self = False
 
     def settled(self, target: Target) -> None:
-        """Whoever is there is linked with."""
+        """Reset the back-off of an address with a working link."""
         target.pause_ns = 0
         target.longest_ns = LONGEST_PAUSE_NS
         target.problem = ""
 
     def failed(self, target: Target, problem: str, now_ns: int, least_ns: int = 0) -> None:
-        """It did not work: try again after a pause, a longer one each time."""
+        """Record a failure and double the pause before the next attempt."""
         target.is_dialling = False
         target.problem = problem
         longer_ns = min(max(2 * target.pause_ns, FIRST_PAUSE_NS), target.longest_ns)
@@ -123,7 +123,7 @@ class Targets:
         target.next_ns = max(target.next_ns, now_ns + max(jittered_ns, least_ns))
 
     def expire(self, now_ns: int) -> None:
-        """Forget what was offered long ago."""
+        """Remove expired addresses."""
         for target in list(self._targets.values()):
             if not (target.is_fixed or target.is_dialling) and target.until_ns <= now_ns:
                 del self._targets[target.address]
@@ -135,7 +135,7 @@ class Targets:
 
 
 def is_address(text: str) -> bool:
-    """Say if something could be dialled: a host and a port."""
+    """Return whether a text is a host and a port."""
     host, _, port = text.rpartition(":")
     is_port = port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 1 << 16
     return is_port and bool(host) and host.isprintable() and " " not in host

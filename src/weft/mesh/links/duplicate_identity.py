@@ -1,7 +1,7 @@
-"""Detects two running gateways with one identity, as after a data folder was copied.
+"""Detects running gateways that share an identity, as after copying a data folder.
 
-The gateway that is linked stays. A gateway that was restarted replaces the one that it was: it has
-the same address and a later start, or the old link is silent or closed.
+The linked gateway keeps the identity. A restarted gateway replaces its old link: it has the same
+address and a later start, or the old link is silent or closed.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from weft.mesh.links.link import Link, mesh_links
 from weft.mesh.membership.advert import Advert
 from weft.mesh.membership.members import Member, Members
 
-# A link that was silent for so long may be gone, and nobody was told yet.
+# A link that is silent for this long may be dead without having been closed yet.
 DOUBTFUL_NS = 1_000_000_000
 
 
 class Copies:
-    """What one gateway knows of others that have the same identity as another, or as itself."""
+    """Detector of other gateways with an identity that is in use."""
 
     def __init__(self, members: Members, links: dict[int, Link]) -> None:
         self._members = members
@@ -26,7 +26,7 @@ class Copies:
         self.on_found: Callable[[str, str], None] | None = None
 
     def refusal(self, link: Link) -> Refused | None:
-        """Return why a new link is refused: its identity, or its number, is that of another."""
+        """Return why a new link is refused: its identity or number is in use; or None."""
         holder = self._members.numbered(link.number)
         if holder is not None and holder.node != link.node:
             return SameNumber(f"number {link.number} is that of another gateway")
@@ -44,7 +44,7 @@ class Copies:
         return CopiedKey(f"{place} has the same node.key and is linked: {REMEDY}")
 
     def is_copy(self, member: Member, advert: Advert) -> bool:
-        """Return whether an advert is that of another gateway than the linked one with its key."""
+        """Return whether an advert is from a copy of a linked gateway."""
         old = self._linked(member.node)
         if old is None or old.number != member.number or advert.number == member.number:
             return False
@@ -59,7 +59,7 @@ class Copies:
         return True
 
     def of_this(self, advert: Advert) -> None:
-        """Another gateway has the identity of this one, and goes on to say so."""
+        """Report another gateway with the identity of this one that keeps advertising."""
         text = (
             f"{shortened(advert.name)} at {shortened(advert.address)} has the node.key of this"
             f" gateway; {REMEDY}"
@@ -78,7 +78,7 @@ class Copies:
 
 
 def _is_restart(link: Link, old: Link) -> bool:
-    """Return whether a gateway is the one of an old link, after a restart."""
+    """Return whether a new link is from the same gateway after a restart."""
     is_later = link.incarnation > old.incarnation
     return _is_doubtful(old) or (link.advertised == old.advertised and is_later)
 
@@ -88,6 +88,6 @@ def _is_doubtful(old: Link) -> bool:
 
 
 def _is_elsewhere(member: Member, link: Link) -> bool:
-    """Return whether others are linked with a gateway that has the identity, but is another."""
+    """Return whether another gateway with this identity is reachable in the mesh."""
     is_other = member.number != link.number and member.advert.address != link.advertised
     return member.is_there and is_other

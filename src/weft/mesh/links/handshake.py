@@ -1,9 +1,9 @@
-"""How two gateways that were connected prove to each other that they belong to one mesh.
+"""Mutual authentication of two gateways, before their connection becomes a link.
 
-Three LINK frames: the dialler's hello, the answer to it, the dialler's proof. Signatures, and codes
-of the shared secret, cover the service, all that was said before them, and which side says it; both
-sides bring a nonce. So nothing that was said elsewhere, earlier or by this side itself passes.
-Whoever is not admitted hears one sentence, whatever was wrong.
+Three LINK frames: hello of the dialler, answer, proof of the dialler. Signatures and HMACs of the
+shared secret cover the service, all earlier frames and the role of the sender, and both sides send
+a nonce: frames of another handshake, or reflected ones, are rejected. Every authentication failure
+sends the same error text.
 """
 
 import hmac
@@ -22,10 +22,10 @@ from weft.wire.frames import encode as encode_frame
 
 VERSION = 1
 NONCE_BYTES = 32
-# The largest word there can be fits into a greeting of the size that is allowed unless set.
+# The largest control message of a handshake fits into the default limit for greetings.
 HANDSHAKE_MAX_BYTES = 3500
 
-# What an operator should do about two gateways with one identity.
+# Repair for two gateways with one identity.
 REMEDY = (
     "a data folder was copied: on one of them stop the gateway, delete node.key in its data"
     " folder, and start it again"
@@ -46,7 +46,7 @@ Mac = Annotated[bytes, Meta(max_length=_MAC_BYTES)]
 
 
 class Introduction(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """What a gateway says of itself; `links` is how many it has already."""
+    """Self-description of a gateway; `links` is its number of links."""
 
     number: Number
     incarnation: Count
@@ -58,20 +58,20 @@ class Introduction(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_
 
 
 class Admission(NamedTuple):
-    """How gateways of a mesh know each other.
+    """Credentials of a gateway and its criteria for others.
 
-    Without a secret none is asked for; without a roster whoever knows the secret is let in.
+    Without a secret none is required; without a roster the secret suffices.
     """
 
     identity: Identity
-    # Takes a key, a signature and what was signed.
+    # Takes key, signature and signed bytes.
     verify: Callable[[bytes, bytes, bytes], bool]
     secret: bytes = b""
     roster: frozenset[bytes] | None = None
 
 
 class Introduced(NamedTuple):
-    """A gateway that has proven to own a key, and what it said of itself."""
+    """Authenticated key of a gateway, with its introduction."""
 
     key: bytes
     introduction: Introduction
@@ -82,7 +82,7 @@ class _Hello(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown
     key: Key
     nonce: Nonce
     introduction: Introduction
-    # Proves nothing new, but whoever does not know the secret is told nothing after it.
+    # Adds no proof of identity, but without the secret a peer gets no answer.
     mac: Mac = b""
 
 
@@ -106,10 +106,9 @@ _decoder: msgspec.msgpack.Decoder[_Said] = msgspec.msgpack.Decoder(_Said)
 
 
 class Handshake:
-    """One side of the introduction of two gateways; it is over after the first error.
+    """One side of a handshake; unusable after the first error.
 
-    `other` is who is at the other end, once that was proven to this side. The nonce is 32 bytes
-    that were never used before.
+    `other` is set once the other side is authenticated. The nonce has to be 32 fresh random bytes.
     """
 
     def __init__(
@@ -124,27 +123,27 @@ class Handshake:
         if len(nonce) != NONCE_BYTES:
             raise ValueError(f"a nonce of {len(nonce)} bytes is not one of {NONCE_BYTES}")
         self.other: Introduced | None = None
-        # What the other side said of itself, proven or not; and what was wrong, for the log of
-        # this side only.
+        # Introduction of the other side, possibly unproven; and the cause of a failure, for the
+        # local log only.
         self.said: Introduction | None = None
         self.detail = ""
         self._admission = admission
         self._service = service.encode()
         self._introduction = introduction
         self._nonce = nonce
-        # Who the other side says it is, until that was proven.
+        # Claimed identity of the other side, until proven.
         self._claimed: Introduced | None = None
-        # What was said so far, by both.
+        # Service, and all frames of both sides so far.
         self._transcript: list[bytes] = [self._service]
         self._awaited: type[_Said] | None = None if is_dialler else _Hello
 
     @property
     def key(self) -> bytes:
-        """The public key of this side."""
+        """Public key of this side."""
         return self._admission.identity.key
 
     def begin(self) -> bytes:
-        """The dialler's first frame."""
+        """Return the first frame of the dialler."""
         key = self._admission.identity.key
         bare = _Hello(VERSION, key, self._nonce, self._introduction)
         hello = msgspec.structs.replace(bare, mac=self._mac(_HELLO_LABEL, _encode(bare)))
@@ -152,14 +151,14 @@ class Handshake:
         return self._say(hello)
 
     def hear(self, frame: Frame) -> bytes:
-        """What to answer a frame of the other side with; it may be nothing.
+        """Handle a frame of the other side; return the answer, which may be empty.
 
         Raises:
-            BadGreeting: it is not the frame that comes next, or not one of this version.
-            NotAdmitted: the other side does not belong to the mesh.
-            LinkedToSelf: it is this side itself.
-            CopiedKey: it is another gateway with the key of this side.
-            SameNumber: it has the number of this side.
+            BadGreeting: unexpected frame or unsupported version.
+            NotAdmitted: the other side is not authorized.
+            LinkedToSelf: the other side is this gateway.
+            CopiedKey: the other side is another gateway with the key of this one.
+            SameNumber: the other side has the number of this gateway.
         """
         awaited, self._awaited = self._awaited, None
         said = self._read(frame)
@@ -175,7 +174,7 @@ class Handshake:
     def _hear_hello(self, hello: _Hello) -> bytes:
         self.said = hello.introduction
         if hello.version != VERSION:
-            raise BadGreeting(f"version {hello.version} of links is not spoken here, {VERSION} is")
+            raise BadGreeting(f"version {hello.version} of links is not supported, only {VERSION}")
         bare = msgspec.structs.replace(hello, mac=b"")
         self._check_mac(hello.mac, self._mac(_HELLO_LABEL, _encode(bare)))
         self._claimed = self._claim(hello.key, hello.introduction)
@@ -204,7 +203,7 @@ class Handshake:
             self._prove(self._claimed, proof.signature, self._digest(_PROOF_LABEL, b""))
 
     def _claim(self, key: bytes, introduction: Introduction) -> Introduced:
-        """Whoever says it has this key, if it could be let in."""
+        """Check key and roster; return the unproven identity."""
         admission = self._admission
         if key == admission.identity.key:
             if introduction.number != self._introduction.number:
@@ -215,7 +214,7 @@ class Handshake:
         return Introduced(key, introduction)
 
     def _prove(self, claimed: Introduced, signature: bytes, signed: bytes) -> None:
-        """Take the other side for what it says it is, if its signature is right."""
+        """Verify the signature and accept the identity."""
         if not self._admission.verify(claimed.key, signature, signed):
             raise self._not_admitted("its signature is wrong")
         number = claimed.introduction.number
@@ -228,12 +227,12 @@ class Handshake:
             raise self._not_admitted(_about_secret(said, right))
 
     def _not_admitted(self, detail: str) -> NotAdmitted:
-        """The same is said whatever was wrong: why would help whoever guesses."""
+        """Return the same error for every cause: details would help an attacker."""
         self.detail = detail
         return NotAdmitted("the other gateway did not prove that it belongs to this mesh")
 
     def _mac(self, label: bytes, last: bytes) -> bytes:
-        """The code of the secret for what was said so far, and last; empty without a secret."""
+        """Return the HMAC of the transcript and `last`; empty without a secret."""
         secret = self._admission.secret
         return hmac.digest(secret, self._digest(label, last), sha256) if secret else b""
 
@@ -241,7 +240,7 @@ class Handshake:
         return self._admission.identity.sign(self._digest(label, last))
 
     def _digest(self, label: bytes, last: bytes) -> bytes:
-        """What stands for everything that was said so far, and last, by the side of a label."""
+        """Return the hash of the transcript and `last`, with the label of a role."""
         parts = (*self._transcript, last)
         joined = b"".join([len(part).to_bytes(4, "little") + part for part in parts])
         return label + b"\n" + sha256(joined).digest()
@@ -261,26 +260,26 @@ class Handshake:
             said = _decoder.decode(frame.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadGreeting(f"a greeting of {size} bytes cannot be read: {error}") from error
-        # What is signed are these very bytes: there is no second way to say the same.
+        # The exact bytes are signed, so only the canonical encoding is accepted.
         if _encode(said) != frame.body:
             raise BadGreeting(f"a greeting of {size} bytes is not in its shortest form")
         return said
 
 
 def node_id(key: bytes) -> bytes:
-    """By which a gateway is known for good: 16 bytes that follow from its key."""
+    """Return the gateway id: the first 16 bytes of the hash of its public key."""
     return sha256(key).digest()[:_NODE_BYTES]
 
 
 def admission_mac(secret: bytes, key: bytes) -> bytes:
-    """What shows in an advert that the owner of a key knows the secret; empty without one."""
+    """Return the proof in an advert that a gateway knows the secret; empty without one."""
     if not secret:
         return b""
     return hmac.digest(secret, _MEMBER_LABEL + b"\n" + key, sha256)[:_MEMBER_BYTES]
 
 
 def _about_secret(said: bytes, right: bytes) -> str:
-    """What is wrong with the code of a secret, and what to check."""
+    """Return why a MAC is wrong, and the setting to check."""
     if not said:
         return "it has no secret: set its mesh.secret_file to that of this mesh"
     if not right:

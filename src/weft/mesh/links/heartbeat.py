@@ -1,4 +1,4 @@
-"""Whether the gateways at the other ends of links are still there, and how far away they are."""
+"""Heartbeats of links: detection of silent gateways, and round-trip times."""
 
 from weft.broker.replies import end_with
 from weft.broker.service import Service
@@ -8,18 +8,18 @@ from weft.mesh.membership.members import Members
 from weft.mesh.protocol import Ping
 
 BEAT_NS = 400_000_000
-# Whoever has not been heard of for so long is not there.
+# A gateway from which nothing arrived for this long is considered lost.
 SILENT_NS = 2_000_000_000
-# What is heard of may have much on its way before its answers, in its system; but not for ever.
+# Limit for an unanswered ping while other data arrives: the answer may be queued behind a lot.
 UNANSWERED_NS = 20_000_000_000
-# A gateway that was not given any time itself for so long does not hold that against others.
+# After a pause of this gateway itself, the silence of others is not held against them.
 STOOD_STILL_NS = 1_000_000_000
 
 _S = 1_000_000_000
 
 
 class Heartbeat:
-    """The pings of one gateway."""
+    """Heartbeats of one gateway."""
 
     def __init__(self, service: Service, links: dict[int, Link], members: Members) -> None:
         self._service = service
@@ -30,7 +30,7 @@ class Heartbeat:
         self._token = 0
 
     def tick(self) -> None:
-        """Ping everyone if it is time to, and end the links of those that are silent."""
+        """Send pings if due, and close silent links."""
         now_ns = self._service.now_ns
         if self._ticked_ns and now_ns - self._ticked_ns > STOOD_STILL_NS:
             for link in self._links.values():
@@ -44,7 +44,7 @@ class Heartbeat:
             self._beat(link, digest, now_ns)
 
     def hear(self, link: Link, token: int) -> None:
-        """A ping was answered."""
+        """Handle a pong."""
         if token and token == link.token:
             link.answered(self._service.now_ns)
 

@@ -1,4 +1,4 @@
-"""Who a gateway, or an administrator, is to others: the owner of a public key."""
+"""Identity of a gateway or an administrator: ownership of a key pair."""
 
 from typing import Protocol
 
@@ -7,11 +7,11 @@ KEY_BYTES = 32
 
 
 class Identity(Protocol):
-    """Whoever can prove to be the owner of a public key."""
+    """Key pair that can sign."""
 
     @property
     def key(self) -> bytes:
         """The public key, 32 bytes."""
 
     def sign(self, data: bytes) -> bytes:
-        """The signature of some bytes, 128 at most."""
+        """Return the signature of `data`, at most 128 bytes."""

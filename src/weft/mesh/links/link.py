@@ -1,4 +1,4 @@
-"""One link to another gateway, as this side of it stands."""
+"""State of one link to another gateway."""
 
 from weft.broker.service import Peer
 from weft.mesh.links.handshake import Introduction
@@ -15,25 +15,25 @@ from weft.mesh.protocol import (
     wanted_bytes,
 )
 
-# What may wait to be sent by a link before messages, and then the link, are given up.
+# Backlog limit of a link: above it messages are skipped, then the link is closed.
 OUTBOX_BYTES = 16 << 20
-# What the other side lacks is sent while no more than this waits: what one gateway wants fits in
-# beside it, and so does what keeps the mesh together.
+# Snapshots are sent while the backlog is below this, so that one whole interest set and control
+# messages still fit.
 SUPPLY_BYTES = 1 << 20
-# What the other side may say that it knows, before it is too much.
+# Bound on the entries of a whole summary.
 SUMMARY_ALL_MAX = 65_536
 
-# A link that takes some of its backlog is kept: how long frames wait there has hardly a bound of
-# its own, as their bytes have one, and heartbeats end links to gateways that are gone.
+# The age of a backlog is practically unbounded while it makes progress: its bytes are bounded, and
+# heartbeats close links to lost gateways.
 OUTBOX_AGE_NS = 600_000_000_000
 
 _RTT_SHARE = 8
-# Words that go before messages that wait. Others end something, or count what was sent before.
+# Control messages that overtake queued messages. Others end a stream or count sent frames.
 _URGENT = (Ping, Pong, AdvertWord, Want, Snapshot)
 
 
 class Parts:
-    """Of what a gateway wants, the parts that have come so far, one after the other."""
+    """Snapshot parts of one interest set that have arrived so far, in order."""
 
     def __init__(self, first: Snapshot) -> None:
         self.node = first.node
@@ -53,7 +53,7 @@ class Parts:
 
 
 class Link:
-    """A connection that was greeted; it carries messages once both sides said that they are ready.
+    """Authenticated connection; it carries messages once both sides are ready.
 
     `number` is that of the other gateway, `node` its id.
     """
@@ -63,69 +63,69 @@ class Link:
         self.node = node
         self.number = number
         self.is_dialled = is_dialled
-        # The address that was dialled, if it was from here.
+        # The dialled address; empty if the other side dialled.
         self.address = ""
-        # Where its gateway says that it can be dialled, and when it began.
+        # Advertised address and incarnation of the other gateway.
         self.advertised = ""
         self.incarnation = 0
-        # Why it ends, where no error says so.
+        # Reason for an orderly end.
         self.ending = ""
-        # Another gateway that registered here, or one that this has registered with.
+        # Whether one of both gateways only registered with the other.
         self.is_registration = False
-        # Its gateway has advertised itself with the number that it gave when it was greeted.
+        # Whether the other gateway advertises the number that it authenticated with.
         self.is_named = False
         self.is_ready_said = False
         self.is_ready_heard = False
         self.since_ns = peer.service.now_ns
-        # The last ping that was not answered yet, and when it was sent; how long answers take.
+        # Last unanswered ping, time of its sending, and smoothed round-trip time.
         self.token = 0
         self.pinged_ns = 0
         self.rtt_ns = 0
-        # Before this, silence does not count: this gateway itself stood still.
+        # Silence is counted from here: this gateway itself was paused before.
         self.grace_ns = 0
-        # How often in a row the other side knew something else than this one.
+        # Consecutive pings with a different digest.
         self.mismatches = 0
         self.summary_ns = 0
         self.summary: dict[bytes, Known] = {}
-        # When the other side was last sent what it lacked; and when its digest was looked at.
+        # Time of the last supply of missing adverts, and of the last digest comparison.
         self.supplied_ns = 0
         self.compared_ns = 0
-        # Gateways of which the other side lacks what they want: sent when there is room.
+        # Gateways whose snapshots the other side lacks; sent when there is room.
         self.lacking: dict[bytes, None] = {}
-        # What a gateway wants, while not all of it is there: one comes after the other.
+        # Snapshot that has not arrived completely; one at a time.
         self.parts: Parts | None = None
 
     @property
     def is_ready(self) -> bool:
-        """Say if both sides know what the other did."""
+        """Whether both sides have sent what the other lacked."""
         return self.is_ready_said and self.is_ready_heard and not self.peer.is_over
 
     @property
     def is_carrying(self) -> bool:
-        """Say if messages may go by it: it is ready, and leads to whom it seems to."""
+        """Whether messages may use it: it is ready, and its number is confirmed."""
         return self.is_ready and self.is_named
 
     @property
     def has_room(self) -> bool:
-        """Say if the other side can be sent what it lacks."""
+        """Whether a snapshot can be sent."""
         outbox = self.peer.outbox
         return outbox.cost() + outbox.pending < SUPPLY_BYTES and not self.peer.is_over
 
     def introduce(self, said: Introduction) -> None:
-        """Note what the other gateway said of itself in the handshake."""
+        """Note the introduction of the other gateway."""
         self.peer.name = said.name
         self.advertised = said.address
         self.incarnation = said.incarnation
 
     def say(self, word: Word) -> None:
-        """Say a word to the gateway at the other end, before messages that wait if it may be."""
+        """Send a control message to the neighbour; urgent ones overtake queued messages."""
         if isinstance(word, _URGENT):
             self.peer.owe_first(frame_of(word))
         else:
             self.peer.owe(frame_of(word))
 
     def answered(self, now_ns: int) -> None:
-        """The last ping was answered."""
+        """Note that the last ping was answered."""
         took_ns = now_ns - self.pinged_ns
         if self.rtt_ns:
             self.rtt_ns += (took_ns - self.rtt_ns) // _RTT_SHARE
@@ -134,16 +134,16 @@ class Link:
         self.token = 0
 
     def silent_ns(self, now_ns: int) -> int:
-        """For how long the other side has said nothing."""
+        """Return the time since anything arrived."""
         return now_ns - max(self.peer.heard_ns, self.since_ns, self.grace_ns)
 
     def unanswered_ns(self, now_ns: int) -> int:
-        """For how long a ping has not been answered and nothing of a backlog was taken."""
+        """Return how long a ping has been unanswered without progress of the backlog."""
         if not self.token:
             return 0
         return now_ns - max(self.pinged_ns, self.grace_ns, self.peer.outbox.moved_ns())
 
 
 def mesh_links(links: dict[int, Link]) -> list[Link]:
-    """Those that are part of the mesh, ready or not."""
+    """Return the open links of the mesh, ready or not."""
     return [link for link in links.values() if not link.is_registration and not link.peer.is_over]

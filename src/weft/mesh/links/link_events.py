@@ -1,6 +1,7 @@
-"""Events of links that an operator should see, kept until they are logged.
+"""Link events for the operator, kept until they are logged.
 
-The fabric does not log. It keeps a bounded number of events for its caller, and counts the rest.
+The mesh package does not log. It keeps a bounded number of events for its caller, and counts the
+rest.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ CLOSING = "it is closing down"
 
 
 class Ended(NamedTuple):
-    """A link ended; `is_orderly` if one of both gateways meant it to."""
+    """End of a link; `is_orderly` if one of both gateways closed it on purpose."""
 
     number: int
     text: str
@@ -24,7 +25,7 @@ class Ended(NamedTuple):
 
 
 class Warned(NamedTuple):
-    """Something an operator should act on; events with one `kind` and `about` are the same."""
+    """Condition that an operator should act on; `kind` and `about` identify it."""
 
     kind: str
     about: str
@@ -35,12 +36,12 @@ Event = Ended | Warned
 
 
 class LinkEvents:
-    """What happened to the links of one gateway since it was last asked for."""
+    """Events of the links of one gateway since the last take()."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
         self.dropped = 0
-        # Gateways that were not linked with, by the name of the error.
+        # Refused or failed handshakes, by the name of the error.
         self.not_linked: Counter[str] = Counter()
 
     def ended(self, link: Link) -> None:
@@ -51,16 +52,16 @@ class LinkEvents:
         self._add(Ended(link.number, text, is_orderly))
 
     def turned_away(self, peer: Peer, text: str, *, is_logged: bool = True) -> None:
-        """Count a gateway that was not linked with; add it unless it is logged otherwise."""
+        """Count a failed or refused handshake; add an event unless it is logged elsewhere."""
         error = peer.error
         kind = "left" if error is None else type(error).__name__
         self.not_linked[kind] += 1
-        # Handshakes that were not finished in time say nothing about settings.
+        # Timeouts of handshakes do not indicate a wrong setting.
         if is_logged and isinstance(error, Refused | ProtocolError) and kind != "TooSlow":
             self.warn(kind, peer.address.rpartition(":")[0], text)
 
     def warn(self, kind: str, about: str, text: str) -> None:
-        """Add something that an operator should act on."""
+        """Add a condition that an operator should act on."""
         self._add(Warned(kind, about, text))
 
     def take(self) -> list[Event]:
@@ -76,8 +77,8 @@ class LinkEvents:
 
 
 def error_in(body: bytes) -> WeftError:
-    """Return the error by which the gateway at the other end ends a connection."""
+    """Return the error in a frame by which the other gateway closes a connection."""
     said = Message.from_body(body)
     number, text = said.get("number"), str(said.get("text", ""))
-    reason = f"it says: {text}" if text else "it does not say why"
+    reason = f"remote error: {text}" if text else "remote error without a reason"
     return error_from_wire(number if isinstance(number, int) else 0, reason)

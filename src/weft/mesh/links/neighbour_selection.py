@@ -1,8 +1,8 @@
-"""With whom a gateway should be linked, and whom it lets go.
+"""Selection of neighbours: which gateways to link with, and which links to close.
 
-With everyone, as long as there are no more than it may have links. Otherwise with its neighbours on
-a ring of all gateways by their ids, which keeps the mesh in one piece, and with some others that a
-hash picks, which keep ways short.
+A gateway links with all others up to its limit. In larger meshes it links with its neighbours on a
+consistent-hash ring of all ids, which keeps the mesh connected, and with others chosen by hash,
+which keeps paths short.
 """
 
 from bisect import bisect_left
@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from itertools import islice
 
-# Places that a gateway does not fill by itself, for those who come to it.
+# Links left free for gateways that dial this one.
 SPARE = 2
 
 
 def ring_neighbours(own: bytes, ring: Sequence[bytes]) -> list[bytes]:
-    """Those before and after a gateway on a ring of ids, in order; it may be one of them."""
+    """Return the ids before and after `own` on a ring, in order; they may be the same one."""
     if not ring:
         return []
     at = bisect_left(ring, own)
@@ -25,36 +25,36 @@ def ring_neighbours(own: bytes, ring: Sequence[bytes]) -> list[bytes]:
 
 
 def are_neighbours(one: bytes, other: bytes, ring: Sequence[bytes]) -> bool:
-    """Say if two are next to each other on a ring of ids, or would be if both were on it."""
-    # Only whoever is nearer than those before and after comes between.
+    """Return whether two ids are adjacent on a ring, or would be if both were on it."""
+    # Only an id between them and their ring neighbours can separate them.
     return other in ring_neighbours(one, sorted({*ring_neighbours(one, ring), other}))
 
 
 def rank(one: bytes, other: bytes) -> bytes:
-    """How far two gateways are from being linked by choice: the same for both."""
+    """Return the rank of a chosen link, the lowest first; the same for both ends."""
     return blake2b(min(one, other) + max(one, other), digest_size=8).digest()
 
 
 def wanted(
     ranked: Sequence[bytes], ring: Collection[bytes], linked: Collection[bytes], max_links: int
 ) -> list[bytes]:
-    """Whom a gateway should link with and is not, the most urgent first.
+    """Return the gateways to link with, the most urgent first.
 
-    `ranked` are all others by their rank, `ring` those of them that are its neighbours.
+    `ranked` are all others by rank, `ring` the ring neighbours among them.
     """
     if len(ranked) <= max_links:
         return [node for node in ranked if node not in linked]
     first = [node for node in ring if node not in linked]
     free = max_links - SPARE - len(linked) - len(first)
     chords = (node for node in ranked if node not in linked and node not in ring)
-    # More than are free: some will have no room themselves.
+    # Twice the free number, because some gateways will be full themselves.
     return first + list(islice(chords, max(0, 2 * free)))
 
 
 def spare_links(
     own: bytes, ring: Sequence[bytes], linked: Collection[bytes], max_links: int
 ) -> list[bytes]:
-    """Which links a gateway that has too many can do without, the first to go first."""
+    """Return the links to close above the limit, the first to close first."""
     if len(linked) <= max_links:
         return []
     near = ring_neighbours(own, ring)

@@ -1,4 +1,4 @@
-"""A connection whose two gateways have yet to prove to each other who they are."""
+"""Connection between two gateways that are not authenticated yet."""
 
 from typing import Protocol
 
@@ -13,17 +13,17 @@ from weft.wire.frames import Frame, Kind, Run, parse
 
 
 class Host(Protocol):
-    """Whoever waits for those that prove who they are."""
+    """Owner of pending links."""
 
     def met(self, newcomer: "Newcomer", other: Introduced) -> None:
-        """One did."""
+        """Handle a completed handshake."""
 
     def missed(self, newcomer: "Newcomer", problem: str) -> None:
-        """One did not, and is over."""
+        """Handle a failed handshake; the connection is closed."""
 
 
 class Newcomer(Carrier):
-    """One that is being greeted; `address` is what was dialled, empty if it came by itself."""
+    """Pending link; `address` is the dialled one, or empty if the other side dialled."""
 
     def __init__(self, host: Host, peer: Peer, handshake: Handshake, address: str = "") -> None:
         self.peer = peer
@@ -31,18 +31,18 @@ class Newcomer(Carrier):
         self._host = host
         self._handshake = handshake
         self._problem = ""
-        # It was dialled to register there, and not to be linked with.
+        # Dialled to register, not to link.
         self.is_registering = False
 
     def take(self, run: Run) -> None:
-        """Deal with frames of the handshake, and with what is said instead of them."""
+        """Handle frames of the handshake, or a refusal."""
         data = self.peer.service.arena.data
         if run.count != 1 or run.kind not in (Kind.LINK, Kind.ERROR, Kind.GOODBYE):
             raise UnexpectedFrame(f"frames of kind {run.kind} before it is known whose they are")
         self.hear(parse(cut(data, run.start, run.end)))
 
     def hear(self, frame: Frame) -> None:
-        """Deal with one frame."""
+        """Handle one frame."""
         if frame.kind != Kind.LINK:
             self._hear_no(frame)
             return
@@ -58,13 +58,13 @@ class Newcomer(Carrier):
             self._host.met(self, self._handshake.other)
 
     def _hear_no(self, frame: Frame) -> None:
-        """The other side does not want to be linked with, and may say why."""
+        """Handle a refusal by the other side, with its reason if there is one."""
         if frame.kind == Kind.GOODBYE:
             self._problem = CLOSING
             self.peer.end(None)
             return
         error = error_in(frame.body)
-        # In its words: what is another gateway there is this one.
+        # As the other side words it: "the other gateway" there is this one.
         self._problem = str(error)
         if isinstance(error, NotAdmitted):
             key = self._handshake.key.hex()
@@ -73,14 +73,14 @@ class Newcomer(Carrier):
 
     @property
     def place(self) -> str:
-        """What it says that it is, if it did, and where its connection comes from."""
+        """Claimed name and address of the other side, and its remote address."""
         said, came = self._handshake.said, self.peer.address or "an unknown address"
         if said is None:
             return came
-        return f"{came}, which says that it is {shortened(said.name)} at {shortened(said.address)}"
+        return f"{came}, which claims to be {shortened(said.name)} at {shortened(said.address)}"
 
     def part(self) -> None:
-        """It was not greeted, and will not be."""
+        """Report a handshake that was not completed."""
         error = self.peer.error
         problem = self._problem or (str(error) if error is not None else "the connection ended")
         self._host.missed(self, problem)

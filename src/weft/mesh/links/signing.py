@@ -1,14 +1,14 @@
-"""Identities by Ed25519: a seed that nobody else knows, what it signs, and how that is checked."""
+"""Ed25519 identities from a seed, and verification of their signatures."""
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 
 class Signer:
-    """An identity that is made from a seed.
+    """Identity from a secret seed.
 
     Raises:
-        ValueError: the seed has another size than 32 bytes.
+        ValueError: the seed is not 32 bytes long.
     """
 
     def __init__(self, seed: bytes) -> None:
@@ -16,12 +16,12 @@ class Signer:
         self.key = self._private.public_key().public_bytes_raw()
 
     def sign(self, data: bytes) -> bytes:
-        """The signature of some bytes."""
+        """Return the signature of `data`."""
         return self._private.sign(data)
 
 
 def verify(key: bytes, signature: bytes, data: bytes) -> bool:
-    """Say if a signature is that of the owner of a key, who need not have a proper one."""
+    """Return whether a signature is valid; an invalid key has no valid signature."""
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(signature, data)
     except (InvalidSignature, ValueError):

@@ -1,1 +1,1 @@
-"""Which gateways there are, and what they advertise."""
+"""Membership: known gateways and their advertisements."""

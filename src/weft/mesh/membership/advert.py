@@ -1,7 +1,7 @@
-"""What a gateway says about itself to all the others, under its signature.
+"""Signed advertisement of a gateway, flooded to the whole mesh.
 
-Nobody else can say it: whoever passes an advert on passes on the very bytes that were signed. Of
-two adverts of a gateway the one of the later incarnation counts, and of those the later one.
+Other gateways forward the exact bytes that were signed. Of two adverts of a gateway the one with
+the later incarnation is valid, then the one with the later sequence number.
 """
 
 from typing import Annotated, NamedTuple
@@ -15,16 +15,17 @@ from weft.mesh.membership.load_level import LOAD_MAX
 from weft.mesh.protocol import AdvertWord, Count, Dense, Number, Text
 
 LINKS_MAX = 256
-# After this life of a gateway there can be no other.
+# Highest incarnation; no restart can follow it.
 LAST_LIFE = (1 << 62) - 1
 
 _LABEL = b"weft advert 1\0"
 
 
 class Advert(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """One gateway of one service: who and where it is, its links, and the version of its interest.
+    """Addresses, links and interest version of one gateway of a service.
 
-    `room` is how many more links it would take, `digest` that of what it wants at `version`.
+    `room` is the number of further links that it accepts, `digest` that of its interest set at
+    `version`.
     """
 
     key: Annotated[bytes, Meta(min_length=32, max_length=32)]
@@ -41,21 +42,21 @@ class Advert(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
     version: Count
     digest: Dense
     is_leaving: bool = False
-    # More is said to be wanted than is.
+    # The advertised interest is a superset.
     is_coarse: bool = False
-    # A step of mesh/membership/load_level.py.
+    # A level of mesh/membership/load_level.py.
     load: Annotated[int, Meta(ge=0, le=LOAD_MAX)] = 0
-    # It takes no newcomers, and sends those away who are there.
+    # It refuses new clients and sends connected ones elsewhere.
     is_draining: bool = False
 
     @property
     def age(self) -> tuple[int, int]:
-        """What is larger the later it was said."""
+        """Order of adverts of one gateway, the latest largest."""
         return self.incarnation, self.sequence
 
 
 class Signed(NamedTuple):
-    """An advert, and the bytes of it that were signed."""
+    """Advert with its signed bytes."""
 
     advert: Advert
     said: bytes
@@ -67,16 +68,16 @@ _decoder = msgspec.msgpack.Decoder(Advert)
 
 
 def sign(advert: Advert, admission: Admission) -> Signed:
-    """Say it."""
+    """Encode and sign an advert."""
     said = _encoder.encode(advert)
     return Signed(advert, said, admission.identity.sign(_LABEL + said))
 
 
 def read(word: AdvertWord) -> Advert:
-    """What an advert says, whether that is true or not.
+    """Decode an advert without verifying it.
 
     Raises:
-        BadAdvert: it is none.
+        BadAdvert: invalid encoding.
     """
     try:
         return _decoder.decode(word.said)
@@ -85,16 +86,16 @@ def read(word: AdvertWord) -> Advert:
 
 
 def check(word: AdvertWord, advert: Advert, admission: Admission, service: str) -> None:
-    """Make sure that an advert was said by its gateway, and that this belongs to the mesh.
+    """Verify the signature of an advert and that its gateway is authorized.
 
     Raises:
-        BadAdvert: somebody else made it, or it is of another service.
-        NotAdmitted: its gateway is none of the mesh, as far as is known here.
+        BadAdvert: wrong signature or another service.
+        NotAdmitted: not on the roster, or without the secret of the mesh.
     """
     if advert.service != service:
         raise BadAdvert(f"an advert of another service than {service!r}")
     if not admission.verify(advert.key, word.signature, _LABEL + word.said):
-        raise BadAdvert(f"the advert of {node_id(advert.key).hex()} was not signed by it")
+        raise BadAdvert(f"the advert of {node_id(advert.key).hex()} has an invalid signature")
     if admission.roster is not None:
         if advert.key not in admission.roster:
             raise NotAdmitted(f"{node_id(advert.key).hex()} is not on the roster")

@@ -1,8 +1,8 @@
-"""How gateways come to know the same of each other: who is there, its links, and what it wants.
+"""Gossip: floods adverts and interest changes, and repairs differences between gateways.
 
-What is new is passed on to all links but the one that it came by. Two that have just been linked
-tell each other what they know, and then what the other lacks; and each ping says by a digest
-whether that is still the same, so that nothing stays missing.
+News is forwarded to all links except the one it came from. Two newly linked gateways exchange
+summaries, then what the other lacks. Each ping carries a digest, so that remaining differences are
+detected and repaired.
 """
 
 from weft.broker.replies import end_with
@@ -29,14 +29,14 @@ from weft.mesh.protocol import (
     frame_of,
 )
 
-# More than any gateway has to say about itself in a second.
+# Bound on adverts per gateway and second, above any legitimate rate.
 ADVERTS_PER_S = 100
-# How often two may find that they know different things before they compare them all.
+# Consecutive pings with different digests before the gateways compare summaries.
 MISMATCHES = 3
 COMPARE_NS = 1_000_000_000
-# However often the other side compares, it is not sent what it lacks more often than this.
+# Least interval between supplies of missing adverts to one link.
 SUPPLY_NS = 300_000_000
-# Nor is its digest looked at more often.
+# Least interval between comparisons of its digest.
 DIGEST_NS = 100_000_000
 
 _MS = 1_000_000
@@ -44,7 +44,7 @@ _S = 1_000_000_000
 
 
 class Gossip:
-    """What is known of all gateways, and what is said about it by the links."""
+    """Distribution of adverts and interest over the links of one gateway."""
 
     def __init__(
         self,
@@ -61,32 +61,32 @@ class Gossip:
         self._links = links
         self.copies = Copies(members, links)
         self.interests = Interests(service, traffic, members, links)
-        # The links lie otherwise than they did, as far as somebody has said.
+        # Whether the topology has changed.
         self.is_moved = True
-        # A life of this gateway that others take for a later one than this is.
+        # Latest incarnation of this gateway that another advert claims.
         self.claimed = 0
 
     def begin(self, link: Link) -> None:
-        """Tell a gateway that was just linked with what is known here."""
+        """Send a summary to a newly linked gateway."""
         member = self._members.get(link.node)
         link.is_named = member is not None and member.number == link.number
         self._summarise(link)
 
     def end(self, link: Link) -> None:
-        """A link is gone: what was asked for by it has to be asked for elsewhere."""
+        """Drop the requests of a closed link."""
         self.interests.end(link)
 
     def advertise(self, signed: Signed, delta: Delta | None) -> None:
-        """This gateway says something new about itself."""
+        """Flood a new advert of this gateway."""
         own = self._members.own
         self._members.renew(own, signed)
         self._pass_on(own, delta, None)
 
     def hear(self, link: Link, word: Word) -> bool:
-        """Hear a word of the gateway at the other end of a link; False if it is about other things.
+        """Handle a control message of a neighbour; False if it is of another kind.
 
         Raises:
-            BadAdvert, BadWord: whoever says it has not looked at what it says.
+            BadAdvert, BadWord: sent by the neighbour without validation.
         """
         match word:
             case AdvertWord():
@@ -104,7 +104,7 @@ class Gossip:
         return True
 
     def hear_summary(self, link: Link, word: Summary) -> None:
-        """The other side says what it knows: send what it lacks, and then that this was all."""
+        """Handle a summary: send what the other side lacks, then Ready."""
         if len(link.summary) + len(word.entries) > SUMMARY_ALL_MAX:
             raise BadWord(f"a summary of more than {SUMMARY_ALL_MAX} gateways")
         link.summary.update((known.node, known) for known in word.entries)
@@ -121,19 +121,19 @@ class Gossip:
         self._end_supply(link)
 
     def press(self) -> None:
-        """Send more of what others lack; many times a second."""
+        """Send more queued snapshots; called many times a second."""
         for link in self._links.values():
             if link.lacking:
                 self.interests.press(link)
                 self._end_supply(link)
 
     def hear_ready(self, link: Link) -> None:
-        """The other side has sent everything that was missing here."""
+        """Note that the other side has sent all that was missing here."""
         link.is_ready_heard = True
         self.is_moved = True
 
     def hear_digest(self, link: Link, digest: int) -> None:
-        """The other side knows what has this digest: if that stays different, compare."""
+        """Compare the digest of the other side; exchange summaries if it stays different."""
         now_ns = self._service.now_ns
         if now_ns - link.compared_ns < DIGEST_NS:
             return
@@ -147,13 +147,13 @@ class Gossip:
             self._summarise(link)
 
     def hear_advert(self, link: Link, word: AdvertWord) -> None:
-        """A gateway says something about itself, or somebody passes on that it did.
+        """Handle an advert of a gateway, from itself or forwarded.
 
         Raises:
-            BadAdvert: it did not say that; whoever passed it on did not look.
+            BadAdvert: wrong signature or another service.
         """
         if self._members.is_said(word.said):
-            # Nearly all that is heard comes by several links: it is looked at once.
+            # Most adverts arrive on several links: only the first is verified.
             return
         advert = adverts.read(word)
         node = node_id(advert.key)
@@ -178,12 +178,12 @@ class Gossip:
         self._pass_on(member, delta, link)
 
     def forget(self, member: Member) -> None:
-        """A gateway is no more, or was away for too long."""
+        """Remove a gateway that left or was unreachable for too long."""
         self._traffic.part(member.number)
         self._members.forget(member)
 
     def _problem(self, member: Member | None, advert: Advert, word: AdvertWord) -> str:
-        """The name of what is wrong with an advert that is new; empty if nothing is."""
+        """Return why a new advert is rejected; empty if it is not."""
         if member is None and len(self._members) >= MEMBERS_MAX:
             return "TooManyGateways"
         if member is not None and not _is_in_time(member, self._service.now_ns // _S):
@@ -203,9 +203,9 @@ class Gossip:
         return "OtherNumber" if member.advert.incarnation == advert.incarnation else ""
 
     def _hear_claim(self, advert: Advert) -> None:
-        """This gateway has said that, but not in this life; or somebody else has its key."""
+        """Note an advert of this gateway from before its start, or from a copy of its key."""
         if self._members.own.advert.incarnation > self.claimed > 0:
-            # This was refuted already, and whoever says it is alive.
+            # Already refuted, so the other gateway is running.
             self._traffic.counts.refuse("CopiedKey", 1)
             if advert.number != self._members.own.number:
                 self.copies.of_this(advert)
@@ -213,7 +213,7 @@ class Gossip:
             self.claimed = max(self.claimed, advert.incarnation)
 
     def _meet(self, signed: Signed, lost_ms: int) -> Member:
-        # There may be no way to it yet, and there was none where this was heard for a while.
+        # It may be unreachable so far, and may have been for a while at the sender.
         member = Member(signed, max(1, self._service.now_ns - lost_ms * _MS))
         self._members.add(member)
         if not signed.advert.is_leaving:
@@ -221,10 +221,10 @@ class Gossip:
         return member
 
     def _renew(self, member: Member, signed: Signed) -> bool:
-        """Go by what a gateway says now; whether its links, or itself, are others than before."""
+        """Store a new advert; return whether the links or the gateway itself changed."""
         before, advert = member.advert, signed.advert
         if before.number != advert.number or advert.is_leaving:
-            # It has begun anew, or ends, and nothing of what it was before holds.
+            # Restarted or leaving: its earlier state is invalid.
             self._traffic.part(member.number)
             self.interests.forget(member)
         self._members.renew(member, signed)
@@ -237,7 +237,7 @@ class Gossip:
         )
 
     def _name_links(self, member: Member) -> None:
-        """Messages go by a link only if its gateway has the number that it was greeted with."""
+        """Confirm links by their advertised numbers: only those may carry messages."""
         for link in self._links.values():
             if link.node == member.node:
                 is_named = link.number == member.number
@@ -247,12 +247,12 @@ class Gossip:
                 end_with(link.peer, SameNumber(f"number {link.number} is that of another gateway"))
 
     def _pass_on(self, member: Member, delta: Delta | None, source: Link | None) -> None:
-        # Once for all links: with many gateways this is most of what is said.
+        # Encoded once for all links: in a large mesh this is most of the traffic.
         frame = frame_of(member.word(self._service.now_ns, delta))
         for link in self._links.values():
             if link is not source and not link.is_registration:
                 if member.advert.is_leaving:
-                    # Not before its last messages.
+                    # Queued behind its last messages.
                     link.peer.owe(frame)
                 else:
                     link.peer.owe_first(frame)
@@ -265,14 +265,14 @@ class Gossip:
             link.say(Summary(part, at + SUMMARY_MAX >= len(entries)))
 
     def _end_supply(self, link: Link) -> None:
-        """Tell the other side once that it has everything that was known here."""
+        """Send Ready once the other side has all that it lacked."""
         if link.supplied_ns and not link.lacking and not link.is_ready_said:
             link.is_ready_said = True
             link.say(Ready())
             self.is_moved = True
 
     def _supply(self, link: Link, member: Member, known: Known | None) -> None:
-        """Send what the other side lacks of one gateway."""
+        """Send the advert and interest of one gateway that the other side lacks."""
         age = (known.incarnation, known.sequence) if known is not None else (-1, -1)
         if age > member.advert.age:
             return
@@ -283,7 +283,7 @@ class Gossip:
 
 
 def _is_in_time(member: Member, second: int) -> bool:
-    """Say if a gateway has said no more in this second than it may."""
+    """Return whether a gateway is below its limit of adverts per second."""
     if member.second != second:
         member.second = second
         member.adverts = 0

@@ -1,24 +1,24 @@
-"""How busy this gateway is, in steps so coarse that telling all others of it costs next to nothing.
+"""Load level of this gateway, coarse enough to advertise every change.
 
-A connection weighs 1, and so do ten messages a second, and ten thousand bytes a second. A step is
-twice the last: step 0 is nothing, step 1 a weight of 1, step 2 of 2 and more, step 3 of 4 and more.
+A connection weighs 1, as do ten messages or ten thousand bytes per second. Each level is twice the
+last: level 0 is no load, level 1 a weight of 1, level 2 from 2, level 3 from 4.
 """
 
 from weft.broker.service import Service
 
 LOAD_MAX = 31
-# A step is told at most so often.
+# Least interval between changes.
 LOAD_NS = 5_000_000_000
 
 _MESSAGES_PER_S = 10
 _BYTES_PER_S = 10_000
-# One that lies between two steps must not be told again and again: down only with a margin.
+# Hysteresis: a level falls only with a margin.
 _MARGIN = 0.75
 
 
 def weight_of(service: Service) -> float:
-    """What the connections and the messages of a service weigh at the moment."""
-    # Other gateways are none, those that have yet to prove who they are included.
+    """Return the current weight of the connections and messages of a service."""
+    # Excludes links, authenticated or not.
     connections = sum([peer.carrier is None for peer in service.peers.values()])
     total = service.total
     messages: float = total.message_rate(service.now_ns)
@@ -27,19 +27,19 @@ def weight_of(service: Service) -> float:
 
 
 def step_of(weight: float) -> int:
-    """The step of a weight."""
+    """Return the level of a weight."""
     return min(int(weight).bit_length(), LOAD_MAX)
 
 
 class OwnLoad:
-    """The load of one gateway; `step` is what others are told."""
+    """Load of one gateway; `step` is the advertised level."""
 
     def __init__(self) -> None:
         self.step = 0
         self._looked_ns = 0
 
     def look(self, service: Service) -> bool:
-        """Weigh it, if that is due; whether the step is another one."""
+        """Recompute the level if due; return whether it changed."""
         now_ns = service.now_ns
         if self._looked_ns and now_ns - self._looked_ns < LOAD_NS:
             return False

@@ -1,4 +1,4 @@
-"""Every gateway of the mesh that is known here, this one included."""
+"""Table of the known gateways of the mesh, including this one."""
 
 from bisect import bisect_left, insort
 from collections import Counter
@@ -9,7 +9,7 @@ from weft.mesh.links.handshake import node_id
 from weft.mesh.membership.advert import Advert, Signed
 from weft.mesh.protocol import AdvertWord, Delta, Known
 
-# More than a mesh of this kind is made for; beyond it newcomers are not taken note of.
+# Bound on known gateways; further ones are rejected.
 MEMBERS_MAX = 4096
 
 _MS = 1_000_000
@@ -18,98 +18,98 @@ _MASK = (1 << 64) - 1
 
 
 class Member:
-    """One gateway: what it last said, what it wants, and since when there is no way to it.
+    """One gateway: its last advert, its interest, and since when it is unreachable.
 
-    `wanted` may be of an older version than the advert names: then it was asked for.
+    `wanted` may be older than the version in the advert; then a snapshot was requested.
     """
 
     def __init__(self, signed: Signed, lost_ns: int) -> None:
         self.node = node_id(signed.advert.key)
         self.signed = signed
         self.wanted = WantedSet()
-        # 0: there is a way to it. Once it is a member, only Members.lose() and find() change it.
+        # 0: reachable. For a member of the table, changed only by Members.lose() and find().
         self.lost_ns = lost_ns
-        # Those links that asked for what it wants before that was known here; and when, and by
-        # which link, it was asked for from here.
+        # Links that requested its interest before it was known here; and time and link of the
+        # request from here.
         self.askers: set[int] = set()
         self.asked_ns = 0
         self.asked = 0
-        # When each link was last sent all that it wants, because it asked.
+        # Time of the last snapshot that each link requested.
         self.sent_ns: dict[int, int] = {}
-        # Changes that came before what they change did, by the versions that they lead to.
+        # Deltas that arrived before the version they change, by resulting version.
         self.early: dict[int, Delta] = {}
-        # What Members has kept of it: its part of the digest, and where it is, if it is there.
+        # Contribution to the digest and the address index of Members; None if unreachable.
         self.kept_mix = 0
         self.kept_at: str | None = None
-        # How many adverts came in this second.
+        # Adverts received in the current second.
         self.second = 0
         self.adverts = 0
 
     @property
     def advert(self) -> Advert:
-        """What it last said."""
+        """Its last advert."""
         return self.signed.advert
 
     @property
     def number(self) -> int:
-        """Its number in messages."""
+        """Its gateway number."""
         return self.signed.advert.number
 
     @property
     def is_there(self) -> bool:
-        """Say if there is a way to it."""
+        """Whether it is reachable and not leaving."""
         return self.lost_ns == 0 and not self.signed.advert.is_leaving
 
     @property
     def is_missed(self) -> bool:
-        """Say if there is no way to it, and it did not say that it leaves."""
+        """Whether it is unreachable without having left in order."""
         return self.lost_ns != 0 and not self.signed.advert.is_leaving
 
     @property
     def is_current(self) -> bool:
-        """Say if it is known what it wants now."""
+        """Whether the current version of its interest is known here."""
         advert = self.signed.advert
         return self.wanted.version == advert.version and self.wanted.digest == advert.digest
 
     @property
     def known(self) -> Known:
-        """Which advert, and which version of what it wants, is known here."""
+        """Versions of its advert and interest that are known here."""
         advert = self.advert
         return Known(self.node, advert.incarnation, advert.sequence, self.wanted.version)
 
     @property
     def mix(self) -> int:
-        """A digest of which advert is known."""
+        """Hash of the version of its advert."""
         advert = self.advert
         mixed = int.from_bytes(self.node[:8], "little") ^ (advert.incarnation * _MIX)
         return (mixed * _MIX + advert.sequence) * _MIX & _MASK
 
     def word(self, now_ns: int, delta: Delta | None = None) -> AdvertWord:
-        """Its advert as it is passed on."""
+        """Return its advert as it is forwarded."""
         lost_ms = 0 if self.lost_ns == 0 else max(1, (now_ns - self.lost_ns) // _MS)
         return AdvertWord(self.signed.said, self.signed.signature, delta, lost_ms)
 
 
 class Members:
-    """All of them, by the id of the gateway and by its number.
+    """Members by gateway id and number.
 
-    What follows from who is there is kept, and changed with them only: it is asked for many times a
-    second, and there may be thousands of them.
+    Derived values are cached and updated with each change, because they are read many times a
+    second for up to thousands of members.
     """
 
     def __init__(self, own: Member) -> None:
         self.own = own
         self._by_node = {own.node: own}
         self._by_number = {own.number: own}
-        # What each last said, as it was signed.
+        # Signed bytes of the last adverts.
         self._said = {own.signed.said}
-        # What each of the others says of its links, by its number; of those that leave nothing.
+        # Advertised links by gateway number, without leaving gateways and this one.
         self.links: dict[int, frozenset[int]] = {}
-        # The ids of those others that are there, in order; and how many of them are at an address.
+        # Sorted ids of the other reachable gateways, and how many of them advertise an address.
         self.ring: list[bytes] = []
         self._at: Counter[str] = Counter()
         self._digest = own.kept_mix = own.mix
-        # None: to be listed anew.
+        # None: to be computed again.
         self._there: list[Member] | None = None
         self._missed: list[Member] | None = None
 
@@ -123,19 +123,19 @@ class Members:
         return self._by_node[node]
 
     def get(self, node: bytes) -> Member | None:
-        """The gateway with an id, if it is known."""
+        """Return the gateway with an id, if known."""
         return self._by_node.get(node)
 
     def numbered(self, number: int) -> Member | None:
-        """The gateway with a number, if it is known."""
+        """Return the gateway with a number, if known."""
         return self._by_number.get(number)
 
     def is_said(self, said: bytes) -> bool:
-        """Say if these are the very bytes that one of them has said last."""
+        """Return whether these are the signed bytes of a current advert."""
         return said in self._said
 
     def add(self, member: Member) -> None:
-        """Take note of one that was not known."""
+        """Add a gateway."""
         self._by_node[member.node] = member
         self._by_number[member.number] = member
         self._said.add(member.signed.said)
@@ -144,7 +144,7 @@ class Members:
         self._keep(member, is_there=member.is_there)
 
     def renew(self, member: Member, signed: Signed) -> None:
-        """One has said something new."""
+        """Store a new advert of a gateway."""
         before = member.advert
         if self._by_number.get(before.number) is member:
             del self._by_number[before.number]
@@ -165,19 +165,19 @@ class Members:
         self._keep(member, is_there=member.is_there)
 
     def lose(self, member: Member, now_ns: int) -> None:
-        """There is no way to one any more."""
+        """Mark a gateway as unreachable."""
         member.lost_ns = now_ns
         self._there = self._missed = None
         self._keep(member, is_there=False)
 
     def find(self, member: Member) -> None:
-        """There is a way to one."""
+        """Mark a gateway as reachable."""
         member.lost_ns = 0
         self._there = self._missed = None
         self._keep(member, is_there=member.is_there)
 
     def forget(self, member: Member) -> None:
-        """One is no more."""
+        """Remove a gateway."""
         del self._by_node[member.node]
         if self._by_number.get(member.number) is member:
             del self._by_number[member.number]
@@ -187,27 +187,27 @@ class Members:
         self._keep(member, is_there=False)
 
     def others(self) -> list[Member]:
-        """All but this one."""
+        """Return all gateways but this one."""
         return [member for member in self._by_node.values() if member is not self.own]
 
     def there(self) -> list[Member]:
-        """Those others that there is a way to; the same list until they are others."""
+        """Return the other reachable gateways; the same list until they change."""
         if self._there is None:
             self._there = [member for member in self.others() if member.is_there]
         return self._there
 
     def missed(self) -> list[Member]:
-        """Those others that there is no way to, and that did not say that they leave."""
+        """Return the other gateways that are unreachable without having left in order."""
         if self._missed is None:
             self._missed = [member for member in self.others() if member.is_missed]
         return self._missed
 
     def is_at(self, address: str) -> bool:
-        """Say if one of those that are there can be reached at an address, as it says."""
+        """Return whether a reachable gateway advertises an address."""
         return address in self._at
 
     def digest(self) -> int:
-        """What is the same wherever the same adverts are known of those that are there."""
+        """Return a digest of the current adverts of all reachable gateways."""
         return self._digest
 
     def _keep_links(self, member: Member) -> None:
@@ -215,7 +215,7 @@ class Members:
             self.links[member.number] = frozenset(member.advert.links)
 
     def _keep(self, member: Member, *, is_there: bool) -> None:
-        """Have the digest, the ring and the addresses follow what one is now."""
+        """Update the digest, the ring and the address index."""
         is_own = member is self.own
         mix = member.mix if is_there or is_own else 0
         self._digest ^= member.kept_mix ^ mix

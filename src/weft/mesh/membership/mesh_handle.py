@@ -1,4 +1,4 @@
-"""The other gateways as those parts see them that only have something to say to them."""
+"""View of the mesh for components that only send control messages."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from weft.mesh.protocol import RoutedWord
 
 
 class Mesh(NamedTuple):
-    """Who is there, what is counted, and how somebody is told a word; False if it cannot be."""
+    """Members, counters, and a function that sends a control message; False if unreachable."""
 
     members: Members
     counts: TrafficCounts

@@ -1,4 +1,4 @@
-"""What this gateway says about itself to all others, each time that something is new."""
+"""Adverts of this gateway."""
 
 import msgspec
 
@@ -18,7 +18,7 @@ _MS = 1_000_000
 
 
 class OwnAdvert:
-    """The adverts of one gateway; `member` is what others know it as."""
+    """Adverts of one gateway; `member` is its entry in the member table."""
 
     def __init__(self, service: Service, admission: Admission, address: str, rules: Rules) -> None:
         self._admission = admission
@@ -51,9 +51,9 @@ class OwnAdvert:
     def next(
         self, traffic: Traffic, links: dict[int, Link], claimed: int, *, is_leaving: bool = False
     ) -> tuple[adverts.Signed, Delta | None] | None:
-        """What is to be said now, and what changed in what is wanted; None if nothing is new.
+        """Return the next signed advert and interest delta; None if nothing changed.
 
-        `claimed` is an incarnation that somebody takes for this gateway's.
+        `claimed` is an incarnation that another gateway advertises for this one.
         """
         changes = traffic.local_changes()
         change = self._interest.change(changes)
@@ -83,7 +83,7 @@ class OwnAdvert:
         return adverts.sign(advert, self._admission), delta
 
     def introduction(self, links: int, *, is_registering: bool = False) -> Introduction:
-        """What it says to one that it is about to be linked with."""
+        """Return the introduction for a handshake."""
         advert = self.member.advert
         return Introduction(
             number=advert.number,

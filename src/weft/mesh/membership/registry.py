@@ -1,6 +1,6 @@
-"""Who has registered here, and what they are told: who else is there.
+"""Registry: introduces the registered gateways to each other.
 
-A gateway that registers is known for as long as its connection lasts. It carries no messages.
+A registration lasts as long as its connection, which carries no messages.
 """
 
 from bisect import bisect
@@ -12,23 +12,23 @@ from weft.mesh.links.link import Link
 from weft.mesh.membership.members import Members
 from weft.mesh.protocol import ADDRESSES_MAX, Registered
 
-# More than a mesh has gateways.
+# Bound on registrations, above the size of a mesh.
 REGISTERED_MAX = 4096
 
 
 class Registry:
-    """Those who registered with this gateway, and those it has registered with."""
+    """Registrations with this gateway, and of this gateway with others."""
 
     def __init__(self, links: dict[int, Link], members: Members) -> None:
         self._links = links
         self._members = members
-        # By the number of the peer: where it can be reached, and what it was last told.
+        # By peer number: its address, and the addresses that it was last sent.
         self._addresses: dict[int, str] = {}
         self._told: dict[int, tuple[str, ...]] = {}
 
     @property
     def registered_with(self) -> set[str]:
-        """The addresses of registries that know this gateway."""
+        """Addresses of the registries that know this gateway."""
         return {
             link.address
             for link in self._links.values()
@@ -37,11 +37,11 @@ class Registry:
 
     @property
     def addresses(self) -> list[str]:
-        """Where those who registered here can be reached."""
+        """Addresses of the registered gateways."""
         return sorted(set(self._addresses.values()))
 
     def begin(self, link: Link, address: str) -> None:
-        """Somebody registers here, or this gateway has registered there."""
+        """Begin a registration, in either direction."""
         if link.is_dialled:
             return
         if len(self._addresses) >= REGISTERED_MAX:
@@ -51,12 +51,12 @@ class Registry:
         self._tell(link.peer.number, self._known())
 
     def end(self, link: Link) -> None:
-        """A registration is over."""
+        """Remove a registration."""
         self._addresses.pop(link.peer.number, None)
         self._told.pop(link.peer.number, None)
 
     def tick(self) -> None:
-        """Tell those who registered who else is there, if that has changed."""
+        """Send changed addresses to the registered gateways."""
         if not self._addresses:
             return
         known = self._known()
@@ -64,7 +64,7 @@ class Registry:
             self._tell(number, known)
 
     def _tell(self, number: int, known: list[str]) -> None:
-        # A few are enough: they tell of the rest. Those after it, so that not all get the same few.
+        # A few suffice, as gossip brings the rest. Each gets the ones after its own address.
         address = self._addresses[number]
         first = bisect(known, address)
         turned = known[first : first + ADDRESSES_MAX + 1] + known[: min(first, ADDRESSES_MAX + 1)]
@@ -74,7 +74,7 @@ class Registry:
             self._links[number].say(Registered(others))
 
     def _known(self) -> list[str]:
-        """Every address where a gateway can be reached, in order."""
+        """Return all dialable addresses, sorted."""
         known = {self._members.own.advert.address, *self._addresses.values()}
         known.update(member.advert.address for member in self._members.there())
         return sorted(filter(is_address, known))

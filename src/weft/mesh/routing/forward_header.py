@@ -1,16 +1,16 @@
-"""The frame in front of messages that says which gateways they are for, and by which way.
+"""Forwarding header: the frame in front of a batch, with its destinations and paths.
 
     32-byte header: origin at 8, count of frames that follow at 12, entries at 16 (u16), hops at 18
-    name of a queue group, if they are for one member of it
-    path: hops numbers of gateways (u32), the origin first, whoever sent it last
+    name of a queue group, if the frames are for one member of it
+    path: hops numbers of gateways (u32), the origin first, the sender last
     entries of 16 bytes: number (u32), below (u16), interest (u16), number of the first frame (u64)
 
-The entries are the tree that the origin wants the messages to take, in pre-order: `below` says how
-many of those that follow are behind this one. The first is the gateway that gets the frame.
+The entries are the forwarding plan of the origin, a tree in pre-order: `below` is the number of
+following entries that are below this one. The first entry is the gateway that gets the frame.
 
-The lower byte of `interest` is 0 where the frames only pass through. Otherwise both bytes hold,
-modulo 65,280, the version of that gateway's interest that the origin knew when it sent the frames;
-valid if the flag INTEREST is set.
+The lower byte of `interest` is 0 where the frames only pass through. Otherwise both bytes are the
+interest version of that gateway, modulo 65,280, that the origin knew when it sent the frames; valid
+if the flag INTEREST is set.
 """
 
 from typing import NamedTuple
@@ -23,28 +23,28 @@ ENTRY_BYTES = 16
 COUNT_AT = 12
 ENTRIES_AT = 16
 HOPS_AT = 18
-# More than any sensible mesh is wide.
+# Above the diameter of any sensible mesh.
 HOPS_MAX = 32
 # The entries are counted by a u16.
 ENTRIES_MAX = 65_535
 
-# What the frames that follow are, and whom they are for.
-PLAIN = 1  # messages for all who are subscribed to them
+# Kind and addressing of the frames that follow.
+PLAIN = 1  # messages for all subscribers
 GROUP = 2  # messages for one member of the named group
-ONE = 4  # requests, replies and refusals: each says itself whom it is for
-AGAIN = 8  # they were sent before
-WORD = 16  # one word of a gateway to another; it has no number
-TRACE = 32  # a word that everyone on the way hears, with what became of it there
-INTEREST = 64  # entries carry the version of the destination's interest
+ONE = 4  # requests, replies and errors, each addressed to one receiver
+AGAIN = 8  # retransmitted
+WORD = 16  # a control message, which has no number
+TRACE = 32  # a control message that every hop handles, after forwarding it
+INTEREST = 64  # entries carry the interest version of the destination
 
-# The mark of version 0, and of a destination whose version is not told.
+# Mark of version 0, and of a destination without a known version.
 FIRST_MARK = 1
-# Versions of interest that have different marks.
+# Number of distinct marks.
 MARKS = 255 * 256
 
 
 class Entry(NamedTuple):
-    """A gateway on the way of messages."""
+    """Gateway in the forwarding plan."""
 
     number: int
     below: int
@@ -54,7 +54,7 @@ class Entry(NamedTuple):
 
 
 class Envelope(NamedTuple):
-    """One taken apart, for people, tests and what is rare."""
+    """Decoded forwarding header, for tests and rare cases."""
 
     flags: int
     group: bytes
@@ -64,25 +64,27 @@ class Envelope(NamedTuple):
 
 
 def mark_of(version: int) -> int:
-    """Return the mark of a version of interest: two bytes, of which the lower is never 0."""
+    """Return the mark of an interest version: two bytes, the lower never 0."""
     index = version % MARKS
     return 1 + index % 255 + (index // 255 << 8)
 
 
 def version_of(mark: int, newest: int) -> int:
-    """Return the version that a mark stands for: the latest possible up to `newest`."""
+    """Return the version of a mark: the latest possible up to `newest`."""
     index = (mark & 255) - 1 + 255 * (mark >> 8)
     return newest - (newest - index) % MARKS
 
 
 def make(flags: int, group: bytes, path: list[int], entries: list[Entry]) -> bytearray:
-    """The bytes of an envelope; the count is 0 until somebody puts it in.
+    """Encode a forwarding header; the frame count is filled in later.
 
     Raises:
-        BadFrame: there are more hops or entries than it can hold.
+        BadFrame: too many hops or entries.
     """
     if not 0 < len(path) <= HOPS_MAX or not 0 < len(entries) <= ENTRIES_MAX:
-        raise BadFrame(f"{len(path)} hops and {len(entries)} entries make no envelope")
+        raise BadFrame(
+            f"{len(path)} hops and {len(entries)} entries: limits {HOPS_MAX}, {ENTRIES_MAX}"
+        )
     header = bytearray(HEADER_BYTES)
     header[4] = int(Kind.FORWARD)
     header[5] = flags
@@ -103,34 +105,34 @@ def make(flags: int, group: bytes, path: list[int], entries: list[Entry]) -> byt
 
 
 def entries_at(data: Bytes) -> int:
-    """Where the entries of an envelope that was checked begin."""
+    """Return the offset of the entries in a checked forwarding header."""
     return HEADER_BYTES + data[7] + 4 * data[HOPS_AT]
 
 
 def check(data: Bytes) -> None:
-    """Make sure that bytes are one envelope, so that its parts can be read without looking further.
+    """Check the structure of a forwarding header, so that its parts can be read directly.
 
     Raises:
-        BadFrame: they are not.
+        BadFrame: invalid forwarding header.
     """
     length = len(data)
     if length < HEADER_BYTES + 4 + ENTRY_BYTES or u32_at(data, 0) != length:
-        raise BadFrame(f"{length} bytes are not one whole envelope")
+        raise BadFrame(f"incomplete forwarding header of {length} bytes")
     hops = data[HOPS_AT]
     entries = data[ENTRIES_AT] + 256 * data[ENTRIES_AT + 1]
     if data[4] != int(Kind.FORWARD) or data[6] != 0 or not 0 < hops <= HOPS_MAX or entries == 0:
-        raise BadFrame(f"an envelope with {hops} hops and {entries} entries cannot be")
+        raise BadFrame(f"invalid forwarding header: {hops} hops and {entries} entries")
     if length != HEADER_BYTES + data[7] + 4 * hops + ENTRY_BYTES * entries:
-        raise BadFrame(f"an envelope of {length} bytes does not hold what it says")
+        raise BadFrame(f"forwarding header of {length} bytes does not match its counts")
     if u32_at(data, COUNT_AT) == 0:
-        raise BadFrame("an envelope is for one frame at least")
+        raise BadFrame("a forwarding header without frames")
 
 
 def read(data: Bytes) -> Envelope:
-    """Take an envelope apart.
+    """Decode a forwarding header.
 
     Raises:
-        BadFrame: it is none.
+        BadFrame: invalid forwarding header.
     """
     check(data)
     at = HEADER_BYTES + data[7]

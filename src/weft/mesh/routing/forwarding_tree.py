@@ -1,4 +1,4 @@
-"""By which links frames leave, and in which envelopes: worked out once, then only numbered."""
+"""Forwarding plans: links and headers for a set of destinations, computed once."""
 
 from weft.broker.delivery.outbox import Outbox
 from weft.mesh.delivery.remote_gateway import Distant
@@ -10,7 +10,7 @@ _ENTRY = ENTRY_BYTES
 
 
 class Branch:
-    """What goes by one link; None is no link: it goes nowhere now, but is counted and kept."""
+    """Frames for one link; without a link they are only numbered and kept for retransmission."""
 
     def __init__(self, link: Outbox | None, header: bytearray, slots: list[Distant | None]) -> None:
         self.link = link
@@ -19,7 +19,7 @@ class Branch:
         self._entries = entries_at(header)
 
     def count(self, frames: int) -> None:
-        """Number so many frames for everyone that the branch is for."""
+        """Number the next `frames` frames for all destinations of the branch."""
         put_u32(self.header, _COUNT, frames)
         at = self._entries + 8
         for slot in self.slots:
@@ -33,7 +33,7 @@ class Branch:
 
 
 class Part:
-    """What of an envelope on its way goes on by one link."""
+    """Branch of a received plan that is forwarded on one link."""
 
     def __init__(self, link: Outbox, header: bytearray) -> None:
         self.link = link
@@ -41,11 +41,11 @@ class Part:
         self._entries = entries_at(header)
 
     def count(self, frames: int) -> None:
-        """It is in front of so many frames this time."""
+        """Set the number of frames that follow the header this time."""
         put_u32(self.header, _COUNT, frames)
 
     def go_on(self, frames: int) -> None:
-        """So many frames have gone on: those that come next have higher numbers."""
+        """Advance the numbers in the header past forwarded frames."""
         end = len(self.header)
         at = self._entries + 8
         while at < end:
@@ -54,7 +54,7 @@ class Part:
 
 
 class Plan:
-    """How everything for the same gateways leaves, as long as the mesh is as it is."""
+    """Forwarding plan for a set of gateways, valid for one version of the routes."""
 
     def __init__(self, version: int, branches: list[Branch]) -> None:
         self.version = version
@@ -62,7 +62,7 @@ class Plan:
 
 
 class Ways:
-    """The tree of ways from this gateway: who is reached through whom, and by which link."""
+    """Routes from this gateway: predecessors and links."""
 
     def __init__(self, own: int, parents: dict[int, int], links: dict[int, Outbox]) -> None:
         self.own = own
@@ -73,7 +73,7 @@ class Ways:
         return number in self._parents
 
     def to(self, number: int) -> list[int]:
-        """Those on the way to a gateway, itself the last; none if there is no way."""
+        """Return the gateways on the path to one, including it; empty without a path."""
         way: list[int] = []
         while number != self.own:
             way.append(number)
@@ -84,7 +84,7 @@ class Ways:
         return way if way and way[0] in self.links else []
 
     def branches(self, flags: int, group: bytes, distants: list[Distant]) -> list[Branch]:
-        """What goes by which link so that everyone gets it, and nothing goes by a link twice."""
+        """Return the branches that reach all destinations, each link at most once."""
         wanted = {distant.number: distant for distant in distants}
         below: dict[int, dict[int, None]] = {}
         lost: list[Distant] = []
@@ -116,8 +116,8 @@ def _plant(
     wanted: dict[int, Distant],
     entries: list[Entry],
 ) -> None:
-    """Write a gateway and everything behind it, in pre-order."""
-    # Not by recursion: a way may be longer than calls can be deep.
+    """Append a gateway and its subtree in pre-order."""
+    # Not recursive: a path may be longer than the stack is deep.
     stack = [(number, -1)]
     while stack:
         number, at = stack.pop()

@@ -1,7 +1,7 @@
-"""The mesh as a whole, seen from one gateway: who can be reached, and by which way.
+"""Routes from one gateway to all others, with blackhole detection.
 
-A gateway that does not bring on what is sent through it is gone around, as long as there is another
-way: whoever gets nothing does not confirm anything, and those on the way are to blame.
+A gateway that does not forward is bypassed while there is another path: if a destination
+acknowledges nothing, all gateways on the path to it are suspected.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from weft.mesh.delivery.traffic import Traffic
 from weft.mesh.membership.members import Member, Members
 from weft.mesh.routing.topology import Edges
 
-# What was sent and not confirmed for so long was not brought on.
+# Unacknowledged frames this old indicate a blackhole.
 BLAME_NS = 3_000_000_000
-# For so long a gateway is gone around.
+# How long a suspected gateway is bypassed.
 SHUN_NS = 30_000_000_000
 
 
 class Survey:
-    """Works out the ways of one gateway."""
+    """Route computation of one gateway."""
 
     def __init__(self, members: Members, traffic: Traffic, *, is_relay: bool) -> None:
         self._members = members
@@ -27,13 +27,13 @@ class Survey:
         self._edges = Edges(members.own.number)
         self._ready: Mapping[int, Peer] = {}
         self.parents: dict[int, int] = {}
-        # What the ways were worked out from.
+        # Inputs of the last computation.
         self._plotted: tuple[object, ...] = ()
-        # Those who do not bring on what they should, and until when that is held against them.
+        # Suspected gateways, with the end of the time for which each is bypassed.
         self._shunned_ns: dict[int, int] = {}
 
     def plot(self, ready: Mapping[int, Peer], now_ns: int) -> list[Member]:
-        """Work out the ways by these links; those gateways that were lost just now."""
+        """Compute the routes over these links; return the gateways that became unreachable."""
         members = self._members
         self._ready = ready
         self._edges.update({**members.links, members.own.number: frozenset(ready)}, now_ns)
@@ -54,7 +54,7 @@ class Survey:
         return lost
 
     def sweep(self, now_ns: int) -> bool:
-        """Blame and forgive; whether the ways are to be worked out anew."""
+        """Update the suspected gateways; return whether routes have to be recomputed."""
         is_other = self._edges.expire(now_ns)
         for number, until_ns in list(self._shunned_ns.items()):
             if until_ns <= now_ns:
@@ -68,7 +68,7 @@ class Survey:
         return is_other
 
     def is_reached_without(self, number: int) -> bool:
-        """Say if there is a way to a gateway that is near without the link to it."""
+        """Return whether a neighbour is reachable without its link."""
         near = [other for other in self._ready if other != number]
         return number in self._edges.ways(near)
 
@@ -77,12 +77,12 @@ class Survey:
             return dict.fromkeys(ready, self._members.own.number)
         if not self._shunned_ns:
             return self._edges.ways(ready)
-        # Whoever is shunned is reached, but not gone through, unless there is no other way.
+        # A suspected gateway remains a destination, and is a hop only without an alternative.
         around = self._edges.ways(ready, self._shunned_ns)
         return {**self._edges.ways(ready), **around}
 
     def _between(self, number: int) -> list[int]:
-        """Those on the way to a gateway, itself left out."""
+        """Return the gateways on the path to one, excluding it."""
         found: list[int] = []
         own = self._members.own.number
         while number in self.parents and len(found) <= len(self.parents):

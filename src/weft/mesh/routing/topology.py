@@ -1,22 +1,22 @@
-"""How the links of the mesh lie, by what all gateways say of theirs."""
+"""Topology of the mesh: the links that both of their ends advertise."""
 
 from collections.abc import Collection, Iterable, Mapping
 
 Edge = tuple[int, int]
 
-# A link that is gone may have carried messages that are still on their way.
+# Time for which a closed link is accepted in paths: messages may still be on their way.
 LATELY_NS = 10_000_000_000
 
 _NONE: frozenset[int] = frozenset()
 
 
 def edge(one: int, other: int) -> Edge:
-    """A link, whichever end it is seen from."""
+    """Return a link as a pair, the lower number first."""
     return (one, other) if one < other else (other, one)
 
 
 def hops(parents: Mapping[int, int], own: int, number: int) -> int:
-    """How many links lie on the way to a gateway; 0 if there is none."""
+    """Return the number of links on the path to a gateway; 0 without a path."""
     count = 0
     while number != own:
         if number not in parents or count > len(parents):
@@ -27,19 +27,19 @@ def hops(parents: Mapping[int, int], own: int, number: int) -> int:
 
 
 class Edges:
-    """Every link that both of its ends say is there, or said so lately; of its own, one gateway.
+    """Links that both ends advertise now or recently; for own links one end suffices.
 
-    Otherwise anybody could claim to be linked with anybody, and say what it likes in its name.
+    Otherwise a gateway could claim links to others and forge messages in their name.
     """
 
     def __init__(self, own: int) -> None:
         self._own = own
-        # Grows when the links are others than they were.
+        # Incremented when the links change.
         self.version = 0
-        # What each gateway says; the links that follow are counted, and not kept apart.
+        # Advertised links; the confirmed ones are only counted.
         self._said: dict[int, frozenset[int]] = {}
         self._count = 0
-        # With whom each is linked but this gateway: those first that it goes through if it can.
+        # Neighbours of each other gateway in the order in which routes prefer them.
         self._ordered: dict[int, list[int]] = {}
         self._until_ns: dict[Edge, int] = {}
 
@@ -50,7 +50,7 @@ class Edges:
         return self._count
 
     def update(self, links: Mapping[int, frozenset[int]], now_ns: int) -> None:
-        """The links are these now; what is said by the same sets as before was looked at then."""
+        """Update the links; sets that are the same objects as before are skipped."""
         said = self._said
         changed = [number for number, others in links.items() if said.get(number) is not others]
         if len(said) + sum(number not in said for number in changed) != len(links):
@@ -66,18 +66,17 @@ class Edges:
                 del said[number]
 
     def expire(self, now_ns: int) -> bool:
-        """Forget what was long ago; whether anything was."""
+        """Forget links that were closed long ago; return whether there were any."""
         old = [pair for pair, until_ns in self._until_ns.items() if until_ns <= now_ns]
         for pair in old:
             del self._until_ns[pair]
         return bool(old)
 
     def ways(self, near: Iterable[int], ends: Collection[int] = ()) -> dict[int, int]:
-        """Through whom everyone that can be reached is, on a shortest way.
+        """Return the predecessor of each reachable gateway on a shortest path.
 
-        `near` are those at the other end of a link of this gateway. No way leads through `ends`. Of
-        several ways the same one is taken each time, but gateways differ in which, so that not all
-        lead through the same few.
+        `near` are the neighbours of this gateway. No path leads through `ends`. The choice among
+        equal paths is stable, but differs between gateways, which spreads the load.
         """
         own = self._own
         frontier = sorted(near, key=own.__xor__)
@@ -95,14 +94,14 @@ class Edges:
         return parents
 
     def _is_linked(self, one: int, other: int) -> bool:
-        """Say if two are linked, as both say, or as this gateway does if it is one of them."""
+        """Return whether a link is confirmed by both ends, or by this gateway for its own."""
         said, own = self._said, self._own
         return (other == own or other in said.get(one, _NONE)) and (
             one == own or one in said.get(other, _NONE)
         )
 
     def _look(self, one: int, other: int, *, was_linked: bool, now_ns: int) -> None:
-        """See what it comes to that one of two says something else than before."""
+        """Update a link after one of its ends advertised a change."""
         is_linked = self._is_linked(one, other)
         if is_linked == was_linked:
             return

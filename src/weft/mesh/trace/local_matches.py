@@ -1,6 +1,6 @@
-"""Who listens to a subject at one gateway, and who would get the next message of a group.
+"""Matches of a subject at one gateway: its subscribers, and the next member of each group.
 
-Looking changes nothing: no turn is taken, and nobody is told.
+Read-only: no group advances, and no subscriber is notified.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _LOCAL = b"_LOCAL."
 
 
 class Share(NamedTuple):
-    """A queue group and the gateway that gets its next message; `name` is a connection there."""
+    """Queue group and the gateway that gets its next message; `name` is a connection there."""
 
     group: str
     gateway: int
@@ -25,11 +25,11 @@ class Share(NamedTuple):
 
 
 class Listening(NamedTuple):
-    """What one gateway does with a message to a subject.
+    """Result of routing a subject at one gateway.
 
-    `gateways` are those others that are sent it, of groups the one whose turn it is. `responder` is
-    who would be given a request: a connection here, or `responds_at`, another gateway. `is_kept`
-    says if the journal keeps it.
+    `gateways` are the remote receivers, for groups the next one. `responder` is the connection here
+    that would get a request, `responds_at` the gateway that would. `is_kept` tells if the journal
+    stores the subject.
     """
 
     heard: tuple[Heard, ...]
@@ -42,27 +42,27 @@ class Listening(NamedTuple):
 
 
 def route_to(service: Service, subject: bytes) -> Route:
-    """Where messages to a subject go.
+    """Return the route of a subject.
 
     Raises:
-        BadSubject: it is none.
-        Reserved: it belongs to the system.
+        BadSubject: invalid subject.
+        Reserved: subject of the system.
     """
     shown = shortened(subject.decode(errors="replace"))
     if is_reserved(subject) and not subject.startswith(_LOCAL):
         raise Reserved(f"subject {shown} belongs to the system")
     route = service.router.route(subject)
     if route is None:
-        raise BadSubject(f"subject {shown} is not a legal subject")
+        raise BadSubject(f"subject {shown} is invalid")
     return route
 
 
 def listening(service: Service, subject: bytes, asker: Peer | None = None) -> Listening:
-    """What this gateway does with a message to a subject; with a request, if it is the asker's.
+    """Return the matches of a subject; `asker` is the requester if it is a request.
 
     Raises:
-        BadSubject: it is none.
-        Reserved: it belongs to the system.
+        BadSubject: invalid subject.
+        Reserved: subject of the system.
     """
     route = route_to(service, subject)
     own = service.stamp.origin
@@ -77,7 +77,7 @@ def listening(service: Service, subject: bytes, asker: Peer | None = None) -> Li
     ]
     gateways = dict.fromkeys(outbox.owner.number for outbox in route.far)
     gateways |= dict.fromkeys(share.gateway for share in shares if share.gateway != own)
-    # Whoever asks is asked itself only if nobody else is there.
+    # A requester answers itself only without another responder.
     sender = Outbox(service.arena, service.bounds) if asker is None else asker.outbox
     responder = route.responder(sender, False, service.request_turn)
     responds_at, name = 0, ""
@@ -98,7 +98,7 @@ def listening(service: Service, subject: bytes, asker: Peer | None = None) -> Li
 
 
 def heard_by(listener: Listener, route: Route) -> Heard:
-    """A subscription, and whether its group's next message is for it."""
+    """Return a subscription, and whether it gets the next message of its group."""
     outbox, subscription = listener
     turns = {group.name: group.members[group.turn()] for group in route.groups}
     return Heard(
@@ -114,7 +114,7 @@ def heard_by(listener: Listener, route: Route) -> Heard:
 
 
 def next_of(group: Group) -> Outbox:
-    """The gateway whose turn it is, of those that there is a way to if there are any."""
+    """Return the next gateway of a group, a reachable one if possible."""
     count = len(group.members)
     first = group.turn()
     for step in range(count):

@@ -1,7 +1,7 @@
-"""One message that was never sent, traced: the tree it would take, and what is known of each place.
+"""Result of a trace: the forwarding plan and the answers of the gateways on it.
 
-The gateway that traces knows the tree: it plans the ways of its messages. Everyone on it says what
-became of the trace there; of those who say nothing it is known which link carried it last.
+The tracing gateway knows the plan. Each gateway on it reports the trace; for a silent one the last
+link that is known to have carried it is reported.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,22 +16,22 @@ Name = Callable[[int], str]
 
 _MS = 1_000_000
 _REASONS = {
-    NO_WAY: "there is no way to it from {0}",
-    NO_RELAY: "{0} passes nothing on for others",
-    TOO_FAR: "it has come over as many links as it may when it is at {0}",
-    SHED: "the link from {0} has too much to send already",
+    NO_WAY: "no path to it from {0}",
+    NO_RELAY: "{0} does not relay",
+    TOO_FAR: "hop limit reached at {0}",
+    SHED: "the backlog of the link from {0} is full",
 }
 
 
 class Answer(NamedTuple):
-    """What a gateway said, and how long after the trace began that was heard."""
+    """Answer of a gateway, and the time from the start of the trace to its arrival."""
 
     traced: Traced
     took_ns: int
 
 
 class Journey:
-    """A trace; `wanted` are the gateways that it is for, `parents` who comes before whom."""
+    """One trace; `wanted` are its destinations, `parents` the predecessors in the plan."""
 
     def __init__(self, own: int, subject: bytes, here: Listening, since_ns: int) -> None:
         self.own = own
@@ -42,11 +42,11 @@ class Journey:
         self.parents: dict[int, int] = {}
         self.steps: list[Step] = []
         self.answers: dict[int, Answer] = {}
-        # Those who will not be heard of, and who said why.
+        # Gateways that cannot answer, with the reporting gateway and the reason.
         self.stopped: dict[int, tuple[int, str]] = {}
 
     def plan(self, sprouts: list[Sprout], step_of: Callable[[int], Step]) -> None:
-        """It left, or did not, by these branches."""
+        """Add the branches of the plan, sent or not."""
         for envelope, reason in sprouts:
             ancestors = [(self.own, len(envelope.entries))]
             for at, entry in enumerate(envelope.entries):
@@ -61,7 +61,7 @@ class Journey:
                 self.steps.append(step_of(envelope.entries[0].number))
 
     def hear(self, number: int, traced: Traced, now_ns: int) -> None:
-        """A gateway has answered."""
+        """Handle the answer of a gateway."""
         if number not in self.parents or number in self.answers:
             return
         self.answers[number] = Answer(traced, now_ns - self.since_ns)
@@ -72,11 +72,11 @@ class Journey:
 
     @property
     def is_over(self) -> bool:
-        """Say if nobody is left who could still answer."""
+        """Whether no further answer can arrive."""
         return all(number in self.answers or number in self.stopped for number in self.parents)
 
     def facts(self, name: Name, limit: int) -> Facts:
-        """Everything that is known, in plain values: the tree in pre-order, this gateway first."""
+        """Return the result as plain values: the tree in pre-order, this gateway first."""
         numbers = list(self._in_order())
         here = self.here
         return {
@@ -100,7 +100,7 @@ class Journey:
         }
 
     def _is_heard(self) -> bool:
-        """Say if anybody is known to be subscribed."""
+        """Return whether a subscriber is known."""
         answered = any(
             answer.traced.heard for number, answer in self.answers.items() if number in self.wanted
         )
@@ -118,11 +118,11 @@ class Journey:
                 seen.add(number)
                 yield number
                 stack.extend(reversed(below.get(number, [])))
-        # Where answers contradict each other, nobody is left out all the same.
+        # Contradictory answers must not hide a gateway.
         yield from (number for number in self.parents if number not in seen)
 
     def _before(self, number: int) -> int:
-        """The gateway from which it came to one, or should have."""
+        """Return the gateway from which the trace reached this one, or should have."""
         answer = self.answers.get(number)
         if answer is not None and answer.traced.path:
             last = answer.traced.path[-1]
@@ -130,7 +130,7 @@ class Journey:
         return self.parents[number]
 
     def _by(self, number: int, name: Name) -> str:
-        """Who handed it to a gateway; on a detour that is none of those who were to hear it."""
+        """Return the name of the last hop, which after a detour may not be in the plan."""
         if number == self.own:
             return ""
         answer = self.answers.get(number)
@@ -149,7 +149,7 @@ class Journey:
         else:
             one, other = self._last_link(number)
             facts = _nothing("silent")
-            facts["text"] = f"no answer; it went from {name(one)} to {name(other)} at last"
+            facts["text"] = f"no answer; last sent from {name(one)} to {name(other)}"
         steps = self._steps(number)
         return {
             "number": number,
@@ -205,7 +205,7 @@ class Journey:
         return [] if answer is None else list(answer.traced.steps)
 
     def _last_link(self, number: int) -> tuple[int, int]:
-        """The last link on the way to a gateway that is known to have carried it."""
+        """Return the last link towards a gateway that is known to have carried the trace."""
         while True:
             before = self.parents[number]
             if before == self.own or before in self.answers:

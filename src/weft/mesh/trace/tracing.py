@@ -1,7 +1,7 @@
-"""Traces: those that began at this gateway, and what it answers to those of others.
+"""Traces begun at this gateway, and its answers to the traces of others.
 
-A trace goes the way of a message, by the same links and through the same doubts, and is delivered
-to nobody. It ends when everyone on the way has answered, or after a while.
+A trace takes the path and the limits of a message, but is not delivered. It ends when all gateways
+on the path have answered, or after WAIT_NS.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from weft.mesh.trace.trace_result import Journey
 
 WAIT_NS = 2_000_000_000
 JOURNEYS_MAX = 64
-# More than people ask for: whoever sends more traces in a second gets no answer.
+# Bound on answered traces per second.
 TRACES_PER_S = 100
 
 _S = 1_000_000_000
@@ -26,7 +26,7 @@ Done = Callable[[Journey], None]
 
 
 class Tracing:
-    """The traces of one gateway."""
+    """Traces of one gateway."""
 
     def __init__(self, service: Service, traffic: Traffic, links: dict[int, Link]) -> None:
         self._service = service
@@ -38,11 +38,11 @@ class Tracing:
         self._answered = 0
 
     def begin(self, subject: bytes, asker: Peer | None, done: Done) -> WeftError | None:
-        """Trace a subject, and say so when it is over, which may be at once; what is wrong with it.
+        """Trace a subject and call `done` at the end, maybe at once; return an error if refused.
 
         Raises:
-            BadSubject: it is none.
-            Reserved: it belongs to the system.
+            BadSubject: invalid subject.
+            Reserved: subject of the system.
         """
         service = self._service
         journey = Journey(
@@ -52,7 +52,7 @@ class Tracing:
             service.now_ns,
         )
         if len(self._journeys) >= JOURNEYS_MAX:
-            return Overloaded(f"{JOURNEYS_MAX} traces are on their way already")
+            return Overloaded(f"{JOURNEYS_MAX} traces are in progress, which is the limit")
         self._token += 1
         sprouts = self._traffic.trace(journey.here.gateways, Trace(self._token, subject))
         journey.plan(sprouts, self._step)
@@ -63,7 +63,7 @@ class Tracing:
         return None
 
     def tick(self) -> None:
-        """End those that have waited long enough."""
+        """End traces that have timed out."""
         if not self._journeys:
             return
         oldest_ns = self._service.now_ns - WAIT_NS
@@ -73,7 +73,7 @@ class Tracing:
                 done(journey)
 
     def hear(self, origin: int, word: Trace, passage: Passage) -> None:
-        """A trace of another gateway came by: say what became of it here."""
+        """Answer a trace of another gateway."""
         if not self._is_in_time():
             self._traffic.counts.refuse("TooManyTraces", 1)
             return
@@ -99,7 +99,7 @@ class Tracing:
         self._traffic.send_word(origin, traced)
 
     def hear_traced(self, origin: int, word: Traced) -> None:
-        """A gateway answers a trace that began here."""
+        """Handle an answer to a local trace."""
         known = self._journeys.get(word.token)
         if known is None:
             return

@@ -79,7 +79,7 @@ def test_a_service_that_is_only_denied_something_may_do_the_rest() -> None:
         ({"name": ""}, "name '' is not 1 to 64"),
         ({"name": "x" * 65}, "is not 1 to 64"),
         ({"name": "a\nb"}, "is not 1 to 64"),
-        ({"service": "a b"}, "service 'a b' is no name"),
+        ({"service": "a b"}, "service 'a b' is neither a valid service name"),
         ({"hash": "ff"}, "its hash is not 64"),
         ({"verifies": "ab" * 32}, "only an admin has a key that verifies"),
         ({"role": "admin", "service": "*", "verifies": "ab"}, "of 64 hexadecimal digits"),

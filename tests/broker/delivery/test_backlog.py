@@ -629,7 +629,7 @@ def test_a_backlog_may_take_what_others_leave() -> None:
     first, second, third = backlogs
     # The first was alone; with what it left, a floor is sure for the others.
     assert first.is_cut
-    assert "others take" in first.problem
+    assert "all backlogs take" in first.problem
     assert "4194304 bytes for all (backlogs_bytes)" in first.problem
     assert not second.is_cut or second.dropped > 0
     assert third.dropped * len(piece) > BACKLOG_FLOOR_BYTES - 2 * len(piece)

@@ -1,10 +1,10 @@
-"""Connections grouped by key, so that one key cannot take what all share."""
+"""Connections grouped by key, so that one key cannot use up limits of the whole service."""
 
 from weft.broker.service import Holder, Peer
 
 
 def join_holder(peer: Peer, key_id: str) -> None:
-    """Count a peer, and what it takes from now on, for its key."""
+    """Count a peer, and its requests and reply aliases from now on, for its key."""
     holders = peer.service.holders
     holder = holders.get(key_id)
     if holder is None:
@@ -14,7 +14,7 @@ def join_holder(peer: Peer, key_id: str) -> None:
 
 
 def leave_holder(peer: Peer) -> None:
-    """Count a peer no longer; it holds nothing by now."""
+    """Stop counting a peer, which has no requests or reply aliases any more."""
     holder = peer.holder
     if holder is not None:
         peer.holder = None
@@ -24,5 +24,5 @@ def leave_holder(peer: Peer) -> None:
 
 
 def holder_of(peer: Peer, connection: int) -> str:
-    """Return what things of a peer count for: its key, or else the connection they came by."""
+    """Return the holder that a peer's resources count for: its key, or else its connection."""
     return f"connection {connection}" if peer.key is None else f"key {peer.key.id}"

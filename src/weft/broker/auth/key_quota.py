@@ -1,8 +1,7 @@
-"""Fair shares: how much of what a service has one key may take.
+"""Quotas: the part of each limit of a service that one key may use.
 
-One key gets only a part of each bound of the service: `limits.share`.
-Without keys everyone on this machine is trusted alike; then a connection stands for a key, which
-keeps one that runs wild from taking everything.
+One key may use a fraction of each limit, `limits.share`. Without keys all clients are trusted; then
+each connection has a quota instead, so that a runaway client does not use up everything.
 """
 
 from weft.broker.limits import Limits
@@ -10,21 +9,21 @@ from weft.errors import TooMany
 
 
 class Shares:
-    """Counts of one kind of thing by holder."""
+    """Counts of one kind of resource by holder."""
 
     def __init__(self, things: str) -> None:
         self._things = things
         self._counts: dict[str, int] = {}
 
     def count(self, holder: str) -> int:
-        """Return how many a holder has."""
+        """Return the count of a holder."""
         return self._counts.get(holder, 0)
 
     def check(self, holder: str, total: int, limits: Limits) -> None:
-        """Refuse one more to a holder that has its share of a total.
+        """Check that a holder may have one more.
 
         Raises:
-            TooMany: it has; the text names its share and the total.
+            TooMany: it has its share of the total; the text names both.
         """
         share = limits.share_of(total)
         if self.count(holder) >= share:
@@ -35,7 +34,7 @@ class Shares:
             )
 
     def add(self, holder: str, count: int = 1) -> None:
-        """Count more of a holder, or fewer if `count` is negative."""
+        """Add to the count of a holder; a negative `count` subtracts."""
         left = self.count(holder) + count
         if left > 0:
             self._counts[holder] = left

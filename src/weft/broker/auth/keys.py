@@ -1,7 +1,7 @@
-"""Keys: who a peer is, by a text that only it has, and what that lets it do.
+"""Keys: secrets that authenticate peers and select their role and permissions.
 
-A key reads `wk_`, eight characters that name it, `_`, and 43 that are the secret. Only a hash of
-the whole text is kept.
+A key consists of `wk_`, an id of 8 characters, `_`, and a secret of 43. Only a hash of the whole
+text is stored.
 """
 
 import hmac
@@ -29,19 +29,19 @@ _KEY = re.compile(r"wk_([a-z0-9]{8})_[A-Za-z0-9_-]{43}")
 _ID = re.compile(r"[a-z0-9]{8}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SERVICE = re.compile(r"\*|[A-Za-z0-9-][A-Za-z0-9_-]{0,62}")
-# What the text of an unknown key is compared with: it takes as long as a known one.
+# Compared with the text of an unknown key, so that it takes as long as a known one.
 _NOBODY = sha256(b"").hexdigest()
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a key says of one right."""
+    """Patterns that a key allows and denies for one right."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A key as it is kept: everything but the secret."""
+    """Key as it is stored: everything except the secret."""
 
     id: str
     name: str
@@ -52,23 +52,23 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     expires: datetime | None = None
     revoked: datetime | None = None
     rights: dict[RightName, Grant] = msgspec.field(default_factory=dict)
-    # Of an admin: the public key that its commands are checked with. Empty: it cannot give any.
+    # Of an admin: the public key that verifies its commands. Empty: it cannot send any.
     verifies: str = ""
 
     def is_for(self, service: str) -> bool:
-        """Say if it opens a service."""
+        """Return whether the key is valid for a service."""
         return self.service in (ANY_SERVICE, service)
 
     def is_usable(self, wall_ns: int) -> bool:
-        """Say if it opens anything at a time."""
+        """Return whether the key is neither revoked nor expired at a time."""
         return self.revoked is None and (self.expires is None or wall_ns < ns(self.expires))
 
 
 class Key:
-    """A key with its rules ready to be asked.
+    """Key with its rules compiled.
 
     Raises:
-        BadOption: the record cannot be; the text names the key and what is wrong with it.
+        BadOption: invalid record; the text names the key and the problem.
     """
 
     def __init__(self, record: KeyRecord) -> None:
@@ -81,15 +81,15 @@ class Key:
         self.rules = _rules(record)
 
     def is_usable(self, wall_ns: int) -> bool:
-        """Say if it opens anything at a time."""
+        """Return whether the key is neither revoked nor expired at a time."""
         return self.record.is_usable(wall_ns)
 
 
 class Keyring:
-    """The keys that open one service, by id.
+    """The keys of one service, by id.
 
     Raises:
-        BadOption: a record cannot be, or two have the same id.
+        BadOption: invalid record, or two with the same id.
     """
 
     def __init__(self, records: Iterable[KeyRecord]) -> None:
@@ -104,7 +104,7 @@ class Keyring:
         return len(self._keys)
 
     def match(self, text: str, wall_ns: int) -> Key | None:
-        """The key that a text is, if it is one and can be used at this time."""
+        """The key with this text, if it is known and usable at this time."""
         found = _KEY.fullmatch(text)
         key = self._keys.get(found[1]) if found is not None else None
         kept = _NOBODY if key is None else key.record.hash
@@ -112,35 +112,35 @@ class Keyring:
         return key if key is not None and is_same and key.is_usable(wall_ns) else None
 
     def usable(self, key_id: str, wall_ns: int) -> Key | None:
-        """The key of an id, if it can be used at this time."""
+        """The key with this id, if it is usable at this time."""
         key = self._keys.get(key_id)
         return key if key is not None and key.is_usable(wall_ns) else None
 
 
 def key_text(key_id: str, secret: str) -> str:
-    """The text of a key, for the one who is to have it."""
+    """The text of a key, which only its user gets."""
     return f"wk_{key_id}_{secret}"
 
 
 def hash_of(text: str) -> str:
-    """What is kept of the text of a key."""
+    """The stored hash of the text of a key."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def ns(moment: datetime) -> int:
-    """A moment as ns since the epoch."""
+    """Convert a datetime to ns since the epoch."""
     return round(moment.timestamp() * 1e6) * 1000
 
 
 def _rules(record: KeyRecord) -> tuple[Rule, ...]:
     """The five rules of a key, in the order of RIGHTS.
 
-    A service that is allowed nothing in particular is allowed everything; what is denied stays so.
+    A service without any allowed pattern is allowed everything that it is not denied.
     """
     has_own = any(grant.allow for grant in record.rights.values())
     is_all = record.role == "admin" or (record.role == "service" and not has_own)
     empty = Grant()
-    grants = [record.rights.get(right, empty) for right in RIGHTS]  # type: ignore[call-overload]  # they are the same words
+    grants = [record.rights.get(right, empty) for right in RIGHTS]  # type: ignore[call-overload]  # RIGHTS holds the values of RightName
     return tuple(Rule(is_all, _patterns(grant.allow), _patterns(grant.deny)) for grant in grants)
 
 
@@ -165,15 +165,15 @@ def _check(record: KeyRecord) -> None:
 
 
 def _problem(record: KeyRecord) -> str:
-    """What cannot be about a record, but for its patterns; empty if nothing."""
+    """Return the problem of a record, except for its patterns; empty if valid."""
     if not (0 < len(record.name) <= KEY_NAME_MAX and record.name.isprintable()):
         return f"name {shortened(record.name)} is not 1 to {KEY_NAME_MAX} printable characters"
     if not _SERVICE.fullmatch(record.service):
-        return f"service {shortened(record.service)} is no name of a service, and not '*'"
+        return f"service {shortened(record.service)} is neither a valid service name nor '*'"
     if not _HASH.fullmatch(record.hash):
         return "its hash is not 64 hexadecimal digits"
     if any(each and each.tzinfo is None for each in (record.made, record.expires, record.revoked)):
-        return "its times must say their time zone, such as 2026-01-31T12:00:00Z"
+        return "its times need a time zone, such as 2026-01-31T12:00:00Z"
     if record.verifies and not (record.role == "admin" and _HASH.fullmatch(record.verifies)):
         return "only an admin has a key that verifies, of 64 hexadecimal digits"
     if record.role == "admin" and (record.service != ANY_SERVICE or record.rights):

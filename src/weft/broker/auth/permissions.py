@@ -1,8 +1,7 @@
-"""What a connection may do: five rights, each with what it allows and what it denies.
+"""Permissions of a connection: five rights, each with allowed and denied patterns.
 
-Deny wins, and what nobody granted is not allowed. A pattern is inside a right if one allowed
-pattern covers all of it and no denied one overlaps it; a subject is a pattern that matches itself
-alone.
+Deny wins, and the default is deny. A right covers a pattern if one allowed pattern covers all of it
+and no denied one overlaps it; a subject is a pattern that matches only itself.
 """
 
 from weft.errors import NotAllowed, shortened
@@ -15,12 +14,12 @@ SERVE = 3
 REPLAY = 4
 
 RIGHTS = ("publish", "subscribe", "request", "serve", "replay")
-# What a service can enable for clients while it runs.
+# Rights that a service can grant to clients while it runs.
 ENABLED_RIGHTS = RIGHTS[:3]
 
 
 class Rule:
-    """One right of one key, as legal patterns; `is_all` allows whatever is not denied."""
+    """One right of one key, as valid patterns; `is_all` allows everything that is not denied."""
 
     def __init__(self, is_all: bool, allow: tuple[bytes, ...], deny: tuple[bytes, ...]) -> None:
         self.is_all = is_all
@@ -28,14 +27,14 @@ class Rule:
         self.deny = deny
 
     def denies(self, name: bytes) -> bool:
-        """Say if any of a legal subject or pattern is denied."""
+        """Return whether any of a valid subject or pattern is denied."""
         for pattern in self.deny:  # noqa: SIM110  # a generator could not be compiled here
             if overlaps(pattern, name):
                 return True
         return False
 
     def grants(self, name: bytes) -> bool:
-        """Say if all of a legal subject or pattern lies inside one allowed pattern."""
+        """Return whether one allowed pattern covers all of a valid subject or pattern."""
         if self.is_all:
             return True
         for pattern in self.allow:  # noqa: SIM110  # a generator could not be compiled here
@@ -45,18 +44,18 @@ class Rule:
 
 
 class Enabled:
-    """What the services among the peers have enabled for clients: three sets, apart.
+    """Permissions that services granted to clients while they run: one set for each right.
 
-    Each entry is held by the connections that enabled it, and ends with the last of them.
+    Each entry belongs to the connections that granted it, and ends with the last of them.
     """
 
     def __init__(self) -> None:
         self._holders: list[dict[bytes, set[int]]] = [{} for _ in ENABLED_RIGHTS]
-        # Replaced and never changed: a thread may be going through it.
+        # Replaced, never modified: another thread may be iterating over it.
         self._wild: list[tuple[bytes, ...]] = [() for _ in ENABLED_RIGHTS]
 
     def grants(self, right: int, name: bytes) -> bool:
-        """Say if all of a legal subject or pattern lies inside one that is enabled."""
+        """Return whether one granted pattern covers all of a valid subject or pattern."""
         if right >= len(self._holders):
             return False
         if name in self._holders[right]:
@@ -67,7 +66,7 @@ class Enabled:
         return False
 
     def hold(self, right: int, pattern: bytes, number: int) -> bool:
-        """Let a connection hold an entry; say if there was none."""
+        """Add a connection to the owners of an entry; return whether the entry is new."""
         holders = self._holders[right].get(pattern)
         if holders is not None:
             holders.add(number)
@@ -78,7 +77,7 @@ class Enabled:
         return True
 
     def let_go(self, right: int, pattern: bytes, number: int) -> bool:
-        """Let a connection hold an entry no more; say if that ends it."""
+        """Remove a connection from the owners of an entry; return whether the entry ended."""
         holders = self._holders[right][pattern]
         holders.discard(number)
         if holders:
@@ -90,14 +89,14 @@ class Enabled:
 
 
 class Rights:
-    """What one peer may do: the rules of its key, and for a client what services enabled."""
+    """Permissions of one peer: the rules of its key and, for a client, runtime grants."""
 
     def __init__(self, rules: tuple[Rule, ...], enabled: Enabled | None) -> None:
         self.rules = rules
         self._enabled = enabled
 
     def allows(self, right: int, name: bytes) -> bool:
-        """Say if a right covers all of a legal subject or pattern."""
+        """Return whether a right covers all of a valid subject or pattern."""
         rule = self.rules[right]
         if rule.denies(name):
             return False
@@ -106,15 +105,15 @@ class Rights:
         return self._enabled is not None and self._enabled.grants(right, name)
 
     def denies(self, right: int, name: bytes) -> bool:
-        """Say if a right is denied for any of a legal subject or pattern."""
+        """Return whether a right is denied for any of a valid subject or pattern."""
         return self.rules[right].denies(name)
 
     def has(self, right: int) -> bool:
-        """Say if the key grants anything of a right."""
+        """Return whether the key grants any of a right."""
         rule = self.rules[right]
         return rule.is_all or len(rule.allow) > 0
 
 
 def may_not(deed: str, name: bytes) -> NotAllowed:
-    """The refusal of what a peer's rights do not cover: what it is, and not why."""
+    """The error for a missing permission: names the operation, not the rule."""
     return NotAllowed(f"this connection may not {deed} {shortened(name.decode())}")

@@ -1,7 +1,7 @@
-"""What a change of keys or rights means for the peers that are here already.
+"""Check connected peers again after a change of keys or permissions.
 
-Due at the end of a turn, once for all that changed in it. Whoever's key is no longer accepted is
-ended; others keep their connection, and lose what they may no longer have.
+Runs at the end of a turn, once for all its changes. A peer whose key is no longer accepted is
+disconnected; others stay connected and lose the subscriptions that they may no longer have.
 """
 
 from weft.broker.auth.permissions import may_not
@@ -16,8 +16,8 @@ _REFUSED = (int(Kind.SUBSCRIBE), 0)
 
 
 def review(service: Service) -> None:
-    """Look at every peer anew, after rights have changed."""
-    # Other gateways came in by no key, and have shown otherwise that they belong here.
+    """Check every peer after a change of permissions."""
+    # Gateways are authenticated without a key.
     greeted = [
         peer
         for peer in service.peers.values()
@@ -25,7 +25,7 @@ def review(service: Service) -> None:
     ]
     staying = [peer for peer in greeted if review_key(peer)]
     if service.is_right_lost:
-        # Before what clients have by them is looked at.
+        # Before the clients that depend on these grants.
         for peer in staying:
             disable_unjustified(peer)
     is_right_lost = service.is_right_lost
@@ -34,7 +34,7 @@ def review(service: Service) -> None:
     for peer in staying:
         if peer.rights is None:
             continue
-        # Found anew with its next message, and with it what may be sent there.
+        # Its next message looks the route up again, and with it the permissions.
         peer.route = NOWHERE
         if is_right_lost:
             _review_subscriptions(peer)
@@ -43,7 +43,7 @@ def review(service: Service) -> None:
 
 
 def review_key(peer: Peer) -> bool:
-    """Give a peer the rights of its key; if that is not accepted any more, end it: then False."""
+    """Update the permissions of a peer from its key; if that is invalid now, end it: False."""
     service = peer.service
     keyring = service.keyring
     if keyring is None:
@@ -63,7 +63,7 @@ def review_key(peer: Peer) -> bool:
 
 
 def _review_subscriptions(peer: Peer) -> None:
-    """Take back what a peer may no longer hear, and let it listen where it may no longer serve."""
+    """Remove subscriptions without permission; stop requests to peers that may not serve them."""
     service = peer.service
     router = service.router
     for pattern, group, policy, is_listener in router.subscriptions(peer.outbox):

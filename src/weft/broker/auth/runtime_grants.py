@@ -1,7 +1,7 @@
-"""Rights that services give clients while they run, and take back, or take with them.
+"""Permissions that services grant to clients while they run, until they revoke them or leave.
 
-A service enables no more than it may do itself, or serves: a key with few rights cannot hand out
-more than it has.
+A service can grant only its own permissions, and requests on subjects that it serves: a restricted
+key cannot hand out more than it has.
 """
 
 from weft.broker.auth.permissions import ENABLED_RIGHTS, REQUEST, SERVE, may_not
@@ -14,11 +14,11 @@ _LOCAL = b"_LOCAL."
 
 
 def enable(peer: Peer, request: Message) -> None:
-    """Let clients do something, for as long as this peer is here and does not disable it.
+    """Grant a permission to clients, until this peer revokes it or leaves.
 
     Raises:
-        UsageError: there is no such right, or the pattern is not legal.
-        Refused: a client asks, or there would be too many, or it is not the peer's to give.
+        UsageError: unknown right or invalid pattern.
+        Refused: sent by a client, over the limit, or not the peer's to grant.
     """
     right, pattern = _asked(peer, request)
     if (right, pattern) in peer.enabling:
@@ -36,11 +36,11 @@ def enable(peer: Peer, request: Message) -> None:
 
 
 def disable(peer: Peer, request: Message) -> None:
-    """Take back what this peer has enabled; what it has not is no error.
+    """Revoke a grant of this peer; an unknown grant is no error.
 
     Raises:
-        UsageError: there is no such right, or the pattern is not legal.
-        Refused: a client asks.
+        UsageError: unknown right or invalid pattern.
+        Refused: sent by a client.
     """
     right, pattern = _asked(peer, request)
     if (right, pattern) in peer.enabling:
@@ -48,14 +48,14 @@ def disable(peer: Peer, request: Message) -> None:
 
 
 def disable_unjustified(peer: Peer) -> None:
-    """Take back what a peer has enabled and, by its rights as they are now, may not give."""
+    """Revoke the grants of a peer that its current permissions do not cover."""
     for right, pattern in list(peer.enabling):
         if not (is_insider(peer) and _may_give(peer, right, pattern)):
             _disable(peer, right, pattern)
 
 
 def disable_all(peer: Peer) -> None:
-    """Take back everything that a peer has enabled: it leaves."""
+    """Revoke all grants of a peer that leaves."""
     for right, pattern in peer.enabling:
         _let_go(peer, right, pattern)
     peer.enabling = NOTHING_ENABLED

@@ -1,7 +1,7 @@
-"""Tickets: each stands in for a key once, and not for long.
+"""Tickets: one-time substitutes for a key, valid for 30 s.
 
-Whoever has shown a key at one door takes a ticket to another, where a key does not belong. Only
-their hashes are kept. The text comes from outside: it must be one that nobody can guess.
+A client that authenticated with its key at one endpoint uses a ticket at another where a key must
+not appear. Only hashes are stored. The caller generates the text, which must be unguessable.
 """
 
 from hashlib import sha256
@@ -15,12 +15,12 @@ TICKET_LIFE_NS = 30_000_000_000
 
 
 class Tickets:
-    """The tickets of one service that nobody has used yet."""
+    """Unused tickets of one service."""
 
     def __init__(self, limit: int = TICKETS_MAX, life_ns: int = TICKET_LIFE_NS) -> None:
         self._limit = limit
         self._life_ns = life_ns
-        # By the hash of the text, the oldest first: the id of the key, and since when.
+        # By the hash of the text, oldest first: id of the key, and time of issue.
         self._made: dict[bytes, tuple[str, int]] = {}
         self._shares = Shares("unused tickets")
 
@@ -28,10 +28,10 @@ class Tickets:
         return len(self._made)
 
     def add(self, text: str, key_id: str, now_ns: int, limits: Limits) -> None:
-        """Let a text stand for a key.
+        """Issue a ticket for a key.
 
         Raises:
-            TooMany: the key has its share of unused tickets, or there are too many of all keys.
+            TooMany: the key has its share of unused tickets, or all keys have the limit together.
         """
         self._drop_old(now_ns)
         self._shares.check(_holder(key_id), self._limit, limits)
@@ -41,7 +41,7 @@ class Tickets:
         self._shares.add(_holder(key_id))
 
     def take(self, text: str, now_ns: int) -> str | None:
-        """The id of the key that a text stands for, this once; None if it stands for none."""
+        """Redeem a ticket: return the id of its key, or None if it is unknown, used or expired."""
         made = self._made.pop(_hash(text), None)
         if made is None:
             return None
@@ -65,5 +65,5 @@ def _holder(key_id: str) -> str:
 
 
 def _hash(text: str) -> bytes:
-    # Found by its hash, so how long it takes tells nothing of the texts that there are.
+    # Looked up by hash, so that timing does not reveal anything about existing tickets.
     return sha256(text.encode(errors="surrogatepass")).digest()

@@ -1,1 +1,1 @@
-"""Queues to peers: outboxes, backlogs, bounds and backpressure."""
+"""Outbound queues: arena, outboxes, backlogs, and the handling of slow consumers."""

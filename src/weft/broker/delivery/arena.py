@@ -1,8 +1,8 @@
-"""The bytes of one loop turn, and the spans that say which of them go to whom.
+"""Bytes of one event-loop turn, and the spans of them that each outbox sends.
 
-Everything read in a turn lies in one buffer, one read after the other. A span is a stretch of it
-that one outbox has yet to send, with the policy it was subscribed under. When every outbox has sent
-its spans or kept what they hold, nothing points into the buffer and the next turn starts at 0.
+All reads of a turn lie in one buffer, one after the other. A span is a range of it that one outbox
+has to send, under the policy of the subscription. Once every outbox has sent its spans or copied
+them to its backlog, nothing refers to the buffer and the next turn starts at 0.
 """
 
 from array import array
@@ -12,13 +12,13 @@ from weft.broker.delivery.chunk import Piece
 from weft.wire.byteops import Bytes, cut, put_bytes, room_for
 
 ARENA_BYTES = 4 << 20
-# Spans are C ints, and what is gathered lies beyond what is read.
+# Spans are C ints; the half for gathering follows the half for reads.
 ARENA_MAX_BYTES = 1 << 30
 _FIRST_SPANS = 1024
 
 
 class Arena:
-    """One per service. `data[:size]` takes what is read; the second half is for gathering."""
+    """Buffer of one service. `data[:size]` takes reads; the second half is for gathering."""
 
     def __init__(self, size_bytes: int = ARENA_BYTES) -> None:
         if not 0 < size_bytes <= ARENA_MAX_BYTES:
@@ -26,9 +26,9 @@ class Arena:
         self.size = size_bytes
         self.fill = 0
         self.data = room_for(2 * size_bytes)
-        # Outboxes that got their first span since they last had none.
+        # Outboxes that have had spans since the last reset.
         self.waiting: list[Any] = []
-        # How many outboxes have spans: while any has, the bytes may not be given up.
+        # Number of outboxes with spans: the buffer is not reused while there are any.
         self.in_use = 0
         self.span_count = 0
         self._span_room = _FIRST_SPANS
@@ -39,11 +39,11 @@ class Arena:
         self._cuts: dict[int, Piece] = {}
 
     def room(self) -> int:
-        """How many bytes can still be taken in before the next reset()."""
+        """Free bytes until the next reset()."""
         return self.size - self.fill
 
     def put(self, source: Bytes) -> int:
-        """Copy bytes in and return where they begin, or -1 if the turn has no room for them."""
+        """Copy bytes into the arena and return their offset, or -1 if they do not fit."""
         length = len(source)
         start = self.reserve(length)
         if start >= 0:
@@ -51,7 +51,7 @@ class Arena:
         return start
 
     def reserve(self, length: int) -> int:
-        """Set bytes aside for the caller to fill; return where they begin, or -1 if none are."""
+        """Reserve bytes for the caller to fill; return their offset, or -1 if they do not fit."""
         start = self.fill
         if not 0 <= length <= self.size - start:
             return -1
@@ -59,15 +59,13 @@ class Arena:
         return start
 
     def took(self, count: int) -> None:
-        """So many bytes were read into the room behind `fill`."""
+        """Count N bytes that were read into the free space at `fill`."""
         if not 0 <= count <= self.size - self.fill:
-            raise ValueError(
-                f"{count} bytes are not in the {self.size - self.fill} there was room for"
-            )
+            raise ValueError(f"{count} bytes are not in the {self.size - self.fill} that were free")
         self.fill += count
 
     def add_span(self, start: int, length: int, policy: int) -> int:
-        """Make a span and return its number."""
+        """Create a span and return its number."""
         number = self.span_count
         if number == self._span_room:
             self._grow()
@@ -79,8 +77,8 @@ class Arena:
         return number
 
     def shared_cut(self, start: int, length: int) -> Piece:
-        """A stretch as a piece; all who ask for the same one in a turn get the same object."""
-        # Nothing is longer than the arena, so the two numbers make one key.
+        """A range as a shared piece: the same range gives the same object within a turn."""
+        # No range is longer than the arena, so the two numbers make a unique key.
         key = start * (self.size + 1) + length
         kept = self._cuts.get(key)
         if kept is None:
@@ -89,10 +87,10 @@ class Arena:
         return kept
 
     def reset(self) -> None:
-        """Start the next turn, when every outbox in `waiting` has sent or settled its spans.
+        """Start the next turn, after every outbox in `waiting` sent or settled its spans.
 
         Raises:
-            ValueError: one has not; it would send other bytes than it was given.
+            ValueError: an outbox still has spans; it would send other bytes than it was given.
         """
         if self.in_use != 0:
             raise ValueError(f"{self.in_use} outboxes still hold spans of this turn")

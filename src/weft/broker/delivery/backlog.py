@@ -1,9 +1,9 @@
-"""What a slow reader is owed: whole frames, bounded in bytes and age, dropped by policy.
+"""Queued frames of a slow consumer, bounded in bytes and age, dropped by policy.
 
-Made when a socket first refuses bytes. Never holds more than its bound, whatever is offered in
-whatever order, and never forgets in silence: what it drops is counted and announced by GAP frames.
-What made room for newer messages is announced before anything else that is held; what was not taken
-in, in its place. Order is kept, also when a newer message replaces an older one of its subject.
+Created when a socket first refuses bytes. Never exceeds its bound, and never drops silently:
+dropped messages are counted and reported by GAP frames. Messages dropped to make room are reported
+before all queued frames, refused messages at their place in the queue. Order is kept, also when a
+newer message replaces an older one of its subject.
 """
 
 from collections import OrderedDict
@@ -38,13 +38,12 @@ _S = 1e9
 
 
 class Backlog:
-    """Frames kept in order; `cost` is the memory they take, never over the bound.
+    """Frames in order; `cost` is the memory they take, never over the bound.
 
-    `size` is how many bytes have yet to be sent, without news of losses; `firm` what the frames
-    cost that must not be dropped. `moved_ns` is when the reader last took something, or had taken
-    everything; `paced_ns` when it had last taken `pace_bytes` since then. Of a reader that was cut,
-    `problem` says why; where half a frame was sent whose rest is not kept, the stream `is_torn` and
-    nothing can be sent any more.
+    `size` is the number of bytes still to send, without pending GAPs; `firm` the cost of frames
+    that must not be dropped. `moved_ns` is when the reader last took bytes, or the backlog began;
+    `paced_ns` when it had last taken another `pace_bytes`. After a disconnect `problem` is the
+    reason. `is_torn`: a frame was sent in part and its rest is lost, so nothing more can be sent.
     """
 
     def __init__(self, bounds: Bounds) -> None:
@@ -59,34 +58,34 @@ class Backlog:
         self._losses = Losses(bounds.dropped)
         self._bounds = bounds
         self._budget = bounds.budget
-        # On its way out and no longer droppable: part of it may have been sent.
+        # On its way out and no longer droppable: it may have been sent in part.
         self._front = b""
         self._front_at = 0
-        # The piece that it is, if it is one; whether it begins in the middle of a frame.
+        # The piece in front, if it is one; whether the front begins in the middle of a frame.
         self._front_piece: Piece | None = None
         self._is_begun = False
-        # When the reader was last offered something; how much it took since `paced_ns`.
+        # When bytes were last offered to the reader; bytes taken since `paced_ns`.
         self._offered_ns = 0
         self._taken = 0
         self._kept: OrderedDict[int, Kept] = OrderedDict()
-        # The same by what may be done with them: those that give way to others, those that
-        # only grow old, and those that must not be dropped.
+        # The same by policy: frames dropped to make room, frames dropped only by age, and frames
+        # that must not be dropped.
         self._yielding: OrderedDict[int, Kept] = OrderedDict()
         self._staying: OrderedDict[int, Kept] = OrderedDict()
         self._firm: OrderedDict[int, Kept] = OrderedDict()
         self._yielding_cost = 0
-        # The newest frame of each subject; how many holes there are, and the last of them.
+        # Newest frame of each subject; number of holes, and the last one.
         self._latest: dict[bytes, int] = {}
         self._holes = 0
         self._hole: Losses | None = None
         self._is_hole_last = False
         self._number = 0
-        # Control frames of a link, which go before the next envelope that waits.
+        # Control frames of a link, sent before the next queued batch.
         self._urgent: list[bytes] = []
         self._urgent_bytes = 0
 
     def begin(self, rest: bytes, now_ns: int) -> None:
-        """Take the rest of a frame whose beginning was sent; only for an empty backlog."""
+        """Queue the rest of a frame that was sent in part; only for an empty backlog."""
         if not self.is_empty():
             raise ValueError(f"{self.size} bytes come before the rest of a frame")
         self._moved(now_ns)
@@ -102,12 +101,12 @@ class Backlog:
         self._budget.charge(len(rest))
 
     def keep_span(self, arena: Arena, span: int, now_ns: int) -> None:
-        """Keep the frames of a span for later, or drop what its policy says must go."""
+        """Queue the frames of a span, or drop messages by its policy."""
         at = arena.starts[span]
         end = at + arena.lengths[span]
         policy = arena.policies[span]
         while at < end and not self.is_cut:
-            # Conflation is by subject, so there each frame is kept by itself.
+            # Conflation is by subject, so each frame is a piece of its own there.
             most = 0 if policy == _LATEST else self._bounds.piece_bytes
             upto = piece_end(arena.data, at, end, most)
             self._keep(arena.shared_cut(at, upto - at), policy, now_ns)
@@ -116,32 +115,30 @@ class Backlog:
             self._count(cut(arena.data, at, end), _SLOW)
 
     def keep(self, frames: bytes, policy: int, now_ns: int) -> None:
-        """Keep whole frames for later as one piece, or drop what the policy says must go."""
+        """Queue whole frames as one piece, or drop messages by the policy."""
         self._keep(Piece(frames), policy, now_ns)
 
     def overtake(self, frames: bytes) -> None:
-        """Keep whole frames that go before all envelopes that wait, and in order among themselves.
+        """Queue whole frames before all queued batches, in order among themselves.
 
-        Only for a link: the frames that an envelope announces are not parted from it.
+        Only for a link: a forwarding header stays together with the frames that it precedes.
         """
         if self.cost + len(frames) > self._bounds.keep_bytes:
-            self.cut(
-                f"{self.cost + len(frames)} bytes waited for it, over {self._bounds.described()}"
-            )
+            self.cut(f"{self.cost + len(frames)} bytes queued, over {self._bounds.described()}")
             return
         self._urgent.append(frames)
         self._count_urgent(len(frames))
         self.size += len(frames)
 
     def take(self, limit_bytes: int, now_ns: int) -> memoryview:
-        """What to send next: about so many bytes, followed by a call of sent()."""
+        """The next bytes to send, about `limit_bytes`; sent() must follow."""
         if self._front_at == len(self._front):
             self._refill(limit_bytes)
         self._offered_ns = now_ns
         return memoryview(self._front)[self._front_at :]
 
     def sent(self, count: int) -> None:
-        """So many bytes of what take() gave are gone."""
+        """Remove N bytes, which take() returned and the caller sent."""
         if not 0 <= count <= len(self._front) - self._front_at:
             raise ValueError(f"{count} bytes were not taken")
         if count > 0:
@@ -156,22 +153,22 @@ class Backlog:
             self._drop_front()
 
     def draw(self, limit_bytes: int, now_ns: int) -> bytes:
-        """Take about so many bytes, whole frames, that are as good as sent.
+        """Remove and return about `limit_bytes` of whole frames, as if they were sent.
 
-        Everyone who was owed the same stretch of a turn draws the same object.
+        All backlogs with the same range of a turn return the same object.
 
         Raises:
-            ValueError: part of what is next was sent already.
+            ValueError: the next frame was sent in part already.
         """
         if self._front_at > 0:
-            raise ValueError(f"{self._front_at} bytes of what is next were sent already")
+            raise ValueError(f"{self._front_at} bytes of the next frame were sent already")
         self.take(limit_bytes, now_ns)
         frames = self._front
         self.sent(len(frames))
         return frames
 
     def expire(self, now_ns: int) -> None:
-        """Apply the bound in age: drop what waited too long, cut a reader that stands still."""
+        """Apply the age bound: drop messages that are too old, disconnect a stalled reader."""
         if self.is_cut:
             return
         age_ns = self._bounds.limit_age_ns
@@ -187,12 +184,12 @@ class Backlog:
         self._drop_before(self._staying, oldest_ns)
 
     def cut(self, problem: str) -> None:
-        """Give up on this reader: hold nothing but the rest of the frame that it has begun."""
+        """Disconnect this reader: drop everything but the rest of the frame sent in part."""
         rest, lost = self._begun()
         self._count(lost, _SLOW)
         for kept in self._kept.values():
             self._count(kept.piece.frames, _SLOW)
-        # They stay counted, but are not announced one by one.
+        # They stay counted, but are not reported one by one.
         self._losses.take()
         self.is_cut = True
         self.problem = problem
@@ -200,13 +197,13 @@ class Backlog:
         self._set_last(rest)
 
     def finish_with(self, frames: bytes) -> None:
-        """Send these frames last, to a reader that was cut."""
+        """Queue the last frames of a disconnected reader."""
         rest = self._front[self._front_at :]
         self._drop_front()
         self._set_last(rest + frames)
 
     def close(self) -> None:
-        """Hold nothing, and give all memory back."""
+        """Drop everything and release all memory."""
         self._drop_front()
         for kept in self._kept.values():
             if kept.losses is None:
@@ -222,7 +219,7 @@ class Backlog:
         self._yielding_cost = self._holes = self.firm = self.size = self.cost = 0
 
     def is_empty(self) -> bool:
-        """Say if nothing is owed, not even the news of a loss."""
+        """Return whether nothing is left to send, not even a GAP."""
         return self.size == 0 and not self._kept and len(self._losses) == 0
 
     def _keep(self, piece: Piece, policy: int, now_ns: int) -> None:
@@ -234,9 +231,7 @@ class Backlog:
         if not self._make_room(kept):
             if policy == _CUT:
                 self._count(frames, _SLOW)
-                self.cut(
-                    f"{self.cost + kept.cost} bytes waited for it, over {self._bounds.described()}"
-                )
+                self.cut(f"{self.cost + kept.cost} bytes queued, over {self._bounds.described()}")
             else:
                 self._refuse(frames)
             return
@@ -264,7 +259,7 @@ class Backlog:
             self.firm += kept.cost
 
     def _refuse(self, frames: bytes) -> None:
-        """Count messages that are not taken in, where they would be."""
+        """Count messages that are not queued, at their place in the queue."""
         bounds = self._bounds
         if self._hole is None or not self._is_hole_last:
             is_room = self.cost + _HOLE_COST <= bounds.keep_bytes
@@ -279,11 +274,11 @@ class Backlog:
         if self._hole is None:
             self._count(frames, _SLOW)
         else:
-            # If that is not the last of all, they are announced before their place, never behind.
+            # If the hole is not last in the queue, they are reported too early, never too late.
             self.dropped += self._hole.count(frames, _SLOW)
 
     def _make_room(self, kept: Kept) -> bool:
-        """Let others give way to this one; False if it does not fit, and then nobody has."""
+        """Drop queued messages until this one fits; if it cannot fit, drop none: False."""
         bounds = self._bounds
         limit = self._budget.allowance()
         if kept.policy == _CUT:
@@ -334,7 +329,7 @@ class Backlog:
         return kept
 
     def _refill(self, limit_bytes: int) -> None:
-        # What is on its way can no longer give way: never let that be most of the bound.
+        # The front can no longer be dropped: it must not be most of the bound.
         limit_bytes = max(1, min(limit_bytes, self._bounds.piece_bytes))
         parts: list[bytes] = []
         length = self._put_news(parts, self._losses)
@@ -365,7 +360,7 @@ class Backlog:
             self._budget.charge(length)
 
     def _is_between_envelopes(self) -> bool:
-        """Return whether what is kept next begins an envelope, or nothing is kept."""
+        """Return whether a batch begins next, or nothing is queued."""
         if not self._kept:
             return True
         kept = self._kept[next(iter(self._kept))]
@@ -406,7 +401,7 @@ class Backlog:
         self._is_begun = False
 
     def _set_last(self, frames: bytes) -> None:
-        """Have nothing but this on its way out."""
+        """Replace everything by these last frames."""
         self._front = frames
         self.size = len(frames)
         self.cost = len(frames)
@@ -414,7 +409,7 @@ class Backlog:
         self._budget.charge(len(frames))
 
     def _begun(self) -> tuple[bytes, bytes]:
-        """The rest of the frame that the reader has begun to get; and what of the front follows."""
+        """The rest of the frame that was sent in part, and the remainder of the front."""
         front = self._front
         if self._is_begun:
             return front[self._front_at :], b""

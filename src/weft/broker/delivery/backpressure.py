@@ -1,31 +1,31 @@
-"""Publishers that are held back while a reader of theirs is behind, but reading.
+"""Pause reads from publishers while one of their subscribers is above its high-water mark.
 
-A burst goes into the reader's backlog first. Above its high-water mark the publishers of that
-reader are not read from until it is at its low-water mark, or a slice of time is over. Then one
-read at least follows, so that what a held connection asks for is answered, before that is decided
-again. A link to another gateway is such a reader, too, for those who publish at this gateway.
-How long a connection can be held, and can hold others, is bounded by an allowance that time
-restores; beyond that, the bound of the backlog applies.
+A burst first fills the subscriber's backlog. Above the high-water mark its publishers are not read
+from until it reaches its low-water mark, but at most for 250 ms. At least one read follows before
+the next pause, so that other requests of a paused connection are answered. A link to a remote
+gateway counts as a subscriber of the publishers at this gateway. How long a connection can be
+paused, and can have others paused, is bounded by an allowance of 10 s that refills with time; when
+it is used up, the bounds of the backlog apply.
 
-No publisher is held for a reader that stands still or whose policy drops messages, or while the
-publisher is behind itself: what it reads may depend on what it writes. Nor is any while the service
-drains: what it has yet to say goes before its goodbye.
+No publisher is paused for a subscriber that is stalled or whose policy drops messages, or while the
+publisher has a backlog itself: its reads may depend on its writes. Nor is any while the service
+drains: its last messages must arrive before its GOODBYE.
 """
 
 from weft.broker.delivery.outbox import Outbox
 from weft.broker.delivery.policy import Policy
 from weft.broker.service import Peer, Service
 
-# How long a publisher is held at once, at most.
+# Maximum time of one pause.
 SLICE_NS = 250_000_000
-# A reader that takes nothing for this long holds no publisher any more.
+# A subscriber that takes nothing for this long pauses no publisher any more.
 STILL_NS = 1_000_000_000
-# How long a connection can be held, or hold others, in all; a sixth of the time restores it.
+# Total time that a connection can be paused, or pause others; refills at a sixth of real time.
 ALLOWANCE_NS = 10_000_000_000
 RESTORED_IN = 6
 
-# A group whose members are all owed more than routes.GROUP_HIGH_BYTES is full until one of them is
-# owed no more than this.
+# A group whose members are all above routes.GROUP_HIGH_BYTES is full until one of them is down to
+# this.
 GROUP_LOW_BYTES = 128 << 10
 
 _STILL = STILL_NS
@@ -37,7 +37,7 @@ _CUT = int(Policy.CUT)
 
 
 class Allowance:
-    """Time that can be spent, and comes back."""
+    """Time that can be spent, and refills."""
 
     def __init__(self) -> None:
         self._left_ns = _ALLOWANCE
@@ -45,20 +45,20 @@ class Allowance:
         self._spent_ns = 0
 
     def left_ns(self, now_ns: int) -> int:
-        """Return how much is left."""
+        """Return the time left."""
         restored = (now_ns - self._restored_ns) // _RESTORED
         self._left_ns = min(_ALLOWANCE, self._left_ns + restored)
         self._restored_ns = now_ns
         return self._left_ns
 
     def spend(self, since_ns: int, now_ns: int) -> None:
-        """Spend the time since then; what overlaps counts once."""
+        """Spend the time since `since_ns`; overlapping intervals count once."""
         self._left_ns -= max(0, now_ns - max(since_ns, self._spent_ns))
         self._spent_ns = now_ns
 
 
 class Allowances:
-    """For how long one connection may be held, and may have others held."""
+    """Allowances of one connection: for being paused, and for having others paused."""
 
     def __init__(self) -> None:
         self.held = Allowance()
@@ -66,7 +66,7 @@ class Allowances:
 
 
 class Hold:
-    """A publisher that is not read from, for the sake of one reader."""
+    """Publisher that is paused for one subscriber."""
 
     def __init__(self, publisher: Peer, reader: Outbox, since_ns: int) -> None:
         self.publisher = publisher
@@ -75,7 +75,7 @@ class Hold:
 
 
 def hold_publisher(peer: Peer) -> None:
-    """Hold a peer that has just published, if a reader of it is crowded and reads."""
+    """Pause a peer that has just published, if a subscriber is crowded and not stalled."""
     if not _can_be_held(peer):
         return
     reader = _plain_reader(peer)
@@ -88,13 +88,13 @@ def hold_publisher(peer: Peer) -> None:
 
 
 def hold_for_link(peer: Peer, link: Outbox) -> None:
-    """Hold a peer whose messages leave by a link that is over its high-water mark, but moves."""
+    """Pause a peer whose messages leave by a link above its high-water mark that is not stalled."""
     if _can_be_held(peer) and _may_hold(link, peer):
         _hold(peer, link, link.bounds.low_bytes)
 
 
 def end_holds(service: Service) -> list[Peer]:
-    """Return the publishers to read from again: a reader caught up, or their slice is over."""
+    """End the pauses whose subscriber caught up or whose time is over; return the publishers."""
     now_ns = service.now_ns
     ended: list[Peer] = []
     kept: list[Hold] = []
@@ -112,7 +112,7 @@ def end_holds(service: Service) -> list[Peer]:
 
 
 def allowances(peer: Peer) -> Allowances:
-    """What a peer has; most never need any."""
+    """The allowances of a peer, created on first use: most peers need none."""
     own: Allowances | None = peer.allowances
     if own is None:
         own = Allowances()
@@ -135,7 +135,7 @@ def _hold(peer: Peer, reader: Outbox, low_bytes: int) -> None:
 
 
 def _plain_reader(peer: Peer) -> Outbox | None:
-    """A subscriber for whom a publisher is to be held."""
+    """A crowded subscriber for which a publisher is to be paused."""
     route = peer.route
     if not peer.service.budget.crowded:
         return None
@@ -147,7 +147,7 @@ def _plain_reader(peer: Peer) -> Outbox | None:
 
 
 def _full_group(peer: Peer) -> Outbox | None:
-    """A member of a group, of which no member has room, for whom a publisher is to be held."""
+    """A member of a full group for which a publisher is to be paused."""
     for group in peer.route.groups:
         if group.is_full:
             for outbox in group.members:
@@ -167,7 +167,7 @@ def _may_hold(reader: Outbox, publisher: Peer) -> bool:
 
 
 def _spend(hold: Hold, now_ns: int) -> None:
-    """Charge both ends with the time that a hold took."""
+    """Charge both connections with the time of a pause."""
     owner: Peer | None = hold.reader.owner
     if owner is not None:
         allowances(owner).holding.spend(hold.since_ns, now_ns)

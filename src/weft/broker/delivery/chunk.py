@@ -1,4 +1,4 @@
-"""What backlogs are made of: pieces of whole frames, shared by all that keep the same."""
+"""Parts of a backlog: pieces of whole frames, shared by all backlogs that queue the same."""
 
 from typing import TYPE_CHECKING
 
@@ -7,15 +7,15 @@ from weft.wire.byteops import u32_at
 if TYPE_CHECKING:
     from weft.broker.delivery.drop_counts import Losses
 
-# What it takes to keep a piece beside its bytes, about: counted against the bound, so that many
-# tiny pieces cannot cost many times what they hold.
+# Approximate memory of a queued piece besides its bytes: counted against the bound, so that many
+# tiny pieces cannot take many times their size.
 KEPT_COST_BYTES = 256
 
 _KEPT_COST = KEPT_COST_BYTES
 
 
 class Piece:
-    """Whole frames that wait in one or more backlogs."""
+    """Whole frames that are queued in one or more backlogs."""
 
     def __init__(self, frames: bytes) -> None:
         self.frames = frames
@@ -23,7 +23,7 @@ class Piece:
 
 
 class Kept:
-    """A piece that waits under one policy; or a hole, where messages were not taken in."""
+    """Entry of a backlog: a piece under one policy, or a hole that counts refused messages."""
 
     def __init__(self, piece: Piece, policy: int, time_ns: int, subject: bytes | None) -> None:
         self.piece = piece
@@ -35,7 +35,7 @@ class Kept:
 
 
 def piece_end(data: bytearray, at: int, end: int, most: int) -> int:
-    """Return the end of the whole frames that fit in `most` bytes, one frame at least."""
+    """Return the end of the whole frames that fit in `most` bytes, at least one frame."""
     last = at + u32_at(data, at)
     while last < end and last - at + u32_at(data, last) <= most:
         last += u32_at(data, last)

@@ -1,6 +1,6 @@
-"""Messages that were dropped and not yet announced, counted per origin and reason.
+"""Dropped messages that are not yet reported, counted by origin and reason.
 
-Bounded: beyond some pairs of origin and reason, counts go to origin 0, which means any.
+Bounded: over the limit of pairs, counts go to origin 0, which stands for any.
 """
 
 from weft.broker.delivery.policy import GAPS_MAX, Reason
@@ -11,17 +11,17 @@ from weft.wire.message.codec import put_fields
 from weft.wire.message.types import Fields, FieldType
 
 _MESSAGE = int(Kind.MESSAGE)
-# The last places are kept for "any origin", one for each reason.
+# The last entries are reserved for "any origin", one for each reason.
 _ORIGINS_MAX = GAPS_MAX - len(Reason)
 
 
 class Losses:
-    """Counts up what is dropped; take() turns the counts into GAP frames."""
+    """Counts dropped messages; take() turns the counts into GAP frames."""
 
     def __init__(self, totals: list[int], origins_max: int = _ORIGINS_MAX) -> None:
         self.total = 0
         self._origins_max = origins_max
-        # By reason, together with the losses of all who share the bounds.
+        # Totals by reason of all outboxes that share the bounds.
         self._totals = totals
         self._counts: dict[tuple[int, int], int] = {}
 
@@ -29,7 +29,7 @@ class Losses:
         return len(self._counts)
 
     def count(self, frames: bytes, reason: int) -> int:
-        """Count the messages among whole frames that are being dropped; return how many."""
+        """Count the messages among whole frames that are being dropped, and return their number."""
         before = self.total
         data = frames
         at = 0
@@ -50,7 +50,7 @@ class Losses:
         return self.total - before
 
     def add(self, origin: int, reason: int, count: int) -> None:
-        """Count losses of one origin."""
+        """Count dropped messages of one origin."""
         key = (origin, reason)
         if key not in self._counts and len(self._counts) >= self._origins_max:
             key = (0, reason)
@@ -59,7 +59,7 @@ class Losses:
         self._totals[reason] += count
 
     def take(self) -> bytes:
-        """The GAP frames that announce everything counted since the last call."""
+        """Return GAP frames for everything counted since the last call."""
         writer = Writer()
         for (origin, reason), count in self._counts.items():
             put_gap(writer, origin, Reason(reason).name.lower(), count)
@@ -68,7 +68,7 @@ class Losses:
 
 
 def put_gap(writer: Writer, origin: int, reason: str, count: int) -> None:
-    """Append the frame that says: so many messages of this origin will not come, and why."""
+    """Append the GAP frame that reports N lost messages of an origin, and the reason."""
     fields = Fields(False)
     fields.add("reason", FieldType.STRING, reason)
     fields.add("count", FieldType.UINT64, count)

@@ -1,25 +1,25 @@
-"""Memory that all backlogs of a service may take together, and how many of them are crowded.
+"""Memory budget of all backlogs of a service, and the number of crowded ones.
 
-A piece that several backlogs hold is one object, and its bytes are charged once. What is left of
-the budget bounds every backlog: a few slow readers may each be owed much, many only a little, and
-no reader can leave the others without room.
+A piece that several backlogs hold is one object and is charged once. The remaining budget bounds
+every backlog: a few slow consumers may each queue much, many only a little, and none can leave the
+others without space.
 """
 
 from weft.broker.delivery.chunk import Piece
 
 BACKLOGS_LIMIT_BYTES = 512 << 20
-# Every connection may be owed this much, however little is left.
+# Every connection may queue this much, even if the budget is used up.
 BACKLOG_FLOOR_BYTES = 1 << 20
 
 _FLOOR = BACKLOG_FLOOR_BYTES
 
 
 class Budget:
-    """What the backlogs of one service take, in bytes.
+    """Memory of the backlogs of one service, in bytes.
 
-    `crowded` counts the outboxes over their high-water mark; `is_eased` is set when one of those
-    for which a publisher is held has come down to its low-water mark, in the budget of the service
-    as well where links have one of their own.
+    `crowded` counts the outboxes above their high-water mark. `is_eased` is set when an outbox for
+    which a publisher is paused came down to its low-water mark; links have a budget of their own,
+    which sets it in the service's, too.
     """
 
     def __init__(
@@ -32,27 +32,27 @@ class Budget:
         self._service = service
 
     def allowance(self) -> int:
-        """Return how many bytes one backlog may take at the moment."""
+        """Return how many bytes one backlog may take now."""
         return max(_FLOOR, self.limit_bytes - self.used_bytes)
 
     def ease(self) -> None:
-        """Note that an outbox has come down to its low-water mark."""
+        """Record that an outbox came down to its low-water mark."""
         self.is_eased = True
         if self._service is not None:
             self._service.is_eased = True
 
     def charge(self, count: int) -> None:
-        """Count bytes that are kept; a negative count gives bytes back."""
+        """Count bytes as used; a negative count releases them."""
         self.used_bytes += count
 
     def hold(self, piece: Piece) -> None:
-        """Charge a piece to its first holder."""
+        """Charge a piece when it gets its first holder."""
         if piece.holders == 0:
             self.used_bytes += len(piece.frames)
         piece.holders += 1
 
     def release(self, piece: Piece) -> None:
-        """Give the bytes of a piece back when its last holder releases it."""
+        """Release the bytes of a piece when it loses its last holder."""
         piece.holders -= 1
         if piece.holders == 0:
             self.used_bytes -= len(piece.frames)

@@ -1,8 +1,8 @@
-"""What one peer has yet to be sent.
+"""Outbound queue of one peer: spans of the arena, then a backlog.
 
-In a turn it is spans of the arena; the door gathers and sends them once, straight to the socket.
-Only what the socket refuses is copied, into a backlog that is bounded in bytes and age. An outbox
-never sends: the door that owns it does, in this order:
+Within a turn it holds spans of the arena, which the transport gathers and writes to the socket
+once. Only bytes that the socket refuses are copied, into a backlog bounded in bytes and age. An
+outbox does no I/O: the transport that owns it calls, in this order:
 
     if not outbox.is_behind():
         start = outbox.gather()                # arena.data[start : start + outbox.gathered]
@@ -24,12 +24,12 @@ _CUT = int(Policy.CUT)
 
 
 class Outbox:
-    """Bytes owed to one peer; `pending` of them are in the arena, the rest in the backlog.
+    """Queued bytes of one peer; `pending` of them are in the arena, the rest in the backlog.
 
-    `owner` is the peer, `fd` the socket that its door sends to directly or -1, `busy` how many
-    requests the peer has yet to answer. It is that of a distant peer if it is another gateway's.
-    While it is away, because there is no way to that gateway or no connection to a tunnel's client,
-    the peer is given no requests. It is crowded while much waits that must not be dropped.
+    `owner` is the peer, `fd` the socket that its transport writes to directly or -1, `busy` the
+    number of requests that the peer has to answer. `is_distant`: the peer is a remote gateway.
+    `is_away`: that gateway is unreachable, or the client of a tunnel is not connected, so the peer
+    gets no requests. `is_crowded`: many bytes are queued that must not be dropped.
     """
 
     def __init__(self, arena: Arena, bounds: Bounds) -> None:
@@ -44,20 +44,20 @@ class Outbox:
         self.gathered = 0
         self.is_cut = False
         self.is_crowded = False
-        # Somebody waits until no more than this is kept that must not be dropped; -1: nobody does.
+        # Limit on bytes that must not be dropped for setting the budget's `is_eased`; -1: unset.
         self._ease_bytes = -1
         self._head = -1
         self._tail = -1
-        # How many bytes of the first span finish a frame whose beginning was sent.
+        # How many bytes of the first span finish a frame that was sent in part.
         self._unfinished = 0
         self._is_waiting = False
         self._backlog: Backlog | None = None
-        # That of a reader that was cut, until something is sent to it last.
+        # Backlog of a disconnected reader, until its last frames are queued.
         self._cut: Backlog | None = None
         self._dropped_before = 0
 
     def push(self, start: int, length: int, policy: int) -> None:
-        """Owe the peer whole frames that lie in the arena."""
+        """Queue whole frames that lie in the arena."""
         arena = self.arena
         tail = self._tail
         if start < 0 or length <= 0 or length > arena.fill - start:
@@ -72,7 +72,7 @@ class Outbox:
             arena.in_use += 1
             self._wait()
         elif (
-            # A run of frames costs its receiver as much as one.
+            # Consecutive frames are merged: a run costs its receiver as much as one frame.
             arena.starts[tail] + arena.lengths[tail] == start and arena.policies[tail] == policy
         ):
             arena.lengths[tail] += length
@@ -82,12 +82,12 @@ class Outbox:
         self.pending += length
 
     def ends_at(self, end: int) -> bool:
-        """Say if the last of what it was owed in this turn ends at an offset of the arena."""
+        """Return whether the last frame queued in this turn ends at an offset of the arena."""
         tail = self._tail
         return tail >= 0 and self.arena.starts[tail] + self.arena.lengths[tail] == end
 
     def hold(self, frames: bytes, now_ns: int) -> None:
-        """Owe the peer whole frames that the arena has no room for; they must not be dropped."""
+        """Queue whole frames that do not fit in the arena; they are never dropped."""
         if self.is_cut:
             return
         if self._head >= 0:
@@ -99,10 +99,10 @@ class Outbox:
         self._wait()
 
     def overtake(self, frames: bytes) -> None:
-        """Owe a link whole control frames, before the envelopes of its backlog.
+        """Queue control frames of a link before the batches of its backlog.
 
         Raises:
-            ValueError: there is no backlog.
+            ValueError: no backlog.
         """
         if self._backlog is None:
             raise ValueError(f"there is no backlog that {len(frames)} bytes could overtake")
@@ -111,10 +111,10 @@ class Outbox:
         self._wait()
 
     def gather(self) -> int:
-        """Make `gathered` bytes of what is pending one stretch of the arena; return its start.
+        """Make `gathered` of the pending bytes contiguous in the arena; return their offset.
 
         Raises:
-            ValueError: there is a backlog, which must go first.
+            ValueError: there is a backlog, which must be sent first.
         """
         if self._backlog is not None:
             raise ValueError(f"{self._backlog.size} bytes of backlog must go first")
@@ -134,7 +134,7 @@ class Outbox:
         return arena.size
 
     def sent(self, count: int) -> None:
-        """So many of the gathered bytes are gone."""
+        """Remove N of the gathered bytes, which the caller sent."""
         if not 0 <= count <= self.pending:
             raise ValueError(f"{count} bytes were not pending, {self.pending} were")
         arena = self.arena
@@ -154,7 +154,7 @@ class Outbox:
             self._forget_spans()
 
     def settle(self, now_ns: int) -> None:
-        """End the turn: keep, by policy and within the bounds, what was not sent."""
+        """End the turn: move unsent frames to the backlog, by policy and within the bounds."""
         self._is_waiting = False
         if self._head >= 0:
             self._keep_spans(now_ns)
@@ -162,22 +162,22 @@ class Outbox:
             self.expire(now_ns)
 
     def take(self, limit_bytes: int, now_ns: int) -> memoryview:
-        """About so many bytes of the backlog, to be sent next; taken() must follow."""
+        """About `limit_bytes` of the backlog, to be sent next; taken() must follow."""
         if self._backlog is None:
             return memoryview(b"")
         return self._backlog.take(limit_bytes, now_ns)
 
     def taken(self, count: int) -> None:
-        """So many bytes of what take() gave are gone."""
+        """Remove N bytes, which take() returned and the caller sent."""
         if self._backlog is None:
             raise ValueError(f"{count} bytes were not taken")
         self._backlog.sent(count)
         self._look_at_backlog()
 
     def draw(self, limit_bytes: int, now_ns: int) -> bytes:
-        """Take about so many bytes of the backlog, whole frames, for a door that keeps them itself.
+        """Remove and return about `limit_bytes` of whole frames, for a transport that queues.
 
-        Everyone who was owed the same stretch of a turn draws the same object.
+        All outboxes with the same range of a turn return the same object.
         """
         if self._backlog is None:
             return b""
@@ -186,13 +186,13 @@ class Outbox:
         return frames
 
     def expire(self, now_ns: int) -> None:
-        """Apply the bound in age to a backlog that nothing is added to."""
+        """Apply the age bound to a backlog to which nothing is added."""
         if self._backlog is not None:
             self._backlog.expire(now_ns)
         self._look_at_backlog()
 
     def part(self, frames: bytes) -> bool:
-        """Send these frames last to a reader that was cut; False if nothing more can be sent."""
+        """Queue the last frames of a disconnected reader; False if nothing more can be sent."""
         backlog = self._cut
         self._cut = None
         if backlog is None or backlog.is_torn:
@@ -202,7 +202,7 @@ class Outbox:
         return True
 
     def close(self) -> None:
-        """Owe nothing, now and later: the peer is gone, but routes may know its outbox a while."""
+        """Drop everything, now and later: the peer is gone, but cached routes may refer to this."""
         self.owner = None
         self.fd = -1
         if self._backlog is not None:
@@ -213,54 +213,54 @@ class Outbox:
         self._forget_spans()
 
     def is_behind(self) -> bool:
-        """Say if there is a backlog; until it is sent, nothing may overtake it."""
+        """Return whether there is a backlog, which must be sent first."""
         return self._backlog is not None
 
     def owed(self) -> int:
-        """How many bytes the peer has yet to be sent, in the arena and in the backlog."""
+        """The number of bytes queued in the arena and in the backlog."""
         return self.pending + (0 if self._backlog is None else self._backlog.size)
 
     def cost(self) -> int:
-        """How much memory the backlog takes; the bound in bytes is on this."""
+        """The memory of the backlog, which the bound in bytes limits."""
         return 0 if self._backlog is None else self._backlog.cost
 
     def moved_ns(self) -> int:
-        """When the peer last took some of the backlog, or it began; 0: there is none."""
+        """When the peer last took bytes of the backlog, or it began; 0 without a backlog."""
         return 0 if self._backlog is None else self._backlog.moved_ns
 
     def paced_ns(self) -> int:
-        """Return when the peer last took as much as a reader must in time, or its backlog began.
+        """Return when the peer last took `pace_bytes`, or its backlog began.
 
-        0 if there is no backlog.
+        0 without a backlog.
         """
         return 0 if self._backlog is None else self._backlog.paced_ns
 
     def give_up(self, problem: str) -> None:
-        """Cut a reader that is behind; `problem` says why."""
+        """Disconnect a reader that has a backlog; `problem` is the reason."""
         if self._backlog is not None and not self.is_cut:
             self._backlog.cut(problem)
             self._look_at_backlog()
 
     def dropped(self) -> int:
-        """How many messages were dropped since this outbox was made."""
+        """The number of messages dropped since this outbox was created."""
         if self._backlog is None or self.is_cut:
             return self._dropped_before
         return self._dropped_before + self._backlog.dropped
 
     def problem(self) -> str:
-        """Why the reader was cut."""
+        """Why the reader was disconnected."""
         return "" if self._cut is None else self._cut.problem
 
     def stands_still(self, since_ns: int) -> bool:
-        """Say if there is a backlog of which the peer took nothing since a time."""
+        """Return whether there is a backlog of which the peer took nothing since a time."""
         return self._backlog is not None and self._backlog.moved_ns < since_ns
 
     def ask_for_ease(self, low_bytes: int) -> None:
-        """Have the budget's `is_eased` set once no more than this must not be dropped."""
+        """Set the budget's `is_eased` once at most this much is queued that must not be dropped."""
         self._ease_bytes = max(self._ease_bytes, low_bytes)
 
     def is_eased(self) -> bool:
-        """Say if nobody who asked for that waits for it any more."""
+        """Return whether no call of ask_for_ease() is pending."""
         return self._ease_bytes < 0
 
     def _wait(self) -> None:
@@ -292,7 +292,7 @@ class Outbox:
         self.pending = 0
 
     def _look_at_backlog(self) -> None:
-        """Forget a backlog that is empty; note whether the reader is cut, and whether crowded."""
+        """Remove an empty backlog; update whether the reader is disconnected, and crowded."""
         backlog = self._backlog
         if backlog is None:
             return
@@ -300,7 +300,7 @@ class Outbox:
             if not self.is_cut:
                 self._cut = backlog
                 self._dropped_before += backlog.dropped
-                # What was pushed in this turn would follow half a frame.
+                # Frames pushed in this turn would follow an incomplete frame.
                 self.is_cut = True
                 self._forget_spans()
             if backlog.size == 0:
@@ -336,7 +336,7 @@ class Outbox:
             self.bounds.budget.crowded += 1 if is_crowded else -1
 
     def _unfinished_after(self, span: int, count: int) -> int:
-        """How much of the frame that the first `count` bytes of a span end in is still to go."""
+        """The bytes left of the frame in which the first `count` bytes of a span end."""
         arena = self.arena
         end = arena.starts[span] + count
         at = arena.starts[span] + self._unfinished

@@ -1,4 +1,4 @@
-"""What a reader may be owed, and what is done with the rest."""
+"""Slow-consumer policies, and the bounds of outboxes."""
 
 from enum import IntEnum
 
@@ -8,10 +8,10 @@ from weft.broker.delivery.memory_budget import Budget
 OUTBOX_LIMIT_BYTES = 64 << 20
 OUTBOX_LIMIT_AGE_NS = 10_000_000_000
 OUTBOX_LIMIT_MIN_BYTES = 8 << 10
-# Room that is never given to messages, so that every loss can be announced within the bound.
+# Space reserved for GAP frames, so that every loss can be reported within the bound.
 GAP_MAX_BYTES = 96
 GAPS_MAX = 16
-# A hole announces the losses of so many origins, and of all others together.
+# A hole counts losses by this many origins, and those of all others together.
 HOLE_ORIGINS_MAX = 3
 HOLE_COST_BYTES = KEPT_COST_BYTES + GAP_MAX_BYTES * (HOLE_ORIGINS_MAX + 1)
 
@@ -20,20 +20,20 @@ UNBOUNDED = 1 << 62
 
 
 class Policy(IntEnum):
-    """What happens to a subscription's messages when its reader falls behind.
+    """Handling of a subscription's messages when its reader falls behind.
 
-    Where several subscriptions of one connection match a message, the highest number applies: the
-    one that keeps most.
+    If several subscriptions of one connection match a message, the highest number applies: the one
+    that keeps most.
     """
 
-    LATEST = 0  # only the newest of each subject waits
-    DROP_OLD = 1  # the oldest give way
-    DROP_NEW = 2  # the newest are not taken in
-    CUT = 3  # nothing is dropped: the connection is ended
+    LATEST = 0  # keep only the newest of each subject
+    DROP_OLD = 1  # drop the oldest
+    DROP_NEW = 2  # drop the newest
+    CUT = 3  # drop nothing, disconnect
 
 
 class Reason(IntEnum):
-    """Why messages were dropped; its lower-case name is what a GAP says."""
+    """Why messages were dropped; the lower-case name is in GAP frames."""
 
     SLOW = 1  # the bound in bytes was reached
     OLD = 2  # the bound in age was reached
@@ -41,17 +41,17 @@ class Reason(IntEnum):
 
 
 class Bounds:
-    """The limits of an outbox, shared by all that have the same.
+    """Bounds of outboxes, shared by all with the same.
 
-    The bound in bytes counts memory, not only what will be sent; the budget that all backlogs share
-    may leave less. The bound in age holds for each message that may be dropped, and for the reader:
-    one that takes nothing for so long is cut, whatever its policies, and so is one that takes less
-    than `pace_bytes` for so long while it is owed what must not be dropped. Messages that may be
-    dropped fill seven eighths at most, so that their reader still has room for what must not be:
-    answers, pings, and subscriptions that cut.
+    The bound in bytes counts memory, not only bytes to send; the shared budget of all backlogs may
+    leave less. The age bound applies to each message that may be dropped, and to the reader: one
+    that takes nothing for this long is disconnected, whatever its policies, and so is one that
+    takes less than `pace_bytes` for this long while frames are queued that must not be dropped.
+    Messages that may be dropped fill at most seven eighths, so that space is left for frames that
+    must not be: answers, pings, and subscriptions with the policy CUT.
 
-    With more than `high_bytes` of what must not be dropped a backlog is crowded, until that is down
-    to `low_bytes`.
+    A backlog is crowded from `high_bytes` of frames that must not be dropped until it is down to
+    `low_bytes`.
     """
 
     def __init__(
@@ -71,22 +71,22 @@ class Bounds:
         self.limit_age_ns = limit_age_ns
         self.keep_bytes = limit_bytes - GAP_MAX_BYTES * GAPS_MAX
         self.drop_bytes = self.keep_bytes - self.keep_bytes // 8
-        # What is dropped goes in pieces of whole frames: small against the bound, few to handle.
+        # Messages are dropped in pieces of whole frames: small compared to the bound, but not many.
         self.piece_bytes = min(limit_bytes // 16, 64 << 10)
-        # Places in the order where losses are announced: half of the room that messages that may be
-        # dropped are not given is enough for them, but for the smallest bounds.
+        # Holes may take half of the space that is reserved for frames that must not be dropped;
+        # under the smallest bounds one hole is allowed nevertheless.
         self.holes_max = max(1, min(_HOLES_MAX, self.keep_bytes // 16 // HOLE_COST_BYTES))
         self.pace_bytes = self.piece_bytes
         self.high_bytes = self.keep_bytes // 4
         self.low_bytes = self.keep_bytes // 8
         self.budget = Budget(UNBOUNDED) if budget is None else budget
-        # How many messages were dropped under these bounds, by the number of the reason.
+        # Messages dropped under these bounds, by the number of the reason.
         self.dropped = [0] * (len(Reason) + 1) if dropped is None else dropped
 
     def described(self) -> str:
-        """The bound in bytes as it is at the moment, for people."""
+        """The current bound in bytes, as text."""
         budget = self.budget
         if budget.allowance() < self.keep_bytes:
             used = f"{budget.used_bytes} of {budget.limit_bytes} bytes for all (backlogs_bytes)"
-            return f"what was left: others take {used}"
+            return f"the remaining budget: all backlogs take {used}"
         return f"the limit of {self.limit_bytes} (outbox_bytes)"

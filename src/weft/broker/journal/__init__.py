@@ -1,1 +1,1 @@
-"""The broker's side of the journal: batches, acknowledgements, staged messages."""
+"""The broker's part of the journal: batches, acknowledgements, staged messages."""

@@ -1,4 +1,4 @@
-"""Published messages on their way into the journal, and what their publishers are told of it."""
+"""Hand published messages to the journal, and acknowledge them once they are durable."""
 
 from weft.broker.replies import error_frame, put_ok
 from weft.broker.service import Peer, Service
@@ -9,7 +9,7 @@ _REFUSED = (int(Kind.MESSAGE), int(Flag.ANSWER))
 
 
 def keep(peer: Peer, start: int, end: int, count: int) -> None:
-    """Keep so many frames that lie in the arena; hold their publisher if it is too fast."""
+    """Append N frames of the arena to the journal; hold their publisher if it is full."""
     journal = peer.service.router.journal
     if journal is not None:
         journal.take(start, end, count)
@@ -18,20 +18,20 @@ def keep(peer: Peer, start: int, end: int, count: int) -> None:
 
 
 def why_not_kept(service: Service) -> JournalFailed | None:
-    """What keeps the journal from being written, if anything does."""
+    """Return the error if the journal cannot be written now, else None."""
     journal = service.router.journal
     return journal.failure() if journal is not None and journal.is_failing else None
 
 
 def acknowledge_when_safe(peer: Peer, at: int) -> None:
-    """Answer the message at an offset of the arena, which was kept last, when it is safe."""
+    """Send the OK of the message that was appended last once it is durable."""
     journal = peer.service.router.journal
     if journal is not None:
         put_ok(journal.ask(peer), peer.service.arena.data, at)
 
 
 def journal_failed(service: Service, problem: str) -> None:
-    """The journal cannot be written: tell those who wait that their messages may be lost."""
+    """Send an error to all publishers that await an OK: their messages may be lost."""
     journal = service.router.journal
     if journal is None:
         return
@@ -41,7 +41,7 @@ def journal_failed(service: Service, problem: str) -> None:
     )
     for each in asked:
         if not isinstance(each.peer, Peer):
-            # No connection: whoever runs the journal tells it.
+            # Not a connection: the owner of the journal notifies it.
             continue
         peer, oks = each.peer, each.oks.take()
         at = 0

@@ -1,9 +1,9 @@
-"""What of a service is kept: its newest messages, and who waits until they are safe.
+"""Batches of messages for the journal, and the acknowledgements that await them.
 
-Messages are copied once, one after the other, into a batch: blocks of frames, each with room for
-its header. Whoever writes takes a whole batch and gives it back; meanwhile the next one is filled,
-so the more there is to write, the more is written at once. A message of the journal has a position,
-counted from 0 without a gap. docs/journal.md explains the bytes.
+Messages are copied once, one after the other, into a batch: blocks of frames, each with space for
+its header. The writer takes a whole batch and returns it; meanwhile the next one fills, so that
+batches grow with the load. The position of a message in the journal is counted from 0 without
+gaps. docs/journal.md defines the bytes.
 """
 
 from collections import deque
@@ -18,41 +18,41 @@ from weft.wire.buffer import Writer
 from weft.wire.byteops import i64_at, put_bytes, u32_at
 from weft.wire.subjects import is_pattern, matches
 
-# Room for what journal/segment/blocks.py writes there.
+# Space for the header that journal/segment/blocks.py writes.
 BLOCK_HEADER_BYTES = 40
-# A block of this size is complete; it may be larger by what one turn brings.
+# A block is complete at this size; the messages of one turn may exceed it.
 BLOCK_BYTES = 256 << 10
-# A flag that frames have in journals only: this one entered at another gateway.
+# Flag of frames in journals only: the message entered at another gateway.
 ARRIVED = 32
-# Over this, whoever publishes to the journal is no longer read from until it was written.
+# Above this size of the batch, publishers are not read from until it is taken for writing.
 HELD_MAX_BYTES = 8 << 20
 
 _HEADER = BLOCK_HEADER_BYTES
 _BLOCK = BLOCK_BYTES
 _HELD_MAX = HELD_MAX_BYTES
 _ARRIVED = ARRIVED
-# Where the time is in a frame.
+# Offset of the time in a frame.
 _TIME = 24
-# It drops nothing: what is owed is copied in the same turn.
+# Drops nothing: frames are copied within the turn.
 _BOUNDS = Bounds()
 
 
 class Waiting(Protocol):
-    """Whoever asked to be told when a message is safe."""
+    """Publisher, or other part, that awaits the durability of a message."""
 
     def owe(self, frames: bytes) -> None:
-        """Send it this."""
+        """Send frames to it."""
 
 
 class Held(Protocol):
-    """Whoever is not read from for now."""
+    """Publisher that is not read from."""
 
     def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
 
 
 class Asked:
-    """Who is told what when the message at a position is safe: of one turn, all its OKs."""
+    """OKs of one peer and turn, to be sent once the message at `position` is durable."""
 
     def __init__(self, peer: Any) -> None:
         self.position = 0
@@ -61,7 +61,7 @@ class Asked:
 
 
 class Block(NamedTuple):
-    """Frames of a batch: its header begins at `start`, the frames end at `end`."""
+    """Range of a batch: its header begins at `start`, its frames end at `end`."""
 
     start: int
     end: int
@@ -70,11 +70,10 @@ class Block(NamedTuple):
 
 
 class Batch:
-    """What is written at once: `data[start:end]` are the blocks, all but their headers.
+    """Blocks that are written at once: `data[start:end]`, complete except for block headers.
 
-    `is_awaited` says that somebody waits until it is safe. Whoever writes may set the `lead`: how
-    much room is left before the blocks when it is filled again, so that they begin where the disk
-    would have them.
+    `is_awaited`: an OK waits for it. The writer may set `lead`, the free space before the blocks
+    when the batch is filled again, so that they are aligned for the disk.
     """
 
     def __init__(self) -> None:
@@ -82,27 +81,27 @@ class Batch:
         self.blocks: list[Block] = []
         self.is_awaited = False
         self.lead = 0
-        # The latest time of a message, since the epoch.
+        # Latest time of a message, in ns since the epoch.
         self.latest_ns = 0
 
     @property
     def data(self) -> bytearray:
-        """The blocks, one after the other, and room around them."""
+        """The blocks, one after the other, and the space around them."""
         return self.writer.data
 
     @property
     def start(self) -> int:
-        """Where its first block begins."""
+        """The offset of the first block."""
         return self.blocks[0].start
 
     @property
     def end(self) -> int:
-        """Where its last block ends."""
+        """The end of the last block."""
         return self.blocks[-1].end
 
     @property
     def size(self) -> int:
-        """How many bytes the blocks have."""
+        """The size of all blocks in bytes."""
         return self.end - self.start
 
     @property
@@ -112,7 +111,7 @@ class Batch:
         return last.first + last.frames
 
     def clear(self) -> None:
-        """Be empty again."""
+        """Remove all blocks."""
         self.writer.cut_back(0)
         self.writer.reserve(self.lead)
         self.blocks.clear()
@@ -121,13 +120,13 @@ class Batch:
 
 
 class Journal:
-    """The journal of one service, as far as it concerns its turns.
+    """The broker's side of one service's journal: collects batches and pending OKs.
 
-    `write` takes a batch, at once and without waiting; written() gives it back. `position` is that
-    of the next message.
+    `write` takes a batch without blocking; written() returns it. `position` is that of the next
+    message.
 
     Raises:
-        BadSubject: a pattern that the grammar forbids.
+        BadSubject: invalid pattern.
     """
 
     def __init__(
@@ -142,11 +141,11 @@ class Journal:
                 raise BadSubject(f"the pattern {pattern!r} is not legal")
         self.patterns = patterns
         self.position = position
-        # Everything before it is as safe as was asked for.
+        # Messages before this position are durable.
         self.safe = position
-        # Messages that were not kept, because nothing could be.
+        # Messages that were not journaled, because of an error or a full batch.
         self.missed = 0
-        # Whether what comes from other gateways is kept, too, or only where it entered.
+        # Whether messages of remote gateways are journaled, too.
         self.is_of_mesh = False
         self.is_failing = False
         self.problem = ""
@@ -154,53 +153,53 @@ class Journal:
         self._write = write
         self._batch = Batch()
         self._spare: Batch | None = Batch()
-        # Where the header of the unfinished block is, and its first position.
+        # Offset of the incomplete block's header, and the position of its first message.
         self._block = -1
         self._first = position
-        # The position after what was copied; what was taken in this turn comes after it.
+        # Position after the last copied message; later ones are still in the arena.
         self._kept = position
-        # The latest time of what was taken and not copied.
+        # Latest time of a message that is not copied yet.
         self._latest_ns = 0
         self._asked: deque[Asked] = deque()
         self._last: Asked | None = None
         self._held: list[Held] = []
 
     def wants(self, subject: bytes) -> bool:
-        """Say if the messages of a subject are kept."""
+        """Return whether the messages of a subject are journaled."""
         for pattern in self.patterns:  # noqa: SIM110  # a closure cannot be compiled here
             if matches(pattern, subject):
                 return True
         return False
 
     def is_full(self) -> bool:
-        """Say if more is waiting to be written than should."""
+        """Return whether the batch is over its limit of 8 MiB."""
         return self._batch.writer.size > _HELD_MAX
 
     def is_clean(self) -> bool:
-        """Say if everything that was taken is written."""
+        """Return whether all messages are written."""
         return self._outbox.pending == 0 and self._is_empty() and self._spare is not None
 
     def take(self, start: int, end: int, count: int) -> None:
-        """Keep so many whole frames that lie in the arena."""
+        """Append N whole frames of the arena."""
         if self.is_failing:
             self.missed += count
             return
         outbox = self._outbox
         outbox.push(start, end - start, 0)
         self.position += count
-        # Those that are taken at once were stamped at once.
+        # Frames of one call have the same stamp time.
         time_ns = i64_at(outbox.arena.data, start + _TIME)
         self._latest_ns = max(self._latest_ns, time_ns)
 
     def take_arrived(self, start: int, end: int, count: int) -> None:
-        """Keep frames of the arena that entered elsewhere, and say so in the copy.
+        """Append frames of the arena that entered at another gateway, and mark the copies.
 
-        They are missed where more waits to be written than should: nobody can be told to wait.
+        They are not journaled if the batch is full: their publisher cannot be held from here.
         """
         if self.is_failing or self.is_full():
             self.missed += count
             return
-        # What was taken before them comes before them.
+        # Earlier messages of the turn come first.
         self._copy()
         writer = self._batch.writer
         if self._block < 0:
@@ -216,11 +215,11 @@ class Journal:
         self._kept = self.position
 
     def hold(self, publisher: Held) -> None:
-        """Tell a publisher to resume when there is room."""
+        """Resume a publisher after the next batch was passed to the writer."""
         self._held.append(publisher)
 
     def ask(self, peer: Waiting) -> Writer:
-        """Where to write what a peer is told when the message that was taken last is safe."""
+        """Return where to write the OK of a peer for the message that was appended last."""
         asked = self._last
         if asked is None or asked.peer is not peer:
             asked = Asked(peer)
@@ -230,7 +229,7 @@ class Journal:
         return asked.oks
 
     def keep(self) -> None:
-        """End a turn: copy what was taken, and have it written unless that is being done."""
+        """End a turn: copy its messages, and pass the batch on unless the writer is busy."""
         self._copy()
         self._last = None
         if self._block >= 0 and self._batch.writer.size - self._block >= _BLOCK:
@@ -238,13 +237,13 @@ class Journal:
         self._pass_on()
 
     def written(self, batch: Batch) -> None:
-        """A batch was written, or never will be: it may be filled again."""
+        """Take back a batch, written or failed, to be filled again."""
         batch.clear()
         self._spare = batch
         self._pass_on()
 
     def safe_until(self, position: int) -> None:
-        """Tell whoever asked that everything before a position is safe."""
+        """Send the OKs of all messages before a position, which are durable now."""
         self.safe = position
         asked = self._asked
         while asked:
@@ -255,7 +254,7 @@ class Journal:
             each.peer.owe(each.oks.take())
 
     def failed(self, problem: str) -> list[Asked]:
-        """Nothing can be kept for now; whoever waits for it is to be told so, and is forgotten."""
+        """Stop journaling after an error; return the pending OKs, which are dropped here."""
         self._last = None
         self.is_failing = True
         self.problem = problem
@@ -264,18 +263,18 @@ class Journal:
         return asked
 
     def recovered(self) -> None:
-        """Messages can be kept again."""
+        """Resume journaling after an error."""
         self.is_failing = False
         self.problem = ""
 
     def failure(self) -> JournalFailed:
-        """The error that says so."""
+        """The error of a message that requested an OK while the journal fails."""
         return JournalFailed(
             f"the journal cannot be written: {self.problem}; the message was not delivered"
         )
 
     def _copy(self) -> None:
-        """Copy what was taken so far."""
+        """Copy the messages appended so far from the arena to the batch."""
         outbox = self._outbox
         if outbox.pending == 0:
             return

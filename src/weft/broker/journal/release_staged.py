@@ -1,8 +1,8 @@
-"""Messages that were staged before, published all at once by one who is no connection.
+"""Publish staged messages, all at once and without a connection.
 
-Whoever writes in two steps sends rows that nobody gets yet, and then says that they count. Then
-they are published in their order, with a publisher's number of their own: what the journal has of
-that number says how far it came if it was cut short.
+A two-step writer first stages rows, which are not delivered, and then commits them. They are
+published in order under a publisher number of their own: after an interruption, the journal's
+messages with that number show how many were published.
 """
 
 from weft.broker.auth.permissions import PUBLISH, Rights, may_not
@@ -20,9 +20,9 @@ _MAY_PUBLISH = PUBLISH
 
 
 class Release:
-    """One publisher of staged messages.
+    """Publisher of the staged messages of one commit.
 
-    The first `known` of those that are kept are out already, and are left out.
+    The first `known` journaled ones were published before an interruption, and are skipped.
     """
 
     def __init__(self, service: Service) -> None:
@@ -32,7 +32,7 @@ class Release:
         self.publisher = service.next_number() & 0xFFFFFFFF
 
     def publish(self, start: int, end: int) -> None:
-        """Publish checked messages that lie in the arena."""
+        """Publish validated messages that lie in the arena."""
         service = self._service
         data = service.arena.data
         run = service.run
@@ -52,7 +52,7 @@ class Release:
             raise BadSubject("a staged message was not checked")
         start = run.start
         if self.known > 0:
-            # Where one is out that was kept, so is everything before it.
+            # If a journaled message was published, so were all before it.
             if not route.is_journaled:
                 return
             skipped = min(self.known, run.count)
@@ -75,20 +75,20 @@ class Release:
 
 
 def checked_rows(frames: bytes, body_limit_bytes: int, rights: Rights | None = None) -> int:
-    """How many messages these are; each is one that may be released by whoever has these rights.
+    """Return the number of messages; each must be one that these permissions may publish.
 
     Raises:
-        BadFrame: they are no whole messages, or have flags that a staged one cannot have.
-        BadSubject: a subject or reply is not legal.
-        Reserved: a subject or reply belongs to the system.
-        NotAllowed: a subject or reply is none that may be published to.
+        BadFrame: incomplete frame, other kind, or flags that a staged message cannot have.
+        BadSubject: invalid subject or reply.
+        Reserved: reserved subject or reply.
+        NotAllowed: no permission to publish to a subject or reply.
     """
     run = Run(body_limit_bytes)
     rows = at = 0
     end = len(frames)
     while at < end:
         if not run.read(frames, at, end):
-            raise BadFrame(f"{end - at} bytes after {rows} messages are no whole one")
+            raise BadFrame(f"{end - at} bytes after {rows} messages are not a whole frame")
         if run.kind != _MESSAGE or run.flags & ~_BARE:
             raise BadFrame(f"kind {run.kind} with flags {run.flags} cannot be staged")
         _check_subject(run.subject(frames), _OPEN, rights)

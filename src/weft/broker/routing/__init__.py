@@ -1,1 +1,1 @@
-"""Subscriptions, and the routes of subjects."""
+"""Subscriptions, and the cached routes of subjects."""

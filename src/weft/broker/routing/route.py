@@ -1,11 +1,11 @@
-"""Where the messages of one subject go, worked out once.
+"""Receivers of one subject, computed once and cached.
 
-A connection is in a route once, however many of its patterns match. Of a queue group one member
-gets each message; groups of the same name are one group, whatever patterns their members gave. A
-request goes to one alone: of the members of all groups if there are any, else of the others.
+A connection is in a route once, however many of its patterns match. Of a queue group, one member
+gets each message; groups of the same name are one group, whatever patterns their members have. A
+request goes to one responder: a member of a group if there are any, else a plain subscriber.
 
-Other gateways are named apart: a message goes to each of them once, and a queue group or a request
-only where nobody here is there for it.
+Remote gateways are kept apart: each gets a message once, but messages of a queue group and
+requests only if there is no receiver at this gateway.
 """
 
 from typing import Any
@@ -14,33 +14,33 @@ from weft.broker.delivery.outbox import Outbox
 from weft.broker.routing.subscription_trie import Audience, Members, Place, Subscriber
 from weft.wire.byteops import u32_at
 
-# A queue group is full when none of its members is owed less than this.
+# A queue group is full when each member has more than this queued.
 GROUP_HIGH_BYTES = 256 << 10
 
 _GROUP_HIGH = GROUP_HIGH_BYTES
-# More than any number of unanswered requests.
+# More than any number of pending requests.
 _LAST_RESORT = 1 << 40
 
 
 class Group:
-    """A queue group in one route: each message goes to one member.
+    """Queue group in one route: each message goes to one member.
 
-    Members take turns as long as their sockets take what they are sent. One that is behind is
-    passed over; if all are, the one that is owed least is next. `is_full`: that is owed much.
+    Members take turns while their sockets accept everything. One with a backlog is skipped; if all
+    have one, the member with the smallest is next. `is_full`: that is over GROUP_HIGH_BYTES.
     """
 
     def __init__(self, name: bytes, source: Members) -> None:
         self.name = name
         self.members: list[Outbox] = []
         self.policies = bytearray()
-        # Members that get every message by a plain subscription as well: once is enough.
+        # Members with a plain subscription as well: they get every message by that one.
         self.is_plain = bytearray()
         self.is_full = False
-        # Where the turn is kept, for all routes that this group is in.
+        # Shared turn of all routes with this group.
         self._source = source
 
     def fill(self, gathered: "Gathered") -> None:
-        """Take in its members."""
+        """Add the members that were collected for this group."""
         for outbox, policy in gathered.members[self.name].items():
             self.members.append(outbox)
             self.policies.append(policy)
@@ -51,7 +51,7 @@ class Group:
         return self._next(None)
 
     def pick(self, sender: Outbox | None) -> int:
-        """The position of the member that gets this; the sender only if nobody else is there."""
+        """The position of the member that gets this; the sender only if it is the only member."""
         turn = self._next(sender)
         self._source.turn = turn + 1
         return turn
@@ -66,7 +66,7 @@ class Group:
         return turn
 
     def _with_room(self, turn: int, sender: Outbox | None) -> int:
-        """The first from here that is not behind, else the one that is owed least."""
+        """The first member from `turn` without a backlog, else the one with the smallest."""
         count = len(self.members)
         best = turn
         best_cost = -1
@@ -86,7 +86,7 @@ class Group:
 
 
 class Gathered:
-    """Those who asked for one subject, each once."""
+    """Subscribers of one subject, each once."""
 
     def __init__(self) -> None:
         self.plain: dict[Outbox, int] = {}
@@ -96,7 +96,7 @@ class Gathered:
         self.members: dict[bytes, dict[Outbox, int]] = {}
 
     def add(self, subscriber: Subscriber) -> None:
-        """Add one that gets everything."""
+        """Add a plain subscriber."""
         _add_subscriber(subscriber, self.plain, self.answering)
 
     def add_member(self, name: bytes, source: Members, subscriber: Subscriber) -> None:
@@ -108,7 +108,7 @@ class Gathered:
 
 
 class Route:
-    """Everyone who is to get what is sent to one subject."""
+    """Receivers of one subject."""
 
     def __init__(self, subject: bytes, places: list[Place]) -> None:
         self.subject = subject
@@ -118,25 +118,25 @@ class Route:
         self.policies = bytearray()
         self.groups: list[Group] = []
         self.responders: list[Outbox] = []
-        # At other gateways, for when those here are all away.
+        # At remote gateways, if all responders here are away.
         self.far_responders: list[Outbox] = []
-        # Other gateways that want all of it, and groups that have members only there.
+        # Remote gateways with plain subscribers, and groups with remote members only.
         self.far: list[Outbox] = []
         self.far_groups: list[Group] = []
         self.is_far = False
-        # One of its groups was found full by the last message.
+        # The last message found one of its groups full.
         self.is_full = False
-        # How it gets there, for whoever brings it.
+        # Forwarding plan, set by the mesh.
         self.plan: Any = None
         if places:
             self._gather(places)
 
     def is_empty(self) -> bool:
-        """Say if nobody wants this subject."""
+        """Return whether the route has no receivers at this gateway."""
         return not self.outboxes and not self.groups
 
     def receivers(self) -> int:
-        """How many it names, members of groups included."""
+        """The number of receivers, group members included."""
         count = len(self.outboxes)
         for group in self.groups:
             count += len(group.members)
@@ -145,10 +145,10 @@ class Route:
         return count + len(self.far)
 
     def responder(self, sender: Outbox, is_not_back: bool, turn: int) -> Outbox | None:
-        """Whoever has the fewest unanswered requests; the sender only if nobody else is there.
+        """The responder with the fewest pending requests; the sender only if there is no other.
 
-        Among equals the turn decides. One that does not read what it is sent comes last, one that
-        is away is not asked, and other gateways are if that leaves nobody here.
+        `turn` decides between equals. A responder with a backlog comes last, one that is away gets
+        no request, and remote gateways are used if that leaves no responder here.
         """
         best = _least_busy(self.responders, sender, is_not_back, turn)
         if best is None and self.far_responders:
@@ -156,9 +156,9 @@ class Route:
         return best
 
     def deliver(self, start: int, end: int, sender: Outbox | None, is_not_back: bool) -> int:
-        """Owe whole frames of the arena to everyone, once each; not to the sender if so asked.
+        """Queue whole frames once for each receiver; `is_not_back` excludes the sender.
 
-        Returns how often they were handed to someone; 0 means that nobody is there to hear it.
+        Returns the number of deliveries; 0 if there are no receivers.
         """
         return self.deliver_to_each(start, end, sender, is_not_back) + self.deliver_in_turn(
             start, end, sender, is_not_back
@@ -167,7 +167,7 @@ class Route:
     def deliver_to_each(
         self, start: int, end: int, sender: Outbox | None, is_not_back: bool
     ) -> int:
-        """The part of deliver() for plain subscribers; returns how many got all of the frames."""
+        """The part of deliver() for plain subscribers; returns their number."""
         receivers = 0
         for position in range(len(self.outboxes)):
             outbox = self.outboxes[position]
@@ -179,7 +179,7 @@ class Route:
     def deliver_in_turn(
         self, start: int, end: int, sender: Outbox | None, is_not_back: bool
     ) -> int:
-        """The part of deliver() for queue groups; returns how many frames members were handed."""
+        """The part of deliver() for queue groups; returns the number of delivered frames."""
         handed = 0
         if not self.groups:
             return handed
@@ -202,7 +202,7 @@ class Route:
         return handed
 
     def deliver_to_group(self, name: bytes, start: int, end: int) -> int:
-        """Owe frames to one member each of the named group; returns how many were handed on."""
+        """Queue frames for one member each of the named group; return the number delivered."""
         for group in self.groups:
             if group.name == name:
                 return _hand_each(group, start, end)
@@ -246,7 +246,7 @@ class Route:
 def _least_busy(
     responders: list[Outbox], sender: Outbox, is_not_back: bool, turn: int
 ) -> Outbox | None:
-    """The one of them that a request is given to; None if all are away."""
+    """The responder that a request is given to; None if all are away."""
     count = len(responders)
     best: Outbox | None = None
     best_burden = 0
@@ -279,13 +279,13 @@ def _hand_each(group: Group, start: int, end: int) -> int:
 
 
 def _hand(group: Group, start: int, length: int, sender: Outbox | None, is_not_back: bool) -> int:
-    """Owe one frame to the member whose turn it is, unless it has it already; 1 if it was owed."""
+    """Queue one frame for the next member, unless it has it already; return 1 if it was queued."""
     turn = group.pick(sender)
     outbox = group.members[turn]
     if (
         group.is_plain[turn]
         or (is_not_back and outbox is sender)
-        # Another group that it is a member of was faster.
+        # It is a member of another group that was served first.
         or outbox.ends_at(start + length)
     ):
         return 0
@@ -300,7 +300,7 @@ def _side(subscriber: Subscriber, here: Gathered, far: Gathered) -> Gathered:
 def _add_subscriber(
     subscriber: Subscriber, known: dict[Outbox, int], answering: dict[Outbox, None]
 ) -> None:
-    # Of several policies the one that keeps most applies.
+    # Of several policies, the one that keeps most applies.
     known[subscriber.outbox] = max(subscriber.policy, known.get(subscriber.outbox, 0))
     if not subscriber.is_listener:
         answering[subscriber.outbox] = None

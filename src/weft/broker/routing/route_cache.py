@@ -1,23 +1,23 @@
-"""Routes remembered by subject, and forgotten exactly when a subscription touches them.
+"""Cache of routes by subject, invalidated exactly when a subscription affects them.
 
-Bounded, in routes, in the trie nodes they take and in the receivers they name: two generations, of
-which the older is let go as a whole. A route that leaves the cache is marked stale, so whoever
-holds on to one can tell without asking. Cached subjects are kept in a trie, so a new pattern costs
-what it matches, not what is cached.
+Bounded in routes, in trie nodes and in receivers: two generations, of which the older is dropped
+as a whole. A route that leaves the cache is marked stale, so that its users notice without a
+look-up. Cached subjects are in a trie, so a new pattern costs in proportion to its matches, not to
+the size of the cache.
 """
 
 from weft.broker.routing.route import Route
 from weft.wire.subjects import elements, is_reserved
 
-# Subjects of usual length fill a generation with routes before they fill it with nodes.
+# With subjects of usual length, the limit of routes is reached before that of nodes.
 _NODES_PER_ROUTE = 8
-# What the routes of a service may name together, about 9 bytes each: where everybody hears
-# everything, ever new subjects would otherwise cost memory for each of them and each receiver.
+# Receivers in all cached routes of a service, about 9 bytes each: otherwise many subjects with
+# many subscribers would take memory for each combination.
 RECEIVERS_MAX = 4 << 20
 
 
 class CacheNode:
-    """A place in the trie of cached subjects, so that a pattern finds those it matches."""
+    """Node in the trie of cached subjects, by which a pattern finds its matches."""
 
     def __init__(self) -> None:
         self.children: dict[bytes, CacheNode] | None = None
@@ -25,7 +25,7 @@ class CacheNode:
 
 
 class Generation:
-    """Routes that were worked out in one stretch of time."""
+    """Routes that were cached in one period of time."""
 
     def __init__(self) -> None:
         self.nodes: dict[bytes, CacheNode] = {}
@@ -34,7 +34,7 @@ class Generation:
         self._root = CacheNode()
 
     def add(self, route: Route) -> None:
-        """Remember a route."""
+        """Cache a route."""
         node = self._root
         for element in elements(route.subject):
             if node.children is None:
@@ -50,7 +50,7 @@ class Generation:
         self.receivers += route.receivers()
 
     def take(self, subject: bytes) -> Route | None:
-        """Give up the route of a subject, if it is here."""
+        """Remove and return the route of a subject, if it is cached."""
         node = self.nodes.pop(subject, None)
         if node is None:
             return None
@@ -59,7 +59,7 @@ class Generation:
         return route
 
     def forget(self, pattern: bytes) -> None:
-        """Make stale every route whose subject the pattern matches."""
+        """Invalidate every route whose subject the pattern matches."""
         found: list[Route] = []
         _find_cached(self._root, elements(pattern), 0, found)
         for route in found:
@@ -67,7 +67,7 @@ class Generation:
             self.take(route.subject)
 
     def forget_all(self) -> None:
-        """Make stale every route."""
+        """Invalidate every route."""
         found: list[Route] = []
         _find_all_cached(self._root, found)
         for route in found:
@@ -75,7 +75,7 @@ class Generation:
 
 
 class RouteCache:
-    """The routes of the subjects most recently sent to."""
+    """Routes of the subjects used most recently."""
 
     def __init__(self, limit: int, receivers_max: int = RECEIVERS_MAX) -> None:
         self._half = max(1, limit // 2)
@@ -87,7 +87,7 @@ class RouteCache:
         return len(self._young.nodes) + len(self._old.nodes)
 
     def get(self, subject: bytes) -> Route | None:
-        """The route of a subject if it is remembered."""
+        """The cached route of a subject, or None."""
         node = self._young.nodes.get(subject)
         if node is not None:
             return node.route
@@ -97,21 +97,21 @@ class RouteCache:
         return route
 
     def add(self, route: Route) -> None:
-        """Remember a route, and let the older half go if there are too many."""
+        """Cache a route; drop the older generation if the younger is full."""
         young = self._young
         if (
             len(young.nodes) >= self._half
             or young.made >= self._half * _NODES_PER_ROUTE
             or young.receivers >= self._half_receivers
         ):
-            # Whoever still holds one of these must ask again: nobody will tell it of changes.
+            # Marked stale, because they are no longer invalidated after changes.
             self._old.forget_all()
             self._old = young
             self._young = Generation()
         self._young.add(route)
 
     def forget(self, pattern: bytes) -> None:
-        """Make stale every route whose subject the pattern matches."""
+        """Invalidate every route whose subject the pattern matches."""
         self._young.forget(pattern)
         self._old.forget(pattern)
 

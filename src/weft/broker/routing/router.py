@@ -1,8 +1,7 @@
-"""Who wants this subject: the subscriptions of a service and the routes they make.
+"""Router: matches subjects with the subscriptions of a service, and caches routes.
 
-The subscriptions of a connection can be looked up, and so can the connections of a subject. A route
-is worked out on the first message to its subject and remembered; see route_cache.py for how it is
-forgotten.
+Subscriptions can be listed by connection and by subject. A route is computed by the first message
+to its subject and cached; see route_cache.py for its invalidation.
 """
 
 from enum import IntEnum
@@ -27,7 +26,7 @@ _POLICIES = len(Policy)
 
 
 class Subscription(NamedTuple):
-    """One entry of the registry, for people and tools."""
+    """Subscription as tools list it."""
 
     pattern: bytes
     group: bytes
@@ -36,14 +35,14 @@ class Subscription(NamedTuple):
 
 
 class Listener(NamedTuple):
-    """Who is subscribed to what, of those that a subject leads to."""
+    """Subscription that matches a subject, and the outbox of its subscriber."""
 
     outbox: Outbox
     subscription: Subscription
 
 
 class Wanted(IntEnum):
-    """How a pattern is asked for."""
+    """Whether a pattern has subscribers, and whether one of them answers requests."""
 
     NOT = 0
     TO_LISTEN = 1
@@ -51,7 +50,7 @@ class Wanted(IntEnum):
 
 
 class Registered:
-    """What one outbox is subscribed to."""
+    """Subscriptions of one outbox."""
 
     def __init__(self) -> None:
         self.subscribers: list[Subscriber | None] = [None] * (2 * _POLICIES)
@@ -59,7 +58,7 @@ class Registered:
         self.grouped: dict[tuple[bytes, bytes], Subscriber] = {}
 
     def subscriber(self, outbox: Outbox, policy: int, is_listener: bool) -> Subscriber:
-        """The one object that stands for this outbox under this policy."""
+        """The shared object for this outbox, policy and kind of subscriber."""
         position = policy + _POLICIES if is_listener else policy
         subscriber = self.subscribers[position]
         if subscriber is None:
@@ -69,18 +68,18 @@ class Registered:
 
 
 class Router:
-    """The subscriptions of one service."""
+    """Subscriptions of one service, and the routes computed from them."""
 
     def __init__(self, cached_routes_max: int = CACHED_ROUTES_MAX) -> None:
         self._interest = Interest()
         self._cache = RouteCache(cached_routes_max)
         self._registry: dict[Outbox, Registered] = {}
         self._count = 0
-        # Set before the first route is asked for, or never.
+        # Set before the first call of route(), or never.
         self.journal: Journal | None = None
-        # What connections here have asked for or taken back since somebody looked, if anybody does.
+        # Local patterns that changed since the mesh last read them; None without a mesh.
         self.changes: dict[tuple[bytes, bytes], None] | None = None
-        # Whether there were any at all, here or elsewhere, since somebody looked.
+        # Whether any subscription changed, local or remote, since this was last reset.
         self.is_changed = False
 
     def __len__(self) -> int:
@@ -94,11 +93,11 @@ class Router:
         policy: int = _CUT,
         is_listener: bool = False,
     ) -> bool:
-        """Add a subscription, or change how it is served; False if it was there as it is.
+        """Add a subscription, or change its options; return False if nothing changes.
 
         Raises:
-            BadSubject: the pattern is not legal.
-            UsageError: there is no such policy.
+            BadSubject: invalid pattern.
+            UsageError: unknown policy.
         """
         if not is_pattern(pattern):
             raise BadSubject(f"a pattern of {len(pattern)} bytes is not legal")
@@ -125,7 +124,7 @@ class Router:
         return True
 
     def unsubscribe(self, outbox: Outbox, pattern: bytes, group: bytes = b"") -> bool:
-        """Remove a subscription; False if there is none."""
+        """Remove a subscription; return False if there is none."""
         registered = self._registry.get(outbox)
         present = None if registered is None else _present(registered, pattern, group)
         if registered is None or present is None:
@@ -142,7 +141,7 @@ class Router:
         return True
 
     def leave(self, outbox: Outbox) -> int:
-        """Remove every subscription of an outbox; return how many there were."""
+        """Remove all subscriptions of an outbox; return their number."""
         registered = self._registry.get(outbox)
         if registered is None:
             return 0
@@ -154,17 +153,17 @@ class Router:
         return count
 
     def has(self, outbox: Outbox, pattern: bytes, group: bytes = b"") -> bool:
-        """Say if an outbox has this very subscription."""
+        """Return whether an outbox has exactly this subscription."""
         registered = self._registry.get(outbox)
         return registered is not None and _present(registered, pattern, group) is not None
 
     def count(self, outbox: Outbox) -> int:
-        """How many subscriptions an outbox has."""
+        """The number of subscriptions of an outbox."""
         registered = self._registry.get(outbox)
         return 0 if registered is None else len(registered.plain) + len(registered.grouped)
 
     def wanted_here(self, pattern: bytes, group: bytes = b"") -> Wanted:
-        """Whether connections here ask for a pattern, as members of a group or without one."""
+        """How local connections subscribe to exactly this pattern, plain or as group members."""
         wanted = Wanted.NOT
         for subscriber in self._interest.subscribers(pattern, group):
             if not subscriber.outbox.is_distant:
@@ -174,9 +173,9 @@ class Router:
         return wanted
 
     def listeners(self, subject: bytes, is_distant: bool, limit: int) -> tuple[list[Listener], int]:
-        """Every subscription to a legal subject, here or elsewhere; of very many the first.
+        """List the local or remote subscriptions that match a valid subject, up to a limit.
 
-        The other number says how many there are that are not listed.
+        The second value is the number of those left out.
         """
         found: list[Listener] = []
         more = 0
@@ -202,7 +201,7 @@ class Router:
         return found
 
     def route(self, subject: bytes) -> Route | None:
-        """Where messages to a subject go; None if it is not a legal subject."""
+        """The route of a subject; None if the subject is invalid."""
         route = self._cache.get(subject)
         if route is None and is_subject(subject):
             route = Route(subject, self._interest.match(subject))
@@ -211,7 +210,7 @@ class Router:
         return route
 
     def tap(self, outbox: Outbox, pattern: bytes) -> None:
-        """Let this process itself hear a legal pattern: that is nobody's subscription."""
+        """Subscribe this process itself to a valid pattern, without a connection."""
         self._interest.add(pattern, b"", Subscriber(outbox, _DROP_OLD, True))
         self._changed(outbox, pattern, b"")
 
@@ -222,12 +221,12 @@ class Router:
             self.changes[(pattern, group)] = None
 
     def subscriptions(self, outbox: Outbox, limit: int = SUBSCRIPTIONS_MAX) -> list[Subscription]:
-        """What an outbox is subscribed to; of very many, the first."""
+        """The subscriptions of an outbox, up to a limit."""
         found: list[Subscription] = []
         registered = self._registry.get(outbox)
         if registered is None:
             return found
-        # No more are looked at than are listed: somebody may ask again and again.
+        # Scan no more than are listed: the request may be repeated often.
         for pattern, subscriber in registered.plain.items():
             if len(found) >= limit:
                 return found

@@ -1,8 +1,8 @@
-"""Who asked for what: literal subjects in a dict, patterns in a trie.
+"""Index of subscriptions: literal subjects in a dict, patterns in a trie.
 
-Adding, removing and matching cost what the pattern or subject is long, however many others there
-are. A subscription costs no object of its own: a place that one subscriber asked for holds that
-subscriber, and only a place with more holds an audience.
+Adding, removing and matching take time in proportion to the length of the pattern or subject. A
+subscription needs no object of its own: a place with one subscriber holds that subscriber, and only
+a place with more holds an audience.
 """
 
 from collections.abc import Collection
@@ -12,9 +12,9 @@ from weft.wire.subjects import elements, is_literal, is_reserved
 
 
 class Subscriber:
-    """One outbox under one policy; shared by all its subscriptions of that policy.
+    """One outbox under one policy; shared by all its subscriptions with that policy.
 
-    One that only listens is never chosen to answer a request.
+    With `is_listener` it is never chosen to answer a request.
     """
 
     def __init__(self, outbox: Outbox, policy: int, is_listener: bool) -> None:
@@ -24,19 +24,19 @@ class Subscriber:
 
 
 class Members:
-    """A queue group at one place, and whose turn it is.
+    """Members of a queue group at one place, and the turn of the next.
 
-    The turn is kept here and not in a route: routes come and go with every subject.
+    The turn is kept here and not in a route, because routes are cached per subject.
     """
 
     def __init__(self) -> None:
-        # An ordered set: a dict gives up one of many at once.
+        # An ordered set: removing one of many from a dict is fast.
         self.subscribers: dict[Subscriber, None] = {}
         self.turn = 0
 
 
 class Audience:
-    """Several subscribers at one place: plain ones, and groups of which one member is served."""
+    """Several subscribers at one place: plain ones, and queue groups."""
 
     def __init__(self) -> None:
         self.plain: dict[Subscriber, None] = {}
@@ -47,7 +47,7 @@ Place = Subscriber | Audience
 
 
 class Node:
-    """A place in the trie: who asked for exactly this, and who for one or more elements beyond."""
+    """Node of the trie: subscribers of exactly this pattern, and of this followed by `>`."""
 
     def __init__(self) -> None:
         self.children: dict[bytes, Node] | None = None
@@ -56,21 +56,21 @@ class Node:
         self.tail: Place | None = None
 
     def is_bare(self) -> bool:
-        """Say if nobody asked for this place or any beyond it."""
+        """Return whether neither this node nor any below it has subscribers."""
         return (
             self.here is None and self.tail is None and self.star is None and self.children is None
         )
 
 
 class Interest:
-    """Every subscription of a service."""
+    """Index of all subscriptions of a service."""
 
     def __init__(self) -> None:
         self._literals: dict[bytes, Place] = {}
         self._root = Node()
 
     def add(self, pattern: bytes, group: bytes, subscriber: Subscriber) -> None:
-        """Record that a subscriber asks for a legal pattern, alone or as a member of a group."""
+        """Add a subscriber to a valid pattern, plain or as a member of a group."""
         if is_literal(pattern):
             place = self._literals.get(pattern)
             self._literals[pattern] = _joined(place, group, subscriber)
@@ -84,7 +84,7 @@ class Interest:
         node.here = _joined(node.here, group, subscriber)
 
     def remove(self, pattern: bytes, group: bytes, subscriber: Subscriber) -> None:
-        """Take back what add() recorded."""
+        """Remove a subscriber that add() added."""
         if is_literal(pattern):
             place = _parted(self._literals[pattern], group, subscriber)
             if place is None:
@@ -107,7 +107,7 @@ class Interest:
         _prune(path, parts)
 
     def subscribers(self, pattern: bytes, group: bytes) -> Collection[Subscriber]:
-        """Everyone who asks for this very pattern, alone or as a member of a group."""
+        """The subscribers of exactly this pattern, plain or of a group."""
         place = self._place(pattern)
         if not isinstance(place, Audience):
             return () if place is None or group else (place,)
@@ -117,7 +117,7 @@ class Interest:
         return () if members is None else members.subscribers
 
     def match(self, subject: bytes) -> list[Place]:
-        """Every place whose pattern matches a legal subject."""
+        """All places whose pattern matches a valid subject."""
         found: list[Place] = []
         place = self._literals.get(subject)
         if place is not None:
@@ -126,14 +126,14 @@ class Interest:
         if not is_reserved(subject):
             _collect(self._root, parts, 0, found)
         elif self._root.children is not None:
-            # No wildcard stands for a reserved first element.
+            # No wildcard matches a reserved first element.
             node = self._root.children.get(parts[0])
             if node is not None:
                 _collect(node, parts, 1, found)
         return found
 
     def matching(self, subject: bytes) -> list[tuple[bytes, Place]]:
-        """The same with the patterns, for people: match() does not need to know them."""
+        """The same with the patterns, for listings; slower than match()."""
         found: list[tuple[bytes, Place]] = []
         place = self._literals.get(subject)
         if place is not None:
@@ -151,7 +151,7 @@ class Interest:
             child = None if node.children is None else node.children.get(element)
             if child is not None:
                 stack.append((child, [*walked, element]))
-            # No wildcard stands for a reserved first element.
+            # No wildcard matches a reserved first element.
             if walked or not is_system:
                 if node.tail is not None:
                     found.append((b".".join([*walked, b">"]), node.tail))
@@ -188,7 +188,7 @@ def _collect(node: Node, parts: list[bytes], at: int, found: list[Place]) -> Non
 
 
 def _next(node: Node, element: bytes) -> Node:
-    """The node beyond an element of a pattern that was added."""
+    """The child for an element of a pattern that was added."""
     child = node.star if element == b"*" else (node.children or {}).get(element)
     if child is None:
         raise KeyError(element)
@@ -196,7 +196,7 @@ def _next(node: Node, element: bytes) -> Node:
 
 
 def _stepped(node: Node, element: bytes) -> Node:
-    """The node beyond an element, made if it is not there."""
+    """The child for an element, created if it is missing."""
     if element == b"*":
         if node.star is None:
             node.star = Node()
@@ -211,7 +211,7 @@ def _stepped(node: Node, element: bytes) -> Node:
 
 
 def _prune(path: list[Node], parts: list[bytes]) -> None:
-    """Remove the nodes at the end of a path that nobody needs any more."""
+    """Remove the empty nodes at the end of a path."""
     for depth in range(len(parts) - 1, -1, -1):
         node = path[depth + 1]
         parent = path[depth]

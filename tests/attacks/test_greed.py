@@ -117,7 +117,7 @@ async def test_history(besieged: Besieged) -> None:
     ):
         await honest.publish("kept.a", {"n": 1}, acknowledge=True)
         patterns = [f"kept.x{number}" for number in range(60_000)]
-        with pytest.raises(TooMany, match="60000 patterns in one question are over 256"):
+        with pytest.raises(TooMany, match="60000 patterns in one request are over 256"):
             await greedy.send_request(HISTORY, {"patterns": patterns, "position": 0})
         question = {"patterns": ["kept.>"], "position": 0}
         many = [

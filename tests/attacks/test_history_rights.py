@@ -75,9 +75,9 @@ def test_a_lent_journal_is_not_read_past_a_right(keep: Keep, name: str) -> None:
     )
     (segment,) = segments_of(keep.data / "journal", "default")
     for path in ("", "/position?time_ns=0", f"/blocks/{segment.path.name}?first=0"):
-        with pytest.raises(NotAllowed, match="lent whole"):
+        with pytest.raises(NotAllowed, match="served whole"):
             lender.get(path)
-    with pytest.raises(NotAllowed, match="lent whole"):
+    with pytest.raises(NotAllowed, match="served whole"):
         keep.bodies(name)
 
 

@@ -63,7 +63,7 @@ def test_a_service_that_nobody_uses_ends_and_is_started_again(tmp_path: Path) ->
             pid = gateway.worker("unused")
         eventually(lambda: running(gateway) == ["used"], gateway.status)
         eventually(lambda: not is_running(pid), gateway.log)
-        assert "service=unused not used for 1.0 s: it ends" in gateway.log
+        assert "service=unused stopping: unused for 1.0 s" in gateway.log
         with Stranger(gateway.port, connect(b"unused")) as again:
             assert again.is_welcome()
         # Whoever is connected is not disturbed.

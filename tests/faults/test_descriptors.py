@@ -33,7 +33,7 @@ def test_a_front_without_descriptors_pauses_and_then_serves_who_waited(serve: Se
         bystander = stack.enter_context(Bystander(gateway))
         with no_more_than(gateway.process.pid, 5), bystander.talking():
             silent = [stack.enter_context(Stranger(gateway.port, b"")) for _ in range(20)]
-            eventually(lambda: "accepting pauses" in gateway.log, "nothing pauses")
+            eventually(lambda: "accepting paused" in gateway.log, "nothing pauses")
             waiting = [stack.enter_context(Stranger(gateway.port)) for _ in range(50)]
         for stranger in waiting:
             assert stranger.hear(Kind.WELCOME)

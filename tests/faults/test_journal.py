@@ -117,7 +117,7 @@ async def test_a_full_disk_refuses_what_cannot_be_kept_until_there_is_room(
     found = kept(tmp_path)
     assert (found[0], found[-1]) == (0, 3)
     assert 2 not in found
-    assert "journal: written again" in gateway.log
+    assert "journal: writing again" in gateway.log
 
 
 def test_a_gateway_that_is_killed_and_started_again_at_once_gets_the_journal(

@@ -90,7 +90,7 @@ async def test_settings_read_again_under_load_lose_nothing(serve: Serve) -> None
     gateway = serve(settings)
     readings = {
         "read again": {**settings, "limits.ping_s": 10.0, "log.level": "debug"},
-        "nothing is changed": {**settings, "limits.ping_s": -1},
+        "settings unchanged": {**settings, "limits.ping_s": -1},
         "there is no setting": {**settings, "limits.pong_s": 1.0},
         "waits for a restart": {**settings, "name": "renamed"},
     }

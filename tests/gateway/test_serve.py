@@ -154,7 +154,7 @@ async def test_a_mistake_in_the_settings_changes_nothing_and_is_told(tmp_path: P
     async with serving(tmp_path) as served:
         (tmp_path / "weft.toml").write_text("drain_ms = 3\n")
         served.signal(signal.SIGHUP)
-        line = await served.logged("SIGHUP: nothing is changed")
+        line = await served.logged("SIGHUP: settings unchanged")
         assert line["level"] == "error"
         assert "did you mean 'drain_s'?" in line["text"]
         _, writer = await served.join()

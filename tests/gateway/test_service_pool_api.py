@@ -36,7 +36,7 @@ def test_places_are_kept_for_those_that_keys_name() -> None:
     keys = (record("one", service="orders"), record("two", service="*"), record("boss", "admin"))
     settings = Settings(services_max=2)
     admit("a", [], settings, keys)
-    with pytest.raises(NoSuchService, match="keeps places for 1 that keys name"):
+    with pytest.raises(NoSuchService, match="reserves slots for 1 named in keys"):
         admit("b", ["a"], settings, keys)
     admit("orders", ["a"], settings, keys)
     admit("b", ["orders"], settings, keys)

@@ -1,4 +1,4 @@
-"""A gateway as a program holds it: `async with Gateway() as gateway: ...`."""
+"""Gateway inside a program: `async with Gateway() as gateway: ...`."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from weft.gateway.runtime import Node
 
 
 class Gateway:
-    """One running node: a front that accepts, and the services behind it.
+    """One running node: a front that accepts connections, and its services.
 
     Args:
-        listen: where to listen, instead of what the settings say; port 0 takes a free one.
-        settings: everything else; the defaults if left out.
-        workers: "process" for a process for each service, "inline" for all on the running loop.
+        listen: The listen address, in place of the one in the settings; port 0 takes a free one.
+        settings: All other settings; the defaults if left out.
+        workers: "process" for a process per service, "inline" for all on the running loop.
 
     Raises:
-        BadOption: a setting that cannot be.
+        BadOption: Invalid setting.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class Gateway:
         self._is_inline = workers == "inline"
         self._node: Node | None = None
         self._is_closed = asyncio.Event()
-        # Does what administrators want of the whole gateway: drain, reload, log. A program that
-        # holds a gateway decides itself what of that is done; without this, nothing is.
+        # Executes admin commands that concern the whole gateway: drain, reload, log. The embedding
+        # program decides which of them to support; without this, none is.
         self.fulfil: Callable[[str, str], str] | None = None
 
     async def __aenter__(self) -> Self:
@@ -68,19 +68,19 @@ class Gateway:
 
     @property
     def address(self) -> str:
-        """Where it really listens, as HOST:PORT.
+        """Return the actual listen address, as HOST:PORT.
 
         Raises:
-            NotOpen: it was not started.
+            NotOpen: The gateway was not started.
         """
         return str(self._open.address)
 
     async def start(self) -> None:
-        """Listen, and start the services that the settings name.
+        """Listen, and start the services named in the settings.
 
         Raises:
-            BadOption: the certificate or its key cannot be used.
-            UsageError: the address cannot be listened on.
+            BadOption: Unusable certificate or key.
+            UsageError: Cannot listen on the address.
         """
         if self._node is not None:
             raise NotOpen("a gateway can be started only once")
@@ -93,41 +93,41 @@ class Gateway:
             raise
 
     async def serve_forever(self) -> None:
-        """Wait until it is closed."""
+        """Wait until the gateway is closed."""
         await self._is_closed.wait()
 
     async def status(self) -> dict[str, Any]:
-        """The gateway and its services in numbers; docs/operations.md says what they mean.
+        """Return the status of the gateway and its services; see docs/operations.md.
 
         Raises:
-            NotOpen: it was not started.
+            NotOpen: The gateway was not started.
         """
         report: dict[str, Any] = msgspec.to_builtins(await self._open.report())
         return report
 
     def change(self, settings: Settings) -> list[str]:
-        """Go by other settings from now on; the keys that wait for a restart.
+        """Apply new settings; return the keys that need a restart.
 
         Raises:
-            BadOption: the certificate or its key cannot be used; nothing is changed.
-            NotOpen: it was not started.
+            BadOption: Unusable certificate or key; no setting is changed.
+            NotOpen: The gateway was not started.
         """
         waiting = self._open.change(settings)
         self._settings = settings
         return waiting
 
     async def drain(self) -> None:
-        """Let nobody in, ask everyone to go elsewhere, and send what they are owed.
+        """Stop accepting, ask clients to reconnect elsewhere, and flush.
 
-        It takes at most `drain_s` of the settings; close() then ends what is left.
+        Takes at most `drain_s` of the settings; close() then ends the remaining connections.
 
         Raises:
-            NotOpen: it was not started.
+            NotOpen: The gateway was not started.
         """
         await self._open.drain(self._settings.drain_s)
 
     async def close(self) -> None:
-        """End everything that is left, at once."""
+        """End all connections and services immediately."""
         if self._node is not None and not self._is_closed.is_set():
             await self._node.close()
         self._is_closed.set()

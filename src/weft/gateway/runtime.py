@@ -1,4 +1,4 @@
-"""The parts of a running gateway, put together on the running loop."""
+"""Runtime of a gateway: creates and connects its parts on the running loop."""
 
 import asyncio
 import importlib.util
@@ -33,23 +33,23 @@ from weft.mesh.candidates import Candidate, lone, reachable
 
 _log = logging.getLogger(__name__)
 
-# Everything that cannot change while connections are there.
+# Settings that cannot change at run time.
 FIXED = ("name", "listen", "data", "journal")
 _JOURNAL_PACKAGES = ("crc32c", "pyarrow")
-# And what of the mesh can.
+# Settings of the mesh that can.
 MESH_CHANGEABLE = {"join", "registry", "plain", "tls_ca", "admins"}
 
 
 class Node:
-    """Front, services, HTTP and TLS, from start to end."""
+    """Front, services, HTTP and TLS of one gateway."""
 
     def __init__(self, settings: Settings, *, is_inline: bool) -> None:
-        """Begin to listen; nobody is served before start().
+        """Start to listen; connections are served after start().
 
         Raises:
-            BadOption: the certificate or its key, the file of keys, or one for the mesh cannot
-                be used; or a package is missing.
-            UsageError: the address cannot be listened on.
+            BadOption: Unusable certificate, key, key file or file for the mesh, or a missing
+                package.
+            UsageError: Cannot listen on the address.
         """
         _check_packages(settings)
         self._settings = settings
@@ -70,7 +70,7 @@ class Node:
             self._services = Inline(settings, self._keys.records)
         else:
             self._services = Pool(settings, self._refusals, self._keys.records)
-        # What of what is commanded others see to; see Gateway.
+        # Executes commands that are not handled here; see Gateway.
         self.fulfil: Fulfil | None = None
         self._services.fulfil = self._fulfil
         self._lending = _lending(settings)
@@ -89,12 +89,12 @@ class Node:
 
     @property
     def address(self) -> Address:
-        """Where it really listens."""
+        """Actual listen address."""
         return self._front.address
 
     @property
     def unready(self) -> str:
-        """Why it is not ready; empty if it is."""
+        """Reason why it is not ready; empty if it is."""
         if self._is_draining:
             return "draining"
         not_up, silent = sorted(self._services.not_up), sorted(self._services.silent)
@@ -105,23 +105,22 @@ class Node:
         return "; ".join(filter(None, reasons))
 
     async def start(self) -> None:
-        """Start the services that the settings name, and wait for them."""
+        """Start the services named in the settings, and wait for them."""
         scheme = "" if self._encryption is None else "tls://"
         self._say("listening on %s%s", scheme, self.address)
         if self._encryption is None and not ipaddress.ip_address(self.address.host).is_loopback:
             about = {"gateway": self._settings.name}
-            _log.warning("keys and messages travel readable: TLS is off", extra=about)
+            _log.warning("TLS is off: keys and messages travel unencrypted", extra=about)
         await self._services.start()
 
     def change(self, settings: Settings) -> list[str]:
-        """Go by other settings from now on; the keys that wait for a restart.
+        """Apply new settings; return the keys that need a restart.
 
         Raises:
-            BadOption: the certificate, its key or a file for the mesh cannot be used; nothing is
-                changed.
+            BadOption: Unusable certificate, key or file for the mesh; no setting is changed.
         """
         settings, waiting = self._without_fixed(settings)
-        # Not before: a folder that it does not move to now gets no key.
+        # After removing fixed settings: a data folder that is not used yet gets no node key.
         membership_of(settings)
         limits = settings.limits
         if self._encryption is not None:
@@ -136,7 +135,7 @@ class Node:
         return waiting
 
     async def report(self) -> GatewayReport:
-        """Everything it tells about itself; bounded in time."""
+        """Return the status of the gateway, its front and its services, within a timeout."""
         services = await self._services.report()
         front = self._front
         return GatewayReport(
@@ -168,24 +167,24 @@ class Node:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its configured name."""
         return self._settings.name
 
     @property
     def running(self) -> list[str]:
-        """The services that run."""
+        """Running services."""
         return self._services.running
 
     async def nodes(self, service: str) -> tuple[Candidate, ...]:
-        """The gateways of a service that are known, this one first.
+        """Return the known gateways of a service, this one first.
 
         Raises:
-            NoSuchService: it is not run here.
-            Overloaded: the service does not say in time.
+            NoSuchService: This gateway does not run the service.
+            Overloaded: The service does not answer in time.
         """
         settings = self._settings
         if service not in self._services.running:
-            # It would be started for whoever comes.
+            # The service would start on the first connection.
             admit(service, self._services.running, settings, self._keys.records)
             found: tuple[Candidate, ...] | None = (lone(service, settings.name),)
         else:
@@ -205,7 +204,7 @@ class Node:
         return own, *others
 
     async def drain(self, within_s: float) -> None:
-        """Let nobody in, ask everyone to go elsewhere, send what they are owed; bounded in time."""
+        """Stop accepting, ask clients to reconnect elsewhere, and flush, within the timeout."""
         if self._is_draining:
             return
         self._is_draining = True
@@ -218,7 +217,7 @@ class Node:
             await self._encryption.drain(left_s, self._settings.drain_stall_s)
 
     async def close(self) -> None:
-        """End what is left, at once."""
+        """End all connections and services immediately."""
         self._is_draining = True
         self._timer.cancel()
         self._front.close()
@@ -231,7 +230,7 @@ class Node:
         self._say("closed")
 
     def _fulfil(self, verb: str, value: str) -> str:
-        """Do what an administrator wants of the whole gateway."""
+        """Execute an admin command that concerns the whole gateway; return a sentence about it."""
         if verb == "ban":
             if not self._settings.data:
                 raise BadOption("this gateway has no keys")
@@ -244,18 +243,18 @@ class Node:
         return text
 
     def _look_at_keys(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have the services go by the keys as they are now."""
+        """Check the key file and idle services; runs every LOOK_S."""
         self._timer = loop.call_later(LOOK_S, self._look_at_keys, loop)
         self._follow_keys()
         self._services.end_idle()
 
     def _follow_keys(self) -> None:
         self._keys.look()
-        # Each time: one that did not listen is told again.
+        # Every time: a service that refused the keys is sent them again.
         self._services.set_keys(self._keys.records)
 
     def _without_fixed(self, settings: Settings) -> tuple[Settings, list[str]]:
-        """The settings but for what cannot change now, and the keys of that."""
+        """Return the settings that can change now, and the keys of the others."""
         now = self._settings
         waiting = [key for key in FIXED if getattr(settings, key) != getattr(now, key)]
         if settings.tls.is_on != now.tls.is_on:
@@ -263,11 +262,11 @@ class Node:
         kept = {key: getattr(now, key) for key in waiting}
         others = _changed(settings.mesh, now.mesh)
         if not MESH_CHANGEABLE.issuperset(others):
-            # All of it: what may be joined depends on how others show that they belong here.
+            # All of [mesh]: permitted addresses depend on how other gateways are authenticated.
             kept["mesh"] = now.mesh
             waiting += [f"mesh.{key}" for key in others]
         if settings.limits.body_bytes != now.limits.body_bytes:
-            # Services that run have set their buffers aside; only those started later follow.
+            # Running services have allocated their buffers; only services started later follow.
             waiting.append("limits.body_bytes")
         return msgspec.structs.replace(settings, **kept), waiting
 
@@ -285,21 +284,21 @@ class Node:
 
 
 def _changed(mesh: MeshSettings, before: MeshSettings) -> list[str]:
-    """The keys that are different."""
+    """Return the keys that differ."""
     keys = mesh.__struct_fields__
     return [key for key in keys if getattr(mesh, key) != getattr(before, key)]
 
 
 def _journals(settings: Settings) -> tuple[str, ...]:
-    """The services that have a journal on the disk."""
+    """Return the services that have a journal on disk."""
     return tuple(services_in(Path(settings.data) / FOLDER)) if settings.data else ()
 
 
 def _check_packages(settings: Settings) -> None:
-    """Refuse to start where the journal would fail for lack of a package.
+    """Check that the packages that the journal needs are installed.
 
     Raises:
-        BadOption: a package is missing.
+        BadOption: Missing package.
     """
     if not settings.journal.patterns:
         return
@@ -309,7 +308,7 @@ def _check_packages(settings: Settings) -> None:
 
 
 def _lending(settings: Settings) -> Lending | None:
-    """Whoever lends the journal, if there is one."""
+    """Return the file server of the journal, if there is a journal."""
     if not settings.journal.patterns:
         return None
     patterns = tuple(pattern.encode() for pattern in settings.journal.patterns)

@@ -1,4 +1,4 @@
-"""Runs a gateway as a process of its own: signals, logs, exit status."""
+"""Gateway as its own process: signals, logs, exit status."""
 
 import asyncio
 import gc
@@ -22,9 +22,9 @@ DRAINED = 0
 FAILED = 1
 BAD_SETTINGS = 2
 
-# How long the news that it ends has, before it does.
+# Delay of a drain by admin command, in which its result is sent.
 TOLD_S = 0.2
-# A front makes few things that live long: looking for cycles often would find nothing.
+# A front creates few long-lived objects: the default thresholds would collect in vain.
 _GC_THRESHOLDS = (50_000, 20, 100)
 
 
@@ -33,12 +33,12 @@ def serve(
     read_again: Callable[[], Settings] | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> int:
-    """Run a gateway until it is told to end; the exit status that says how it went.
+    """Run a gateway until a signal or command ends it; return the exit status.
 
     Args:
-        settings: what to run.
-        read_again: gives the settings anew on SIGHUP; without it SIGHUP changes nothing.
-        on_ready: called once with the address, when the gateway listens and its services are up.
+        settings: The settings to start with.
+        read_again: Returns the settings to apply on SIGHUP; without it SIGHUP is logged only.
+        on_ready: Called once with the address, when the gateway listens and its services are up.
     """
     log_format.configure(settings.log, gateway=settings.name)
     raise_limit()
@@ -52,7 +52,7 @@ def serve(
 
 
 class Server:
-    """A gateway and the signals it heeds."""
+    """A gateway and its signal handlers."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Server:
         self._hurry = asyncio.Event()
 
     async def run(self) -> int:
-        """Serve, then drain; a second signal cuts the drain short."""
+        """Serve, then drain; a second signal ends the drain early."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end)
@@ -105,12 +105,12 @@ class Server:
         self._stop.set()
 
     def _hang_up(self) -> None:
-        """Read the settings again; a mistake in them changes nothing."""
+        """Reload the settings; invalid settings change nothing."""
         about = {"gateway": self._settings.name}
         try:
             waiting = self._reload()
         except WeftError as error:
-            _log.error("SIGHUP: nothing is changed: %s", error, extra=about)
+            _log.error("SIGHUP: settings unchanged: %s", error, extra=about)
             return
         _log.info("SIGHUP: the settings were read again", extra=about)
         if waiting:
@@ -128,10 +128,10 @@ class Server:
         return waiting
 
     def _fulfil(self, verb: str, value: str) -> str:
-        """Do what an administrator wants of this gateway."""
+        """Execute an admin command; return a sentence about the result."""
         match verb:
             case "drain":
-                # Not before whoever wants it was told.
+                # After the result was sent to the administrator.
                 asyncio.get_running_loop().call_later(TOLD_S, self._end)
                 return f"draining, at most {self._settings.drain_s} s"
             case "reload":

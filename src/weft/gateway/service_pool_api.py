@@ -1,4 +1,4 @@
-"""What a front needs of whoever runs the services, in processes of their own or inline."""
+"""Interface between a front and its services, which run in own processes or inline."""
 
 from collections.abc import Callable, Collection
 from typing import Protocol
@@ -11,91 +11,91 @@ from weft.gateway.keys.key_file import Records
 from weft.gateway.mesh.membership import Membership
 from weft.mesh.candidates import Candidate
 
-# Does what an administrator wants of the whole gateway: what it did, in a sentence.
-# Raises BadOption if that cannot be done, and why.
+# Executes an admin command that concerns the whole gateway and returns a sentence about it.
+# Raises BadOption with the reason if it cannot.
 Fulfil = Callable[[str, str], str]
 
-# Everybody's: clients that name no service come to it.
+# Service of clients that name none.
 DEFAULT_SERVICE = "default"
-# What a key names that opens all of them.
+# Service of a key that opens all of them.
 EVERY_SERVICE = "*"
-# The name of no service: a decoy answers as every service would whoever has no key for it.
+# Name of no service: a decoy gives the answer that every service gives without a valid key.
 DECOY = ""
 
 
 class Services(Protocol):
     """The services of one gateway.
 
-    `on_return` takes a connection back whose next request is not for the service it was given to;
-    it is set before the first is given.
+    `on_return` takes back a connection whose next request is not for the service that owns it; it
+    is set before the first connection is passed on.
     """
 
     on_return: Callable[[int], None] | None
-    # What makes them part of a mesh; set before they are started. None: nothing does.
+    # Connects the services to a mesh; set before they are started. None: no mesh.
     membership: Membership | None
-    # Does what is commanded of the whole gateway; None: nobody does.
+    # Executes commands that concern the whole gateway; None: not supported.
     fulfil: Fulfil | None
 
     @property
     def connections(self) -> int:
-        """How many connections they have, those on their way included."""
+        """Number of connections, including those being passed."""
 
     @property
     def not_up(self) -> list[str]:
-        """The services that cannot take part at the moment."""
+        """Services that are not up."""
 
     @property
     def silent(self) -> list[str]:
-        """The services whose worker makes no turns at the moment."""
+        """Services whose worker does not report turns of its event loop."""
 
     @property
     def running(self) -> list[str]:
-        """The services that run."""
+        """Running services."""
 
     async def start(self) -> None:
-        """Start the services that the settings name."""
+        """Start the services named in the settings."""
 
     def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:
-        """Pass a connection of which nothing was read to its service, which owns it from now on.
+        """Pass an unread connection to its service, which owns it from now on.
 
         Raises:
-            NoSuchService: this gateway does not run it.
-            WeftError: it would have to be started, and check_start() has a reason not to.
-            Overloaded: it does not keep up with newcomers.
+            NoSuchService: This gateway does not run the service.
+            WeftError: The service would have to be started, and check_start() refuses that.
+            Overloaded: The service accepts no more connections for now.
         """
 
     def has(self, service: str) -> bool:
-        """Return whether a service runs, so that nothing has to be started for a connection."""
+        """Return whether a service runs, so that a connection does not start it."""
 
     def end_idle(self) -> None:
-        """End services that nobody has used for `idle_s`; called about once a second."""
+        """Stop services that were unused for `idle_s`; called about once a second."""
 
     def change(self, settings: Settings) -> None:
-        """Go by these settings from now on."""
+        """Apply new settings."""
 
     def set_keys(self, keys: Records | None) -> None:
-        """Let every service be told who may come in, unless it was told already.
+        """Send every service its keys if they changed.
 
-        None trusts everyone.
+        None trusts every client.
         """
 
     async def report(self) -> dict[str, ServiceReport]:
-        """Every service in numbers; bounded in time."""
+        """Return the status of every service, within a timeout."""
 
     async def nodes(self, service: str) -> tuple[Candidate, ...] | None:
-        """The gateways of a service; None if it does not run here, or does not say in time."""
+        """Return the gateways of a service; None if it does not run here or does not answer."""
 
     async def drain(self, within_s: float) -> None:
-        """Ask everyone to go elsewhere, send what they are owed, and end; bounded in time."""
+        """Ask clients to reconnect elsewhere, flush and stop, within the timeout."""
 
     async def close(self) -> None:
-        """End what is left, at once."""
+        """Stop all services immediately."""
 
 
 def fulfilled(fulfil: Fulfil | None, verb: str, value: str) -> tuple[str, str]:
-    """What came of something that was commanded: a problem, or a sentence."""
+    """Execute a command; return a problem or a sentence about the result."""
     if fulfil is None:
-        return f"{verb} cannot be done here: this gateway is part of another program", ""
+        return f"{verb} is not supported here: this gateway is part of another program", ""
     try:
         return "", fulfil(verb, value)
     except WeftError as error:
@@ -103,15 +103,15 @@ def fulfilled(fulfil: Fulfil | None, verb: str, value: str) -> tuple[str, str]:
 
 
 def keys_of(service: str, keys: Records | None) -> Records | None:
-    """The keys that open a service; None if there are no keys at all."""
+    """Return the keys that open a service; None if there are no keys at all."""
     return None if keys is None else tuple(each for each in keys if each.is_for(service))
 
 
 def begun(settings: Settings) -> tuple[str, ...]:
-    """The services that are started with a gateway: those that the settings name.
+    """Return the services that start with the gateway: those named in the settings.
 
-    Where they name none, a gateway of a mesh has the one that is everybody's from the first: others
-    could not reach its clients through it before somebody came.
+    Without names, a gateway of a mesh starts the default service, so that other gateways reach its
+    clients through it before the first client connects.
     """
     if settings.services or not settings.mesh.is_asked_for:
         return tuple(settings.services)
@@ -121,13 +121,13 @@ def begun(settings: Settings) -> tuple[str, ...]:
 def admit(
     service: str, running: Collection[str], settings: Settings, keys: Records | None = None
 ) -> None:
-    """Make sure that newcomers to a service may be let in, and that it may be started if need be.
+    """Check that a service may accept new connections, and may be started if it does not run.
 
-    One that the settings name always is: those that they no longer name end with their connections.
-    Places are kept for those that keys name: no other service takes the last ones.
+    Services named in the settings always may; services no longer named end with their connections.
+    Slots are reserved for services named in keys: no other service takes the last ones.
 
     Raises:
-        NoSuchService: the settings do not allow it.
+        NoSuchService: The settings do not allow it.
     """
     if settings.services and service not in settings.services:
         raise NoSuchService(f"this gateway does not run a service {service!r}")
@@ -141,6 +141,6 @@ def admit(
     kept = len(named.difference(running))
     if service not in named and len(running) + kept >= settings.services_max:
         raise NoSuchService(
-            f"this gateway runs {len(running)} services, keeps places for {kept} that keys name,"
+            f"this gateway runs {len(running)} services, reserves slots for {kept} named in keys,"
             f" and will not start {service!r}: services_max is {settings.services_max}"
         )

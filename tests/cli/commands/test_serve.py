@@ -161,7 +161,7 @@ async def wanted_there(connection: weft.AsyncConnection) -> None:
         (["--listen", "nowhere"], "'nowhere' is not HOST:PORT"),
         (["--listen", "0.0.0.0:7411"], "is not a loopback address"),
         (["--name", "a b"], "name 'a b' is not"),
-        (["--tls-cert", "x.pem"], "tls.cert and tls.key belong together"),
+        (["--tls-cert", "x.pem"], "tls.cert and tls.key must both be set"),
         (["--config", "/no/such/file"], "/no/such/file cannot be read"),
         (["--log-level", "loud"], "'loud' is not one of"),
         (["extra"], "got unexpected extra argument"),

@@ -66,7 +66,10 @@ def test_what_is_no_address_is_named_with_its_key(key: str, text: str) -> None:
         ({"region": "a b"}, r"mesh\.region 'a b' is not up to 63"),
         ({"roster": ("abc",)}, r"mesh\.roster: 'abc' is not a key of 64 hex digits"),
         ({"admins": ("abc",)}, r"mesh\.admins: 'abc' is not a key of 64 hex digits"),
-        ({"address": "0.0.0.0:1"}, r"mesh\.address '0.0.0.0:1' is nothing that others could dial"),
+        (
+            {"address": "0.0.0.0:1"},
+            r"mesh\.address '0.0.0.0:1' is not an address that others can dial",
+        ),
     ],
 )
 def test_what_cannot_be_is_named_with_its_limit(values: dict[str, Any], problem: str) -> None:
@@ -96,7 +99,7 @@ def test_with_keys_a_secret_or_a_roster_is_needed_to_join(keyed: str, key: str) 
 
 def test_where_strangers_are_a_secret_or_a_roster_is_needed_to_join(keyed: str) -> None:
     mesh = MeshSettings(join=("127.0.0.1:7411",))
-    with pytest.raises(BadOption, match=r"listens on 192\.0\.2\.1:7411, where strangers are"):
+    with pytest.raises(BadOption, match=r"listens on 192\.0\.2\.1:7411, which is not loopback"):
         Settings(listen="192.0.2.1:7411", data=keyed, mesh=mesh)
 
 

@@ -140,4 +140,4 @@ def test_without_descriptors_accepting_pauses_and_goes_on() -> None:
     words = done.stdout.split()
     assert words[0] == "paused"
     assert words[2:] == ["accepted", "3"]
-    assert "accepting pauses: Too many open files" in done.stderr
+    assert "accepting paused: Too many open files" in done.stderr

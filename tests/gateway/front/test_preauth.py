@@ -87,7 +87,7 @@ def test_whoever_is_gone_shows_nothing() -> None:
 
 
 def test_the_key_of_a_client_starts_no_service() -> None:
-    with pytest.raises(NoSuchService, match="'orders' does not run at the moment"):
+    with pytest.raises(NoSuchService, match="'orders' is not running"):
         start(greeting(key=key_of("guest")))
 
 

@@ -48,7 +48,7 @@ def test_what_tells_of_the_gateway_needs_a_key_that_is_accepted(path: str) -> No
     for wrong in ("gone", "nobody"):
         with pytest.raises(BadKey, match="the key is not accepted"):
             check(path, wrong)
-    with pytest.raises(NotAllowed, match="services and admins"):
+    with pytest.raises(NotAllowed, match="a service or an admin"):
         check(path, "guest")
     check(path, "one")
     check(path, "boss")
@@ -82,7 +82,7 @@ def test_a_journal_is_read_with_a_key_of_its_service() -> None:
     ],
 )
 def test_a_journal_is_lent_whole_so_a_key_must_have_the_whole_right(name: str, right: str) -> None:
-    with pytest.raises(NotAllowed, match=f"lent whole.*may not {right} all"):
+    with pytest.raises(NotAllowed, match=f"served whole.*may not {right} all"):
         check("/journal/weather", name)
 
 
@@ -95,7 +95,7 @@ def test_a_journal_of_reserved_subjects_needs_a_right_to_them() -> None:
     kept = (b">", b"_LOCAL.>")
     for name in ("local", "one", "boss"):
         check_page(Known(), "/journal/weather", f"Bearer {key_of(name)}", kept=kept)
-    with pytest.raises(NotAllowed, match="lent whole"):
+    with pytest.raises(NotAllowed, match="served whole"):
         check_page(Known(), "/journal/weather", f"Bearer {key_of('every')}", kept=kept)
 
 

@@ -172,7 +172,7 @@ async def test_one_connection_has_its_share_of_questions_and_others_theirs(
 async def test_a_question_with_too_many_patterns_is_refused(tmp_path: Path) -> None:
     async with keeping(tmp_path) as connection:
         patterns = [f"a.{number}" for number in range(module.PATTERNS_MAX + 1)]
-        with pytest.raises(TooMany, match="257 patterns in one question are over 256"):
+        with pytest.raises(TooMany, match="257 patterns in one request are over 256"):
             await connection.send_request(HISTORY, {"patterns": patterns, "position": 0})
         patterns[-1:] = []
         patterns[-1] = "a.b"
@@ -255,7 +255,7 @@ async def test_a_journal_that_cannot_be_read_is_an_error_and_not_the_end(
         away.rename(path)
         page = await connection.send_request(HISTORY, {**ALL, "position": 0})
         assert len(frames_of(page)) == 10
-    assert "journal: it cannot be read" in caplog.text
+    assert "journal: read failed" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ async def test_an_archivist_that_ends_is_not_started_again_at_once(
 
     async with keeping(tmp_path) as connection:
         monkeypatch.setattr(asyncio, "create_subprocess_exec", failing)
-        with pytest.raises(InternalError, match="is gone"):
+        with pytest.raises(InternalError, match="history process has ended"):
             await connection.send_request(HISTORY, {**ALL, "position": 0})
         with pytest.raises(TimeoutError):
             await connection.send_request(HISTORY, {**ALL, "position": 0}, timeout=0.2)

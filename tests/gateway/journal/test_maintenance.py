@@ -74,7 +74,7 @@ async def test_what_cannot_be_tidied_is_told(
     place = place_in(tmp_path)
     place.full(0, 19).mkdir()
     tidying = Tidying(tmp_path, "weather", "london", settings())
-    while "journal: it cannot be tidied: IsADirectoryError" not in caplog.text:
+    while "journal: maintenance failed: IsADirectoryError" not in caplog.text:
         await asyncio.sleep(0.01)
     place.full(0, 19).rmdir()
     place.full(0, 19).write_bytes(b"no segment")
@@ -109,5 +109,5 @@ async def test_a_clock_that_jumps_removes_nothing_at_once(
     while "journal: sealed 20 messages" not in caplog.text:
         await asyncio.sleep(0.01)
     await tidying.close()
-    assert "nothing is removed by age for 3600 s" in caplog.text
+    assert "no segment is removed by age for 3600 s" in caplog.text
     assert [each.state for each in segments_of(tmp_path, "weather")] == ["sealed"]

@@ -158,8 +158,8 @@ async def test_a_disk_that_refuses_harms_no_live_traffic_and_is_tried_again(
     # What was refused nobody got; what failed later was delivered, and may be in the journal.
     assert live == [0, 1, 3, 4]
     assert [each["n"] for each in kept(tmp_path)] == [0, 1, 4]
-    assert caplog.text.count("journal: it cannot be written: Input/output error") == 1
-    assert "journal: written again; 1 messages were missed" in caplog.text
+    assert caplog.text.count("journal: write failed: Input/output error") == 1
+    assert "journal: writing again; 1 messages were missed" in caplog.text
 
 
 def refuse(_: int) -> None:
@@ -216,6 +216,6 @@ async def test_a_disk_that_never_answers_does_not_keep_the_gateway_from_ending(
         gate = Gate(monkeypatch)
         await connection.publish("a.b", {"n": 1})
         await connection.flush()
-    assert "what is not written after 0.05 s is lost" in caplog.text
+    assert "messages not written after 0.05 s are lost" in caplog.text
     assert "the disk did not answer for 0.05 s" in caplog.text
     gate.is_open.set()

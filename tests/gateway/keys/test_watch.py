@@ -79,7 +79,7 @@ def empty(path: Path) -> None:
         (spoil_mode, "its mode is 0666"),
         (spoil_contents, "truncated"),
         (empty, "has no keys any more"),
-        (Path.unlink, "is gone"),
+        (Path.unlink, "does not exist any more"),
     ],
 )
 def test_a_broken_file_leaves_the_keys_as_they_were_and_is_said_once(

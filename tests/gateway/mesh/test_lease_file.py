@@ -188,7 +188,7 @@ def test_that_nothing_can_be_written_is_logged_once_each_time_it_begins(
                 with pytest.raises(OSError, match="File too large"):
                     file.keep(CHESS)
         file.keep(CHESS)
-    told = "what is promised about channels cannot be written: [Errno 27] File too large"
+    told = "lease votes of channels cannot be written: [Errno 27] File too large"
     assert caplog.messages == [told, told]
 
 

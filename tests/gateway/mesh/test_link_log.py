@@ -81,7 +81,7 @@ def test_gateways_of_one_name_are_warned_of(caplog: pytest.LogCaptureFixture) ->
     log.look(net[1].fabric)
     log.look(net[1].fabric)
     where = f"{net[2].address}, {net[3].address}"
-    text = f"2 gateways are called gateway-2: {where}; give each its own name"
+    text = f"2 gateways are named gateway-2: {where}; give each its own name"
     assert lines(caplog).count((logging.WARNING, text)) == 1
 
 

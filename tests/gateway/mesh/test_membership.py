@@ -53,7 +53,7 @@ def test_a_secret_that_others_can_read_is_not_used(tmp_path: Path) -> None:
 
 def test_a_secret_that_can_be_guessed_is_not_used(tmp_path: Path) -> None:
     settings = Settings(mesh=MeshSettings(secret_file=secret_in(tmp_path, "fifteen bytes !\n\n")))
-    with pytest.raises(BadOption, match=r"holds 15 bytes, and 16 are the least: .*openssl rand"):
+    with pytest.raises(BadOption, match=r"has 15 bytes, the minimum is 16: .*openssl rand"):
         membership_of(settings)
 
 

@@ -141,7 +141,7 @@ async def test_where_promises_cannot_be_recalled_that_is_logged(
     (tmp_path / f"channels-{SERVICE}.log").mkdir()
     async with Place(tmp_path) as place:
         assert await (await place.caller()).open(**keys())
-    assert "what was promised about channels cannot be recalled" in caplog.text
+    assert "lease votes of channels cannot be restored" in caplog.text
 
 
 async def test_one_key_has_its_share_of_channels_over_however_many_connections(

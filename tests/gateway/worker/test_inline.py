@@ -141,7 +141,7 @@ async def test_the_key_of_a_client_starts_no_service() -> None:
     inline = Inline(Settings(), (record("guest", "client", service="*"),))
     ours, theirs = pair()
     ours.send(encode(Kind.CONNECT, b"orders", Message(key=key_of("guest")).encode()))
-    with pytest.raises(NoSuchService, match="the key of a client starts none"):
+    with pytest.raises(NoSuchService, match="a client's key does not start it"):
         inline.give("orders", theirs.fileno())
     assert await inline.report() == {}
     ours.close()

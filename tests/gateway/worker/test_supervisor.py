@@ -203,7 +203,7 @@ async def test_a_program_that_is_not_there_is_logged_and_tried_again(
     async with kept() as place:
         peer = place.join()
         assert await place.refused.get() == "InternalError"
-        assert "the worker cannot be run" in caplog.text
+        assert "failed to run the worker" in caplog.text
         monkeypatch.undo()
         await place.pid()
         peer.sock.close()

@@ -1,4 +1,4 @@
-"""Settings read from a TOML file and from options, with mistakes named by their key."""
+"""Load settings from a TOML file and command-line options; errors name the key."""
 
 import difflib
 import re
@@ -12,19 +12,19 @@ import msgspec
 from weft.errors import BadOption, shortened
 from weft.gateway.config.settings import Settings
 
-# No sensible file comes near; what is larger is not a settings file.
+# Larger than any realistic settings file.
 _FILE_MAX_BYTES = 1 << 20
-# How msgspec ends a complaint: "… - at `$.limits.ping_s`".
+# Where msgspec names the key in an error: "… - at `$.limits.ping_s`".
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<key>[^`]*)`)?$", re.DOTALL)
-# What stands for the names that operators give to tables.
+# Placeholder for the names that operators give to tables.
 _NAME = "NAME"
 
 
 def load(path: Path | None = None, options: Mapping[str, object] | None = None) -> Settings:
-    """The settings of a file, if there is one, with options on top: `{"log.level": "debug"}`.
+    """Return the settings of a file, if given, overridden by options: `{"log.level": "debug"}`.
 
     Raises:
-        BadOption: the file cannot be read, or a key or value cannot be.
+        BadOption: Unreadable file, unknown key or invalid value.
     """
     if path is None:
         return _made(_with({}, options or {}))
@@ -32,7 +32,7 @@ def load(path: Path | None = None, options: Mapping[str, object] | None = None) 
     try:
         return _made(_with(tree, options or {}))
     except BadOption as error:
-        # The file is named only if it is wrong by itself, whatever the options say.
+        # The error names the file only if the file is invalid without the options.
         try:
             _made(tree)
         except BadOption as alone:
@@ -41,9 +41,9 @@ def load(path: Path | None = None, options: Mapping[str, object] | None = None) 
 
 
 def all_keys() -> list[str]:
-    """Every key there is, dotted, in the order of docs/operations.md.
+    """Return every dotted key in the order of docs/operations.md.
 
-    Where an operator names tables, as in `[formats.mine]`, `NAME` stands for the name.
+    `NAME` stands for the name of a table that the operator chooses, as in `[formats.mine]`.
     """
     return list(_keys_of(Settings, ""))
 
@@ -63,7 +63,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _with(tree: Mapping[str, Any], options: Mapping[str, object]) -> dict[str, Any]:
-    """A copy of the tree with the options in their places."""
+    """Return a copy of the tree with the options applied."""
     merged = {name: dict(each) if isinstance(each, dict) else each for name, each in tree.items()}
     for key, value in options.items():
         *tables, name = key.split(".")
@@ -89,7 +89,7 @@ def _made(tree: Mapping[str, Any]) -> Settings:
 
 
 def _with_name(key: str) -> str:
-    """A key as all_keys() has it, whatever an operator calls the table that it is in."""
+    """Return a key as all_keys() lists it, with `NAME` for the name of an operator's table."""
     table, *names = key.split(".", 2)
     kinds = {field.name: field.type for field in msgspec.structs.fields(Settings)}
     if names and _named_struct(kinds.get(table)) is not None:
@@ -100,7 +100,7 @@ def _with_name(key: str) -> str:
 def _hint(key: str, known: list[str]) -> str:
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     if not near:
-        # A key in the wrong table is spelled right but for its place.
+        # A key in the wrong table may be spelled right.
         last = key.rpartition(".")[2]
         by_last = {name.rpartition(".")[2]: name for name in known}
         near = [by_last[name] for name in difflib.get_close_matches(last, by_last, n=1)]
@@ -126,13 +126,13 @@ def _keys_of(kind: type[msgspec.Struct], prefix: str) -> Iterator[str]:
 
 
 def _named_struct(kind: Any) -> type[msgspec.Struct] | None:
-    """What each table of a setting is whose tables an operator names; None if it has none."""
+    """Return the type of the tables that an operator names; None if the setting has none."""
     last = get_args(kind)[-1:] if get_origin(kind) is dict else ()
     return last[0] if last and issubclass(last[0], msgspec.Struct) else None
 
 
 def _translated(error: msgspec.ValidationError) -> BadOption:
-    """The same complaint in the words of the settings file."""
+    """Return the error in the terms of the settings file."""
     if isinstance(error.__cause__, BadOption):
         return error.__cause__
     found = _PLACE.match(str(error))
@@ -153,7 +153,7 @@ def _translated(error: msgspec.ValidationError) -> BadOption:
 
 
 def _choices(key: str) -> list[str]:
-    """What a setting may be, if it is one of a few words."""
+    """Return the allowed values of an enumerated setting."""
     kind: Any = Settings
     for name in key.split("."):
         if named := _named_struct(kind):

@@ -1,6 +1,6 @@
-"""Log lines for people and for machines; each names the gateway, service or peer it is about.
+"""Log formatters, text and JSON; each line names the gateway, service or peer it concerns.
 
-Whoever logs passes those names as `extra`; a process adds the ones that hold for all it says.
+Callers pass these names as `extra`; a process adds the names that are the same for all its lines.
 """
 
 import logging
@@ -20,9 +20,9 @@ TRACE_EVERY_S = 1.0
 
 
 def configure(log: Log, **names: str) -> None:
-    """Send what this process logs to standard error, in Weft's form; again, to change how.
+    """Log to standard error in Weft's format; call again to change the settings.
 
-    For processes that are all Weft's: a program that holds a gateway has logging of its own.
+    For Weft's own processes only: a program that embeds a gateway configures its own logging.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(names) if log.format == "json" else TextLines(names))
@@ -32,19 +32,19 @@ def configure(log: Log, **names: str) -> None:
 
 
 class TraceLimit(logging.Filter):
-    """Lets one traceback a second pass from each line of code that logs some.
+    """Pass one traceback per second from each line of code that logs tracebacks.
 
-    A fault that strangers can cause at will must not fill a disk, nor cost more than their bytes.
+    Remote peers may trigger an error at will; this bounds the disk space and time that it costs.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        # Both by place in the code, so there are few.
+        # Both by location in the code, which bounds their size.
         self._quiet_until: dict[tuple[str, int], float] = {}
         self._held: Counter[tuple[str, int]] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is logged; the next of its place counts those that are not."""
+        """Return whether to log a record; the next one of its location reports the skipped."""
         if not record.exc_info:
             return True
         place = record.pathname, record.lineno
@@ -61,23 +61,23 @@ class TraceLimit(logging.Filter):
 
 
 class Lines(logging.Formatter):
-    """What both forms share: the time, and the names that a line is about."""
+    """Base of both formatters: the time, and the names that a line concerns."""
 
     def __init__(self, names: dict[str, str]) -> None:
         super().__init__()
         self._names = names
 
     def named(self, record: logging.LogRecord) -> dict[str, str]:
-        """Whom the record is about: its own names, then those of the process."""
+        """Return the names of a record, completed with those of the process."""
         found = {name: getattr(record, name, "") or self._names.get(name, "") for name in NAMES}
         return {name: value for name, value in found.items() if value}
 
 
 class TextLines(Lines):
-    """For people: time, level, names, text."""
+    """Text format: time, level, names, text."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, and a traceback after it if there is one."""
+        """Return one line, followed by a traceback if there is one."""
         names = [f"{name}={value}" for name, value in self.named(record).items()]
         text = " ".join([*names, _one_line(record.getMessage())])
         line = f"{_moment(record)} {record.levelname:<7} {text}"
@@ -87,10 +87,10 @@ class TextLines(Lines):
 
 
 class JsonLines(Lines):
-    """For machines: an object a line."""
+    """JSON format: one object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, whatever the text holds."""
+        """Return one line, without line breaks whatever the text contains."""
         line: dict[str, Any] = {
             "time": _moment(record),
             "level": record.levelname.lower(),
@@ -109,7 +109,7 @@ def _moment(record: logging.LogRecord) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The text without what could pass for another line, or move a terminal's cursor."""
+    """Return the text with non-printable characters escaped: no line breaks or cursor movement."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

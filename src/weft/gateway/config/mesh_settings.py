@@ -1,4 +1,4 @@
-"""How a gateway is told to be one of a mesh: the settings below `[mesh]`, and what they may be."""
+"""Settings below `[mesh]` and their validation."""
 
 import ipaddress
 import re
@@ -12,10 +12,10 @@ from weft.transports.link_dialer import Target
 from weft.wire.address import addresses_from
 
 MAX_LINKS_MAX = 1024
-# What gateways say to each other about themselves must fit several times.
+# Room for several control messages of maximum size.
 OUTBOX_MIN_BYTES = 2 << 20
 OUTBOX_MAX_BYTES = (1 << 31) - 1
-# A greeting between gateways takes so much, with names that are not excessive.
+# Size of a link handshake with names of ordinary length.
 GREETING_LEAST_BYTES = 2048
 
 REGION = re.compile(r"[A-Za-z0-9._-]{0,63}\Z")
@@ -23,10 +23,10 @@ _KEY = re.compile(r"[0-9a-fA-F]{64}\Z")
 
 
 class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """With whom to be linked, and how they know each other.
+    """Settings of a gateway's part in a mesh: peers, authentication and limits.
 
     Raises:
-        BadOption: a value that cannot be; the text names the key.
+        BadOption: Invalid value; the text names the key.
     """
 
     join: tuple[str, ...] = ()
@@ -34,16 +34,16 @@ class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     max_links: int = 8
     relay: Literal["auto", "never"] = "auto"
     region: str = ""
-    # What others should dial; empty: where it listens.
+    # Address that other gateways dial; empty: the listen address.
     address: str = ""
     secret_file: str = ""
-    # Public keys, in hexadecimal. Empty: whoever knows the secret.
+    # Public keys in hexadecimal. Empty: every gateway that knows the secret.
     roster: tuple[str, ...] = ()
-    # Public keys of administrators whose commands are obeyed, beside those in the file of keys.
+    # Public keys of administrators whose commands are executed, beside those in the key file.
     admins: tuple[str, ...] = ()
     plain: Literal["loopback", "allowed"] = "loopback"
     tls_ca: str = ""
-    # How many gateways there are at least: more than half of them have to agree to some things.
+    # Least number of gateways in the mesh; a quorum is more than half of them.
     gateways: int = 1
     forget_s: float = 60.0
     outbox_bytes: int = 16 << 20
@@ -70,51 +70,51 @@ class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def is_guarded(self) -> bool:
-        """Say if other gateways must prove that they belong to the mesh."""
+        """Return whether other gateways must prove that they belong to the mesh."""
         return bool(self.secret_file or self.roster)
 
     @property
     def is_asked_for(self) -> bool:
-        """Say if anything was set that makes no sense without a mesh."""
+        """Return whether a setting is present that only makes sense in a mesh."""
         return bool(self.join or self.registry or self.is_guarded)
 
 
 def target_of(address: str) -> Target:
-    """Where an address leads, as people write it: `HOST:PORT`, or `tls://HOST:PORT`.
+    """Return the target of an address: `HOST:PORT`, or `tls://HOST:PORT`.
 
     Raises:
-        BadOption: it is not an address of a gateway.
+        BadOption: Not the address of a gateway.
     """
     found = addresses_from([address])[0]
     if found.is_web:
-        raise BadOption(f"address {shortened(address)}: links are not made by WebSocket")
+        raise BadOption(f"address {shortened(address)}: links do not use WebSocket")
     return Target(found.host, found.port, found.is_tls)
 
 
 def address_of(target: Target) -> str:
-    """How a target is written, always in the same way."""
+    """Return the canonical text of a target."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     return f"{'tls://' if target.is_tls else ''}{host}:{target.port}"
 
 
 def check_reachable(mesh: MeshSettings, host: str) -> None:
-    """See that others know where to dial a gateway that listens on this address.
+    """Check that other gateways can dial a gateway that listens on this address.
 
     Raises:
-        BadOption: nobody could tell from it.
+        BadOption: Unspecified address, and mesh.address is not set.
     """
     if mesh.is_asked_for and not mesh.address and ipaddress.ip_address(host).is_unspecified:
         raise BadOption(
-            f"listen {host} is no address that other gateways could dial: set mesh.address to one"
+            f"listen {host} is not an address that other gateways can dial: set mesh.address to one"
         )
 
 
 def unguarded(mesh: MeshSettings, why: str) -> BadOption:
-    """What is wrong with joining a mesh without a secret or a roster, and why that matters."""
+    """Return the error for a mesh without secret and roster, with the reason why it needs one."""
     key = "mesh.join" if mesh.join else "mesh.registry"
     return BadOption(
-        f"{key} is set, but neither mesh.secret_file nor mesh.roster: {why}, so it is linked only"
-        " with gateways that prove to belong to its mesh; make a secret that all of them share:"
+        f"{key} is set, but neither mesh.secret_file nor mesh.roster: {why}, so it links only with"
+        " gateways that prove membership of its mesh; make a secret that all of them share:"
         " (umask 077; openssl rand -hex 32 > mesh.secret)"
     )
 
@@ -123,10 +123,10 @@ def _check_dialled(address: str) -> None:
     try:
         is_anywhere = ipaddress.ip_address(target_of(address).host).is_unspecified
     except ValueError:
-        # A name; whether it leads anywhere is for others to find out.
+        # A host name, which is not resolved here.
         return
     if is_anywhere:
-        raise BadOption(f"mesh.address {shortened(address)} is nothing that others could dial")
+        raise BadOption(f"mesh.address {shortened(address)} is not an address that others can dial")
 
 
 def _check_address(key: str, address: str) -> None:

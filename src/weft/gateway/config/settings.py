@@ -1,6 +1,6 @@
-"""What an operator can set: one frozen value, checked when it is made.
+"""Settings of a gateway: one immutable value, validated on construction.
 
-Sizes are in bytes, times in seconds, as the names say; docs/operations.md explains every key.
+Sizes are in bytes, times in seconds, as the names state; docs/operations.md explains every key.
 """
 
 import ipaddress
@@ -31,16 +31,16 @@ from weft.wire.frames import BODY_LIMIT_MAX_BYTES, HEADER_BYTES, NAME_MAX_BYTES
 from weft.wire.subjects import CHANNEL, checked_pattern
 
 LISTEN = "127.0.0.1:7411"
-# Room for the header and both names; and what the kernel holds back for us while we only look.
+# Room for the header and both names; and the most bytes that the kernel holds back while we peek.
 GREETING_MIN_BYTES = HEADER_BYTES + 2 * NAME_MAX_BYTES
 GREETING_MAX_BYTES = 32 << 10
 
-# A worker is heard of once a second, and not while it reads a large file of keys, say.
+# Workers report once a second, but not while they read a large key file, for example.
 WATCHDOG_MIN_S = 3.0
-# How long a drain waits for a client that makes no progress.
+# Time without progress after which a drain stops waiting for a client.
 DRAIN_STALL_S = 2.0
 
-# Where more than 0 is not enough, or the most that a number can be is too much.
+# Settings whose least value is above 0, or whose upper limit is lower than the general one.
 _RANGES: dict[str, tuple[float, float]] = {
     "greeting_bytes": (GREETING_MIN_BYTES, GREETING_MAX_BYTES),
     "body_bytes": (1, BODY_MAX_BYTES),
@@ -49,7 +49,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "outbox_age_s": (0.001, BODY_LIMIT_MAX_BYTES),
 }
 
-# What 0 leaves without a bound, or does not wait for; and what may be larger than memory.
+# 0 means unlimited or never; and sizes that may exceed memory.
 _MAY_BE_0 = {"keep_bytes", "keep_s", "bayeux_interval_s", "watchdog_s", "idle_s"}
 _MAY_BE_LARGE = {"keep_bytes", "keep_s", "staged_bytes", "kept_total_bytes", "backlogs_bytes"}
 SIZE_MAX_BYTES = 1 << 60
@@ -58,7 +58,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,63}\Z")
 
 
 class Address(NamedTuple):
-    """A host, as an IP address, and a port."""
+    """IP address and port."""
 
     host: str
     port: int
@@ -68,7 +68,7 @@ class Address(NamedTuple):
 
     @property
     def family(self) -> socket.AddressFamily:
-        """The kind of socket that reaches it."""
+        """Return the address family of the IP address."""
         return socket.AF_INET6 if ":" in self.host else socket.AF_INET
 
 
@@ -80,22 +80,22 @@ class Tls(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def is_on(self) -> bool:
-        """Say if the port speaks TLS."""
+        """Return whether the port uses TLS."""
         return self.cert != ""
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much is logged, and in which form."""
+    """Log level and format."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["text", "json"] = "text"
 
 
 class JournalSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is kept, and how safely; see docs/journal.md."""
+    """What the journal stores, and how durably; see docs/journal.md."""
 
     patterns: tuple[str, ...] = ()
-    # Where it entered, or also what comes from other gateways.
+    # Messages published at this gateway, or also those from other gateways.
     scope: Literal["entered", "mesh"] = "entered"
     sync: Literal["ack", "interval", "none"] = "ack"
     sync_s: float = 0.005
@@ -104,36 +104,36 @@ class JournalSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     segment_bytes: int = 64 << 20
     segment_s: float = 300.0
     seal: Literal["parquet", "never"] = "parquet"
-    # What becomes of the small sealed files of a day.
+    # Whether the small sealed files of a day are merged.
     compact: Literal["days", "never"] = "days"
-    # 0: without a bound.
+    # 0: unlimited.
     keep_bytes: int = 0
     keep_s: float = 0.0
-    # Of rows that were staged and not released.
+    # Limit of rows that are staged and not committed.
     staged_bytes: int = 4 << 30
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything a gateway is told at its start.
+    """All settings of a gateway.
 
     Raises:
-        BadOption: a value that cannot be; the text names the key.
+        BadOption: Invalid value; the text names the key.
     """
 
     name: str = msgspec.field(default_factory=lambda: host_name(socket.gethostname()))
     listen: str = LISTEN
     data: str = ""
-    # Empty means any legal name, each started when it is first asked for.
+    # Empty: every valid name, each service started on the first connection to it.
     services: tuple[str, ...] = ()
     services_max: int = 16
-    # A service that nobody has used for so long ends; 0: never.
+    # Time after which an unused service is stopped; 0: never.
     idle_s: float = 300.0
     connections: int = 20_000
     pending: int = 4096
     drain_s: float = 10.0
-    # A client that makes no progress for so long is not waited for.
+    # Time without progress after which a drain stops waiting for a client.
     drain_stall_s: float = DRAIN_STALL_S
-    # A worker that makes no turn for so long is replaced; 0: never.
+    # Time without a turn of its event loop after which a worker is replaced; 0: never.
     watchdog_s: float = 30.0
     look: Literal["auto", "never"] = "auto"
     tls: Tls = msgspec.field(default_factory=Tls)
@@ -143,7 +143,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     mesh: MeshSettings = msgspec.field(default_factory=MeshSettings)
     lanes: LaneSettings = msgspec.field(default_factory=LaneSettings)
     web: WebSettings = msgspec.field(default_factory=WebSettings)
-    # Of tunnels, by the names that clients choose them by, beside those that are built in.
+    # Tunnel formats by the names that clients choose them by, beside the built-in ones.
     formats: dict[str, FormatSettings] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -154,13 +154,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_loopback(parse_address(self.listen), self.data)
         for service in self.services:
             if not is_service(service):
-                raise BadOption(f"services: {shortened(service)} cannot be the name of a service")
+                raise BadOption(f"services: {shortened(service)} is not a valid service name")
         if len(self.services) > self.services_max:
             raise BadOption(
                 f"services has {len(self.services)} names, services_max allows {self.services_max}"
             )
         if (self.tls.cert == "") != (self.tls.key == ""):
-            raise BadOption("tls.cert and tls.key belong together: one of them is missing")
+            raise BadOption("tls.cert and tls.key must both be set: one of them is missing")
         if 0 < self.watchdog_s < WATCHDOG_MIN_S:
             raise BadOption(
                 f"watchdog_s is {self.watchdog_s}; it must be 0, for never, or at least"
@@ -176,7 +176,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for rule in self.lanes.rules:
             if rule.service and not is_service(rule.service):
                 name = shortened(rule.service)
-                raise BadOption(f"lanes.rules: {name} cannot be the name of a service")
+                raise BadOption(f"lanes.rules: {name} is not a valid service name")
         formats_of(self.formats)
         _check_journal(self.journal, self.data)
         _check_limits(self.limits)
@@ -184,31 +184,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def address(self) -> Address:
-        """Where to listen."""
+        """Return the address to listen on."""
         return parse_address(self.listen)
 
 
 def web_of(settings: Settings) -> WebRules:
-    """The settings for pages and scripts, with its addresses among the names that it goes by."""
+    """Return the web settings, with the gateway's own addresses among its host names."""
     web = {name: getattr(settings.web, name) for name in settings.web.__struct_fields__}
     hosts = (*settings.web.hosts, settings.address.host)
     if settings.mesh.address:
-        # Pages that look for the closest gateway are sent there.
+        # Pages that look for the closest gateway are redirected there.
         hosts = (*hosts, target_of(settings.mesh.address).host)
     web["hosts"] = hosts
     return WebRules(**web, formats=settings.formats)
 
 
 def is_service(name: str) -> bool:
-    """Say if a service can have this name."""
+    """Return whether a name is valid for a service."""
     return SERVICE_NAME.fullmatch(name.encode(errors="surrogatepass")) is not None
 
 
 def parse_address(text: str) -> Address:
-    """An address as people write it: `127.0.0.1:7411`, `[::1]:7411`, `localhost:7411`.
+    """Return the address in a text: `127.0.0.1:7411`, `[::1]:7411`, `localhost:7411`.
 
     Raises:
-        BadOption: it is not an address and a port.
+        BadOption: Not an IP address and a port.
     """
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or not port.isascii() or int(port) > 65_535:
@@ -226,7 +226,7 @@ def parse_address(text: str) -> Address:
 
 
 def is_loopback(host: str) -> bool:
-    """Say if an IP address, in brackets or not, is one that only this machine can use."""
+    """Return whether an IP address, in brackets or not, is a loopback address."""
     address = ipaddress.ip_address(host.strip("[]"))
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
@@ -234,12 +234,12 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(host: str) -> str:
-    """A gateway's name made from a host's, which may hold other characters or be too long."""
+    """Return a gateway name for a host name, which may have other characters or be too long."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", host)[:63] or "gateway"
 
 
 def _check_loopback(address: Address, data: str) -> None:
-    """Refuse to listen where strangers are before there are keys to tell them from friends."""
+    """Refuse to listen on other than loopback addresses without keys."""
     if is_loopback(address.host):
         return
     if data and read_keys(path_of(Path(data))):
@@ -247,7 +247,7 @@ def _check_loopback(address: Address, data: str) -> None:
     where = f" in {path_of(Path(data))}" if data else ", nor a data folder that could hold them"
     raise BadOption(
         f"listen {address} is not a loopback address, and there are no keys{where}: without keys a"
-        " gateway trusts whoever reaches it, so it listens on loopback only; make one first:"
+        " gateway trusts every client, so it listens on loopback only; make one first:"
         f" weft keys new --role admin --name NAME --data {data or 'DIR'}"
     )
 
@@ -259,9 +259,9 @@ def _check_journal(journal: JournalSettings, data: str) -> None:
         except BadSubject as error:
             raise BadOption(f"journal.patterns: {error}") from error
         if checked.startswith(CHANNEL):
-            raise BadOption(f"journal.patterns: {pattern!r}: what is said in channels is not kept")
+            raise BadOption(f"journal.patterns: {pattern!r}: channel messages are not journaled")
     if journal.patterns and not data:
-        raise BadOption("a journal needs a folder to be kept in: set data, or give --data")
+        raise BadOption("a journal needs a data folder: set data, or give --data")
 
 
 def _check_mesh(settings: Settings) -> None:
@@ -276,7 +276,7 @@ def _check_mesh(settings: Settings) -> None:
     if not (mesh.join or mesh.registry) or mesh.is_guarded:
         return
     if not is_loopback(address.host):
-        raise unguarded(mesh, f"this gateway listens on {address}, where strangers are")
+        raise unguarded(mesh, f"this gateway listens on {address}, which is not loopback")
     if settings.data and read_keys(path_of(Path(settings.data))):
         raise unguarded(mesh, f"this gateway has keys, in {path_of(Path(settings.data))}")
 
@@ -289,7 +289,7 @@ def _check_ranges(settings: msgspec.Struct, prefix: str) -> None:
             continue
         if name in _MAY_BE_LARGE:
             most = SIZE_MAX_BYTES
-        # The comparison is false for what is no number, too.
+        # The comparison is false for NaN, too.
         if isinstance(value, int | float) and not 0 < value <= most:
             raise BadOption(f"{prefix}{name} is {value}; it must be more than 0 and at most {most}")
 

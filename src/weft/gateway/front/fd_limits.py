@@ -1,6 +1,6 @@
-"""How many connections the limit on open files allows.
+"""Number of connections that the limit on open files allows.
 
-A connection costs its front nothing once a worker process has it, one descriptor if its service is
+In the front a connection costs no descriptor once a worker process has it, one if its service is
 inline, and two more with TLS.
 """
 
@@ -9,40 +9,40 @@ from typing import NamedTuple
 
 from weft.gateway.config.settings import Settings
 
-# For everything that is no connection: listening, logs, HTTP requests, libraries.
+# For descriptors other than connections: listening socket, logs, HTTP requests, libraries.
 RESERVE = 128
-# What the front holds of each worker: both ends of the hand-over, the control channel, the process.
+# Descriptors per worker in the front: both ends of fd passing, the control channel, the process.
 PER_SERVICE = 4
-# What to plan with where the limit is "unlimited"; far more than one process serves.
+# Assumed if the limit is "unlimited"; far more than one process serves.
 _UNLIMITED = 1 << 20
 
 
 class Room(NamedTuple):
-    """How many connections may be there, and how many may wait to be greeted."""
+    """Limits of connections, and of connections before their handshake."""
 
     connections: int
     pending: int
 
 
 def raise_limit() -> int:
-    """Raise the limit on open files as far as it goes; the new limit."""
+    """Raise the limit on open files to its maximum; return the new limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return _plain(hard)
 
 
 def limit_here() -> int:
-    """The limit of this process as it is now."""
+    """Return the current limit of this process."""
     return _plain(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def limit_of_worker() -> int:
-    """The limit of a worker process, which raises it as far as it goes."""
+    """Return the limit of a worker process, which raises it to its maximum."""
     return _plain(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 
 
 def room(settings: Settings, here: int, worker: int | None) -> Room:
-    """What the settings ask for, lowered to what the limits allow.
+    """Return the configured numbers of connections, lowered to what the limits allow.
 
     `here` is the limit of the front, `worker` that of a worker; None if services are inline.
     """

@@ -1,7 +1,7 @@
-"""Connected sockets, passed from the front to a worker in batches.
+"""fd passing: sends connected sockets from the front to a worker in batches.
 
-They travel over a pair of Unix sockets that keeps messages apart. The front holds both ends for as
-long as the service exists: what a worker did not receive outlives it and waits for the next one.
+They travel over a pair of Unix sockets that preserves message boundaries. The front keeps both ends
+for as long as the service exists: sockets that a worker did not receive wait for the next worker.
 """
 
 import array
@@ -18,28 +18,28 @@ from weft.errors import Overloaded
 
 _log = logging.getLogger(__name__)
 
-# Few enough that receiving them does not hold up the worker's other connections.
+# Small enough that receiving a batch does not delay the worker's other connections.
 BATCH_MAX = 64
-# How many may wait in the front, beyond what the kernel holds.
+# Most connections that wait in the front, besides those in the kernel's buffer.
 WAITING_MAX = 1024
 
-# Room for some dozens of batches: more would only hide a worker that does not keep up.
+# Room for some dozens of batches: more would only hide a slow worker.
 _SEND_BUFFER_BYTES = 16 << 10
 _RETRY_S = 0.05
-# How a socket speaks, as far as the front has seen.
+# Protocol of a socket, as far as the front has seen.
 AS_FRAMES = 0
 AS_HTTP = 1
-# Frames of another gateway.
+# Frames of another gateway's link.
 AS_LINK = 2
 
-# A descriptor, and how it speaks.
+# A file descriptor, and its protocol.
 Passed = tuple[int, int]
 
 _ATTACHED_BYTES = socket.CMSG_SPACE(BATCH_MAX * array.array("i").itemsize)
 
 
 class Outgoing:
-    """The front's side: what is to go to one worker."""
+    """The front's end: connections to be passed to one worker."""
 
     def __init__(self, on_return: Callable[[int], None] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
@@ -50,7 +50,7 @@ class Outgoing:
         self._waiting: deque[Passed] = deque()
         self._flush_at: asyncio.Handle | None = None
         self._is_full = False
-        # How many were sent to the worker that is running, or about to.
+        # Number sent to the current worker, or to the next one.
         self.sent = 0
         self._on_return = on_return
         if on_return is not None:
@@ -60,10 +60,10 @@ class Outgoing:
         return len(self._waiting)
 
     def put(self, fd: int, way: int = AS_FRAMES) -> None:
-        """Send a socket, with whatever else comes in this turn of the loop; it is ours from now on.
+        """Take over a socket and send it, together with others of this turn of the loop.
 
         Raises:
-            Overloaded: as many as allowed are waiting; the descriptor stays the caller's.
+            Overloaded: WAITING_MAX sockets are waiting; the caller keeps the descriptor.
         """
         if len(self._waiting) >= WAITING_MAX:
             raise Overloaded(f"{WAITING_MAX} connections wait for the service's worker already")
@@ -72,7 +72,7 @@ class Outgoing:
             self._flush_at = self._loop.call_soon(self._flush)
 
     def take_back(self) -> None:
-        """Put what the last worker did not receive back in front of what waits."""
+        """Put sockets that the last worker did not receive back at the front of the queue."""
         unreceived: list[Passed] = []
         lost = 0
         try:
@@ -83,19 +83,19 @@ class Outgoing:
         except BlockingIOError:
             self._waiting.extendleft(reversed(unreceived))
         if lost:
-            _log.error("%s connections were lost: no descriptors are left", lost)
+            _log.error("%s connections were lost: no file descriptors are left", lost)
         self.sent = 0
         if self._waiting and self._flush_at is None and not self._is_full:
             self._flush_at = self._loop.call_soon(self._flush)
 
     def take_all(self) -> list[Passed]:
-        """Everything that waits, no longer ours."""
+        """Remove and return all waiting sockets."""
         waiting = list(self._waiting)
         self._waiting.clear()
         return waiting
 
     def close(self) -> None:
-        """Close both ends and everything that waits."""
+        """Close both ends and all waiting sockets."""
         if self._flush_at is not None:
             self._flush_at.cancel()
         self._stop_waiting()
@@ -107,13 +107,13 @@ class Outgoing:
         self.far.close()
 
     def _take_returned(self) -> None:
-        """Take what the worker has sent back: its next request is for somebody else."""
+        """Take sockets that the worker returned: their next request is for another service."""
         try:
             batch, lost = receive(self._near)
         except BlockingIOError:
             return
         if lost:
-            _log.error("%s connections were lost: no descriptors are left", lost)
+            _log.error("%s connections were lost: no file descriptors are left", lost)
         for fd, _ in batch:
             if self._on_return is not None:
                 self._on_return(fd)
@@ -133,7 +133,7 @@ class Outgoing:
             except OSError as error:
                 if error.errno != errno.ETOOMANYREFS:
                     raise
-                # Too many descriptors of this user are on their way; nothing tells when fewer are.
+                # Too many descriptors of this user are in flight; no event reports a decrease.
                 self._stop_waiting()
                 self._flush_at = self._loop.call_later(_RETRY_S, self._flush)
                 return
@@ -155,27 +155,27 @@ class Outgoing:
 
 
 def give_back(sock: socket.socket, fd: int) -> None:
-    """Send a socket back to the front; where that does not keep up, it is closed instead."""
+    """Return a socket to the front, or close it if the front does not read."""
     try:
         socket.send_fds(sock, [bytes([AS_HTTP])], [fd])
     except OSError as error:
-        _log.warning("a connection for another service is closed: %s", error.strerror)
+        _log.warning("closed a connection for another service: %s", error.strerror)
     os.close(fd)
 
 
 def receive(sock: socket.socket) -> tuple[list[Passed], int]:
-    """One batch of sockets, and how many were lost for want of descriptors.
+    """Return one batch of sockets, and the number lost because descriptors ran out.
 
-    They are non-blocking if they were so where they came from.
+    They are non-blocking if they were so before.
 
     Raises:
-        BlockingIOError: nothing is there at the moment.
-        EOFError: the other end is closed.
+        BlockingIOError: No batch is available.
+        EOFError: The other end is closed.
     """
-    # Not socket.recv_fds: it takes no heed of its flags, and programs we start would inherit these.
+    # Not socket.recv_fds: it ignores its flags, and child processes would inherit the sockets.
     ways, attached, _, _ = sock.recvmsg(BATCH_MAX, _ATTACHED_BYTES, socket.MSG_CMSG_CLOEXEC)
     if not ways:
-        raise EOFError("no more sockets will come")
+        raise EOFError("the other end is closed")
     batch = array.array("i", b"".join(data for _, _, data in attached)).tolist()
-    # Those that are lost are the last.
+    # The lost ones are the last.
     return list(zip(batch, ways, strict=False)), len(ways) - len(batch)

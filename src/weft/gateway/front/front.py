@@ -1,8 +1,8 @@
-"""Accepts, finds out what each connection wants, and passes it on untouched.
+"""Front: accepts connections, classifies them by their first bytes, and passes them on unread.
 
-Nothing here waits for one connection while another is there: looking, refusing and handing over are
-single steps. HTTP and TLS, which take time, are tasks of their own elsewhere. On its way through a
-connection is a plain descriptor: making a socket of each would cost more than all the rest.
+No step waits for one connection while another is ready: peeking, refusing and passing on are single
+steps. HTTP and TLS, which take time, are tasks elsewhere. Until then a connection is a plain file
+descriptor: a socket object for each would cost more than all other steps.
 """
 
 import asyncio
@@ -41,26 +41,26 @@ _HEAD_END = b"\r\n\r\n"
 
 
 class Web(Protocol):
-    """Whoever answers HTTP."""
+    """HTTP server of the gateway."""
 
     # Called with a connection that has sent the beginning of its next request.
     on_request: Callable[[socket.socket, str], None] | None
 
     def take(self, sock: socket.socket, peer: str) -> None:
-        """Own a connection that has sent the beginning of a request."""
+        """Take over a connection that has sent the beginning of a request."""
 
 
 class Encryption(Protocol):
-    """Whoever speaks TLS."""
+    """TLS termination."""
 
     def take(
         self, sock: socket.socket, peer: str, enter: Callable[[socket.socket, str], None]
     ) -> None:
-        """Own a connection that has sent the beginning of a handshake; `enter` what is in it."""
+        """Take over a connection that began a handshake; pass the decrypted one to `enter`."""
 
 
 class Front:
-    """One listening port, and what becomes of those who come to it."""
+    """One listening port and its connections until they are passed on."""
 
     def __init__(
         self, services: Services, refusals: Refusals, web: Web, encryption: Encryption | None
@@ -75,10 +75,10 @@ class Front:
         web.on_request = self.enter
 
     def open(self, settings: Settings, room: Room) -> None:
-        """Begin to listen.
+        """Start to listen.
 
         Raises:
-            UsageError: the address cannot be listened on.
+            UsageError: Cannot listen on the address.
         """
         self.change(settings, room)
         try:
@@ -88,47 +88,47 @@ class Front:
             raise
 
     def change(self, settings: Settings, room: Room) -> None:
-        """Go by these settings from now on."""
+        """Apply new settings."""
         self._limits = settings.limits
         self._greeting_bytes = settings.limits.greeting_bytes
         self._first_bytes = bytearray(self._greeting_bytes)
         self._is_plain_allowed = settings.mesh.plain == "allowed"
         self._room = room
-        # How many may still be handed over before the services are asked how many they have.
+        # Connections that may be passed on before the services are asked for their number again.
         self._places = 0
 
     @property
     def address(self) -> Address:
-        """Where it really listens."""
+        """Actual listen address."""
         return self._listener.address
 
     @property
     def is_open(self) -> bool:
-        """Say if newcomers are let in."""
+        """Return whether new connections are accepted."""
         return self._listener.is_open
 
     @property
     def accepted(self) -> int:
-        """How many connections came."""
+        """Number of accepted connections."""
         return self._listener.accepted
 
     @property
     def pauses(self) -> int:
-        """How often accepting had to pause."""
+        """Number of times that accepting paused."""
         return self._listener.pauses
 
     @property
     def pending(self) -> int:
-        """How many have not said yet what they want."""
+        """Number of connections that are not yet classified."""
         return len(self._lobby)
 
     def enter(self, sock: socket.socket, peer: str) -> None:
-        """Take in a connection whose bytes can be read as they are."""
+        """Take over a connection without TLS, or decrypted."""
         deadline = self._loop.time() + self._limits.greeting_s
         self._look(Visitor(sock.detach(), peer, deadline, is_encrypted=False), False)
 
     def close(self) -> None:
-        """Let nobody in any more, and turn away who is waiting."""
+        """Stop accepting, and refuse pending connections."""
         if not self.is_open:
             return
         self._listener.close()
@@ -143,19 +143,19 @@ class Front:
             self._look(Visitor(fd, peer, deadline, is_encrypted=is_encrypted), False)
 
     def _take_back(self, fd: int) -> None:
-        """See anew what a connection wants: its last request was for a service, the next is not."""
+        """Classify a connection again: its last request was for a service, the next is not."""
         deadline = self._loop.time() + self._limits.greeting_s
         self._look(Visitor(fd, "", deadline, is_encrypted=False), False)
 
     def _look(self, visitor: Visitor, is_all: bool) -> None:
-        """See what a visitor has sent; `is_all` says that nothing further will come."""
+        """Classify a connection by its first bytes; `is_all` if no more will come."""
         length = peek(visitor.fd, self._first_bytes, self._greeting_bytes)
         if length == _NOT_NOW:
-            # Most send their greeting in one go: how much of it is needed shows then.
+            # Most clients send their CONNECT in one write, which then shows its size.
             self._wait(visitor, 1)
             return
         if length <= 0:
-            # It left, or was reset, which is another way to leave.
+            # The peer closed or reset the connection.
             self._lobby.forget(visitor)
             self._refusals.left(socket.socket(fileno=visitor.fd))
             return
@@ -175,7 +175,7 @@ class Front:
                 self._follow(visitor, verdict)
 
     def _follow(self, visitor: Visitor, verdict: Verdict) -> None:
-        """Pass a visitor on to whoever it came for."""
+        """Pass on or refuse a connection by its classification."""
         want = verdict.want
         if want in (_MORE, _MORE_HTTP):
             self._wait(visitor, verdict.needed)
@@ -206,19 +206,19 @@ class Front:
             self._refuse(visitor, Draining("the gateway is closing down"))
             return
         if visitor not in self._lobby and len(self._lobby) >= self._room.pending:
-            # Silent connections must not keep out those that speak.
+            # Silent connections must not keep out others.
             crowd = f"more than {self._room.pending} connections wait to be greeted"
             self._refuse(self._lobby.oldest, Overloaded(crowd))
         self._lobby.keep(visitor, needed)
 
     def _lacks_head(self, visitor: Visitor, service: str) -> bool:
-        """Say if more of a request must come before its service may be started for it."""
+        """Return whether more of a request must arrive before its service may be started."""
         if visitor.is_ended or self._length >= self._greeting_bytes or self._services.has(service):
             return False
         return self._first_bytes.find(_HEAD_END, 0, self._length) < 0
 
     def _is_link_readable(self, visitor: Visitor) -> bool:
-        """Say if anyone between could read what comes by a link, where that is not allowed."""
+        """Return whether a link would be unencrypted over a network, which is not allowed."""
         if self._is_plain_allowed or self._encryption is not None:
             return False
         host = visitor.peer.rpartition(":")[0]
@@ -230,7 +230,7 @@ class Front:
             if not self.is_open:
                 raise Draining("the gateway is closing down")
             if self._places <= 0:
-                # Nobody comes to a service but from here: there are as many places, or more.
+                # Services get connections only from here: free slots can only become more.
                 self._places = self._room.connections - self._services.connections
             if self._places <= 0:
                 raise Overloaded(f"{self._room.connections} connections are the limit")
@@ -239,7 +239,7 @@ class Front:
         except WeftError as error:
             self._refusals.refuse(self._released(visitor), error, visitor.peer, way)
         except OSError as error:
-            # Its service was to be started for it.
+            # Starting its service failed.
             problem = f"service {service!r} cannot be started: {error.strerror}"
             self._refuse(visitor, Overloaded(problem))
 
@@ -248,14 +248,14 @@ class Front:
         self._refusals.refuse(self._released(visitor), error, visitor.peer, way)
 
     def _released(self, visitor: Visitor) -> socket.socket:
-        """The socket of a visitor that is no longer ours, non-blocking."""
+        """Stop waiting for a connection; return its socket, non-blocking."""
         self._lobby.forget(visitor)
         sock = socket.socket(fileno=visitor.fd)
         sock.setblocking(False)
         return sock
 
     def _give_up(self, visitor: Visitor) -> None:
-        """Turn away whoever took too long; HTTP has more time, and an answer of its own."""
+        """Refuse a connection that timed out; HTTP has more time, and its own response."""
         if visitor.is_for_door:
             self._refuse(visitor, TooSlow("the request took too long"))
             return

@@ -1,4 +1,4 @@
-"""Takes connections off one listening port, many a turn, and pauses when descriptors run out."""
+"""Listener: accepts connections of one port in batches, and pauses when descriptors run out."""
 
 import asyncio
 import errno
@@ -13,30 +13,30 @@ from weft.transports.tcp import prepare
 
 _log = logging.getLogger(__name__)
 
-# Many in one go, because each turn of the loop has a price; but others have their turn in between.
+# Large batches, because each turn of the loop has a cost; bounded, so that other events run.
 _ACCEPT_MAX = 64
 _BACKLOG = 4096
-# Where several come at once, more are on their way. Left to gather for so long, they cost one turn
-# of the loop, not one each, and most have sent their greeting by then. Who comes alone never waits.
+# When several connections arrive together, more are about to. After this pause they cost one turn
+# of the loop instead of one each, and most have sent their CONNECT. Single connections never wait.
 _GATHER_S = 0.001
 _PAUSE_S = 0.1
-# While pauses follow each other this closely, only the first is logged.
+# Pauses within this time of the previous one are not logged.
 _LOG_AGAIN_S = 5.0
 # The connection at the head of the queue is already broken; the next one need not be.
 _PASSING = {errno.ECONNABORTED, errno.EPROTO, errno.EINTR, errno.EPERM}
 
-# The descriptor of a connection, and whose it is: host and port.
+# File descriptor of a connection, and the address of its peer: host and port.
 Accepted = tuple[int, str]
 
 
 class Listener:
-    """One listening port; hands what it accepts to `take`, which owns it; it is non-blocking."""
+    """One listening port; passes batches of accepted, non-blocking sockets to `take`."""
 
     def __init__(self, address: Address, take: Callable[[list[Accepted]], None]) -> None:
-        """Begin to listen.
+        """Start to listen.
 
         Raises:
-            UsageError: the address cannot be listened on.
+            UsageError: Cannot listen on the address.
         """
         self._loop = asyncio.get_running_loop()
         self._take = take
@@ -52,7 +52,7 @@ class Listener:
         self._loop.add_reader(self._socket, self._accept)
 
     def close(self) -> None:
-        """Take what is already connected, then close the port."""
+        """Accept connections that are already established, then close the port."""
         if not self.is_open:
             return
         self.is_open = False
@@ -65,7 +65,7 @@ class Listener:
         self._socket.close()
 
     def _accept(self) -> bool:
-        """Accept a batch; False if there was nobody."""
+        """Accept a batch; return False if there was none."""
         taken: list[Accepted] = []
         listening = self._socket.fileno()
         try:
@@ -85,11 +85,11 @@ class Listener:
         return bool(taken)
 
     def _pause(self, error: OSError) -> None:
-        """Stop accepting for a moment: the port stays readable, and trying again would spin."""
+        """Pause accepting: the port stays readable, so an immediate retry would spin."""
         self.pauses += 1
         now = self._loop.time()
         if now - self._paused_at > _LOG_AGAIN_S:
-            _log.warning("%s: accepting pauses: %s", self.address, error.strerror)
+            _log.warning("%s: accepting paused: %s", self.address, error.strerror)
         self._paused_at = now
         self._rest(_PAUSE_S)
 
@@ -107,9 +107,9 @@ def _listening(address: Address) -> socket.socket:
     try:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Whoever is accepted inherits it.
+        # Accepted sockets inherit these options.
         prepare(sock)
-        # No TCP_DEFER_ACCEPT: who says nothing would fill the kernel's queue, out of our reach.
+        # No TCP_DEFER_ACCEPT: silent connections would fill the kernel's queue, out of our reach.
         sock.bind(address)
         sock.listen(_BACKLOG)
     except OSError as error:

@@ -1,9 +1,8 @@
-"""Where connections wait until their first bytes say where they belong.
+"""Pending connections: accepted, but their first bytes do not yet tell the protocol and service.
 
-Nothing is read: the bytes stay in the socket for whoever gets it. Waiting costs no processor: each
-socket wakes us when enough has come, when the peer is done, or when its time is over. One timer
-serves them all, and one epoll of our own, which is several times cheaper than a reader of the loop
-for each connection.
+The bytes stay in the socket for its next owner. Waiting costs no CPU: the kernel wakes us when
+enough bytes have arrived, when the peer closes, or at the deadline. One timer serves them all, and
+one epoll of our own, which is several times cheaper than a reader of the loop for each connection.
 """
 
 import asyncio
@@ -11,36 +10,36 @@ import select
 import socket
 from collections.abc import Callable
 
-# Edges, because a Unix socket does not heed the low-water mark and would wake us for ever.
+# Edge-triggered, because a Unix socket ignores the low-water mark and would wake us repeatedly.
 _EVENTS = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
 _GONE = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 _SWEEP_S = 0.25
-# So many are looked at in one turn of the loop.
+# Most events handled in one turn of the loop.
 _POLL_MAX = 128
 
 
 class Visitor:
-    """A connection that nobody has taken in yet."""
+    """An accepted connection that is not yet classified."""
 
     def __init__(self, fd: int, peer: str, deadline: float, *, is_encrypted: bool) -> None:
         self.fd = fd
         self.peer = peer
         self.deadline = deadline
-        # Its bytes are those of TLS: what is in them shows only after the handshake.
+        # TLS: protocol and service show only after the handshake.
         self.is_encrypted = is_encrypted
         self.low_water = 1
         self.speaks_http = False
-        # It asks a service that does not run, and its head is not complete.
+        # A request for a service that does not run, its head incomplete.
         self.is_for_door = False
-        # Nothing further will come.
+        # The peer has sent everything.
         self.is_ended = False
 
 
 class Lobby:
-    """Visitors by descriptor, oldest first.
+    """Pending connections by file descriptor, oldest first.
 
-    `look` is called when a visitor has sent more, with True if nothing further will come: it may
-    keep or forget it. `late` is called when its time is over, and must forget it.
+    `look` is called when a connection has sent more, with True if no more will come: it may keep
+    or forget it. `late` is called at its deadline, and must forget it.
     """
 
     def __init__(
@@ -62,11 +61,11 @@ class Lobby:
 
     @property
     def oldest(self) -> Visitor:
-        """Whoever has waited longest."""
+        """Connection that has waited longest."""
         return next(iter(self._visitors.values()))
 
     def keep(self, visitor: Visitor, needed: int) -> None:
-        """Wait until so many bytes have come in all."""
+        """Wait until `needed` bytes have arrived in total."""
         if needed != visitor.low_water:
             _set_low_water(visitor, needed)
         if visitor.fd not in self._visitors:
@@ -76,22 +75,22 @@ class Lobby:
             self._sweep = self._loop.call_later(_SWEEP_S, self._sweep_out)
 
     def forget(self, visitor: Visitor) -> None:
-        """Stop waiting; the socket is as it came and the caller's."""
+        """Stop waiting; the socket is as it was before, and the caller's."""
         if self._visitors.pop(visitor.fd, None) is not None:
-            # By hand: closing ours would not do it while a worker has the socket, too.
+            # Explicitly: closing it does not unregister it while a worker has the socket.
             self._epoll.unregister(visitor.fd)
         if visitor.low_water != 1:
             _set_low_water(visitor, 1)
 
     def empty(self) -> list[Visitor]:
-        """Forget everyone; whoever was waiting."""
+        """Forget and return all connections."""
         visitors = list(self._visitors.values())
         for visitor in visitors:
             self.forget(visitor)
         return visitors
 
     def close(self) -> None:
-        """Stop watching; the lobby must be empty."""
+        """Stop polling; no connection may be pending."""
         if self._sweep is not None:
             self._sweep.cancel()
         self._loop.remove_reader(self._epoll.fileno())
@@ -99,7 +98,7 @@ class Lobby:
 
     def _wake(self) -> None:
         for descriptor, events in self._epoll.poll(0, _POLL_MAX):
-            # An earlier one of this batch may have pushed it out.
+            # The handling of an earlier event of this batch may have removed it.
             visitor = self._visitors.get(descriptor)
             if visitor is not None:
                 self._look(visitor, bool(events & _GONE))
@@ -114,7 +113,7 @@ class Lobby:
 
 
 def _set_low_water(visitor: Visitor, needed: int) -> None:
-    """Let the kernel tell of a socket only when it has so many bytes, if it can."""
+    """Set the low-water mark of a socket, if it supports one: the kernel wakes us only then."""
     borrowed = socket.socket(fileno=visitor.fd)
     try:
         if borrowed.family != socket.AF_UNIX:

@@ -1,6 +1,6 @@
-"""Whether a newcomer shows a key, seen in its first bytes before anything is done for it.
+"""Pre-authentication: the key in the first bytes of a connection, checked before work is done.
 
-They are looked at and not taken: whoever gets the connection reads them all, and judges for itself.
+The bytes are peeked: the service that gets the connection reads all of them and checks again.
 """
 
 import os
@@ -34,12 +34,12 @@ _BEARER = re.compile(
 )
 
 
-# What is wrong with a connection of which nobody knows whose it is.
+# Errors of connections that did not authenticate.
 STRANGE = (UnknownHost, UntrustedOrigin, BadGreeting, BadKey)
 
 
 class Newcomer(NamedTuple):
-    """A connection of which nothing was read, and what its first bytes say it is for."""
+    """An unread connection, and its service and protocol by its first bytes."""
 
     fd: int
     service: str
@@ -47,14 +47,14 @@ class Newcomer(NamedTuple):
 
 
 def check_start(newcomer: Newcomer, settings: Settings, keys: Records | None) -> None:
-    """Check that a connection may have the service started that it names.
+    """Check that a connection may start the service that it names.
 
     Raises:
-        UnknownHost: it is a request to a name that this gateway does not go by.
-        UntrustedOrigin: it is a request of a page that is not trusted.
-        BadGreeting: it is a request that cannot be read.
-        BadKey: there are keys, and it shows none that opens the service.
-        NoSuchService: its key is one of a client, which starts no service.
+        UnknownHost: HTTP request to a host name that is not this gateway's.
+        UntrustedOrigin: HTTP request of a page from an untrusted origin.
+        BadGreeting: Invalid HTTP request.
+        BadKey: There are keys, and the connection has none that opens the service.
+        NoSuchService: Key of a client, which starts no service.
     """
     if newcomer.way == AS_LINK:
         return
@@ -63,18 +63,17 @@ def check_start(newcomer: Newcomer, settings: Settings, keys: Records | None) ->
         check_page(_headers_in(data), web_of(settings))
     if keys is not None and check_shown(data, newcomer.service, keys).is_client:
         raise NoSuchService(
-            f"service {newcomer.service!r} does not run at the moment, and the key of a client"
-            " starts none"
+            f"service {newcomer.service!r} is not running, and a client's key does not start it"
         )
 
 
 def check_link(fd: int, service: str, is_there: bool, membership: Membership | None) -> None:
-    """See that another gateway may be sent to a service, where there are keys; it starts none.
+    """Check that a link may be passed to a service if there are keys; it starts no service.
 
     Raises:
-        BadGreeting: this gateway is linked with nobody, since nobody could show to belong to it.
-        NoSuchService: the service would have to be started.
-        NotAdmitted: it would have to be started, and this is no member who may know that.
+        BadGreeting: This gateway has no secret or roster, so it accepts no links.
+        NoSuchService: The service does not run.
+        NotAdmitted: The service does not run, and the other gateway may not know that.
     """
     if membership is None or not membership.mesh.is_guarded:
         raise BadGreeting("this gateway is in no mesh")
@@ -87,15 +86,15 @@ def check_link(fd: int, service: str, is_there: bool, membership: Membership | N
 
 
 def check_shown(data: bytes, service: str, keys: Records) -> Key:
-    """The key that a connection shows in its first bytes, which opens a service.
+    """Return the key in the first bytes of a connection, which opens a service.
 
     Raises:
-        BadKey: it shows none, or one that is not accepted.
+        BadKey: Missing key, or one that is not accepted.
     """
     text = _shown(data)
     if not text:
         raise no_key()
-    # Only those that it can be: to go through all of them would cost more than the stranger.
+    # Only keys with its id: matching all would cost more than an unauthenticated peer may.
     likely = [each for each in keys if each.id == text[3:11] and each.is_for(service)]
     key = Keyring(likely).match(text, time.time_ns())
     if key is None:
@@ -104,10 +103,10 @@ def check_shown(data: bytes, service: str, keys: Records) -> Key:
 
 
 def _headers_in(data: bytes) -> Mapping[str, str]:
-    """The headers of a request, read as its service would read them.
+    """Return the headers of a request, parsed as its service would.
 
     Raises:
-        BadGreeting: it is not a whole head, or none that a service would read.
+        BadGreeting: Incomplete or invalid head.
     """
     end = data.find(_HEAD_END)
     if end < 0:
@@ -121,10 +120,10 @@ def _headers_in(data: bytes) -> Mapping[str, str]:
         if isinstance(event, h11.Request):
             return request_of(event).headers
     except (BadRequest, h11.RemoteProtocolError) as error:
-        # What h11 says of it may repeat what was sent.
-        text = str(error) if isinstance(error, BadRequest) else "this is not HTTP as it should be"
+        # The text of h11 may repeat the bytes of the peer.
+        text = str(error) if isinstance(error, BadRequest) else "invalid HTTP request"
         raise BadGreeting(text) from error
-    raise BadGreeting("this is no request")
+    raise BadGreeting("not an HTTP request")
 
 
 def _first_bytes(fd: int) -> bytes:
@@ -132,12 +131,12 @@ def _first_bytes(fd: int) -> bytes:
         with socket.socket(fileno=os.dup(fd)) as sock:
             return sock.recv(LOOK_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except OSError:
-        # It is gone, or has nothing to say.
+        # The peer has closed it, or sent nothing.
         return b""
 
 
 def _shown(data: bytes) -> str:
-    """The key in a CONNECT, or in the head of an HTTP request; empty if there is none."""
+    """Return the key in a CONNECT, or in the head of an HTTP request; empty if there is none."""
     found = _BEARER.search(data)
     if found is not None:
         return found[1].decode()

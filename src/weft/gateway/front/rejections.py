@@ -1,4 +1,4 @@
-"""Connections that are turned away: counted by reason, told why, closed, and logged sparingly."""
+"""Refused connections: counted by reason, sent the error, closed, and logged with a rate limit."""
 
 import logging
 import socket
@@ -14,13 +14,13 @@ from weft.wire.message.message import Message
 
 _log = logging.getLogger(__name__)
 
-# What was looked at but never read is thrown away up to here: closing with bytes unread would
-# reset the connection, and the peer would not see the answer.
+# Peeked bytes are discarded up to this size: closing with unread bytes would reset the connection,
+# and the peer would not receive the error.
 _DISCARD_BYTES = 64 << 10
 
 
 class Refusals:
-    """Turns connections away and remembers how many, and why."""
+    """Refuses connections and counts them by error."""
 
     def __init__(self, gateway: str) -> None:
         self.counts: Counter[str] = Counter()
@@ -30,7 +30,7 @@ class Refusals:
     def refuse(
         self, sock: socket.socket, error: WeftError, peer: str, way: int = AS_FRAMES
     ) -> None:
-        """Count, tell the peer in its way if that needs no waiting, and close."""
+        """Count, send the error in the peer's protocol without blocking, and close."""
         self.count(error, peer)
         answer = error_page(error) if way == AS_HTTP else error_frame(error, way)
         try:
@@ -38,7 +38,7 @@ class Refusals:
             sock.send(answer, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
             sock.shutdown(socket.SHUT_WR)
         except OSError as failure:
-            _log.debug("could not be told: %s", failure, extra=self._about(peer))
+            _log.debug("error not sent: %s", failure, extra=self._about(peer))
         finally:
             sock.close()
 
@@ -48,7 +48,7 @@ class Refusals:
         self._refusal_log.add(error, self._about(peer))
 
     def left(self, sock: socket.socket) -> None:
-        """Count and close a connection that went away before it said what it wanted."""
+        """Count and close a connection that its peer closed before it was classified."""
         self.counts["left"] += 1
         sock.close()
 
@@ -57,15 +57,15 @@ class Refusals:
 
 
 def error_frame(error: WeftError, way: int = AS_FRAMES) -> bytes:
-    """The frame that tells a peer why its greeting was refused."""
-    # Another gateway is told as a service would tell it: it must not learn which are here.
+    """Return the frame that reports why a connection was refused."""
+    # The same as from a service: another gateway must not learn which services run here.
     kind = 0 if way == AS_LINK else int(Kind.CONNECT)
     body = Message(number=error.number, name=type(error).__name__, text=str(error), kind=kind)
     return encode(Kind.ERROR, body=body.encode())
 
 
 def error_page(error: WeftError) -> bytes:
-    """The answer that tells a peer why its request was refused."""
+    """Return the HTTP response that reports why a request was refused."""
     status = status_of(error)
     body = error_body(error)
     head = (

@@ -1,7 +1,7 @@
-"""Where connections come from, as this gateway's own sockets say.
+"""Remote address of a connection, also behind the front's TLS termination.
 
-What comes by TLS reaches its service through a pair of Unix sockets, and nothing else goes along
-with a descriptor: so the front's end of the pair is named after whoever it speaks for.
+A TLS connection reaches its service through a pair of Unix sockets, and no data accompanies a
+descriptor: so the front's end of the pair is bound to a name that contains the peer's address.
 """
 
 import secrets
@@ -11,12 +11,12 @@ _NAMED = b"\0weft-far-end/"
 
 
 def name_after(sock: socket.socket, peer: str) -> None:
-    """Have whoever gets the other end of a pair see whom this one speaks for: host and port."""
+    """Name an end of a pair after a peer, host and port, for host_of() at the other end."""
     sock.bind(b"%b%b/%b" % (_NAMED, secrets.token_hex(8).encode(), peer.encode()))
 
 
 def host_of(fd: int) -> str:
-    """The address that a socket is connected with, or speaks for; empty if there is none."""
+    """Return the host that a socket is connected with, directly or by TLS; empty if unknown."""
     if fd < 0:
         return ""
     borrowed = socket.socket(fileno=fd)
@@ -26,14 +26,14 @@ def host_of(fd: int) -> str:
             return _host_in(name)
         return str(name[0])
     except OSError:
-        # It is gone by now.
+        # The peer has closed it.
         return ""
     finally:
         borrowed.detach()
 
 
 def _host_in(name: str | bytes) -> str:
-    """Whom a pair was named after; names without a leading zero are paths of other sockets."""
+    """Return the host in the name of a pair; names without a leading zero are paths."""
     if not isinstance(name, bytes) or not name.startswith(_NAMED):
         return ""
     peer = name.rpartition(b"/")[2].decode()

@@ -1,8 +1,8 @@
-"""What the first bytes of a connection say about where it belongs; pure.
+"""Sniffing: classifies a connection by its first bytes; pure.
 
-The bytes are looked at, not taken: whoever gets the connection reads them all. Native frames, HTTP
-and TLS cannot be mistaken for each other: the third and fourth byte of a greeting's size are zero,
-those of a method's name or of a TLS record are not.
+The bytes are peeked: the next owner reads all of them. Native frames, HTTP and TLS cannot be
+mistaken for each other: the third and fourth byte of a CONNECT's size are zero, those of a method's
+name or of a TLS record are not.
 """
 
 import re
@@ -12,8 +12,8 @@ from weft.errors import BadFrame, BadGreeting, FrameTooBig
 from weft.wire.byteops import cut, u32_at
 from weft.wire.frames import HEADER_BYTES, Kind
 
-# What a verdict can be: nothing yet, a whole CONNECT, the beginning of HTTP or of TLS; HTTP that
-# does not say yet what it asks for, and HTTP that a service answers; a whole LINK.
+# Classifications: undecided, a whole CONNECT, an HTTP request for the front, a TLS handshake, HTTP
+# with an undecided path, an HTTP request for a service, a whole LINK.
 MORE = 0
 GREETING = 1
 REQUEST = 2
@@ -22,7 +22,7 @@ MORE_HTTP = 4
 DOOR = 5
 LINK = 6
 
-# Enough to tell the ways to speak apart.
+# Bytes that distinguish the protocols.
 FIRST_BYTES = 4
 
 _MORE = MORE
@@ -40,7 +40,7 @@ _METHODS = {
     )
 }
 _TLS_HANDSHAKE = 0x0316
-# The doors that a service has, and how far a request must have come to tell that it is for one.
+# HTTP endpoints of a service, and the prefixes of requests that may be for one.
 DOORS = (
     *("ws", "middleman", "tunnel", "events", "bayeux"),
     *("publish", "request", "stream", "ticket", "_echo"),
@@ -53,7 +53,7 @@ _MAY_BECOME_ONE = re.compile(rb"[A-Z]+(?: (?:/(?:[A-Za-z0-9_-]{1,63}(?:/[a-z_]*)
 
 
 class Verdict:
-    """What a connection wants, as far as can be said before `needed` bytes have come in all."""
+    """Classification of a connection; undecided until `needed` bytes have arrived in total."""
 
     def __init__(self, want: int, needed: int, service: str) -> None:
         self.want = want
@@ -66,11 +66,11 @@ _IS_HANDSHAKE = Verdict(HANDSHAKE, 0, "")
 
 
 def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
-    """Say what a connection wants from what it has sent so far: the first bytes of a buffer.
+    """Classify a connection by the bytes sent so far: the first `length` of a buffer.
 
     Raises:
-        BadFrame: it sent a size that no frame has; FrameTooBig if it is over the limit.
-        BadGreeting: it sent a frame, but not one that names a service.
+        BadFrame: Invalid frame size; FrameTooBig if it is over the limit.
+        BadGreeting: The first frame is not a CONNECT or LINK that names a service.
     """
     if length > len(data):
         raise ValueError(f"{length} bytes are not in a buffer of {len(data)}")
@@ -79,7 +79,7 @@ def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
     if cut(data, 0, _FIRST) in _METHODS:
         return _request(data, length, limit_bytes)
     size = u32_at(data, 0)
-    # A greeting of 790 bytes begins like a handshake, too, but for its third byte and the fourth.
+    # A CONNECT of 790 bytes begins like a handshake, too, but for its third and fourth byte.
     if size & 0xFFFF == _TLS_HANDSHAKE and size > 0xFFFF:
         return _IS_HANDSHAKE
     if size < _HEADER:
@@ -93,7 +93,7 @@ def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
 
 
 def _request(data: bytearray, length: int, limit_bytes: int) -> Verdict:
-    """Who answers a request: a service, the front, or nobody knows yet."""
+    """Classify a request: for a service, for the front, or undecided."""
     found = _DOOR.match(data, 0, length)
     if found is not None:
         return Verdict(DOOR, 0, found[1].decode())
@@ -103,7 +103,7 @@ def _request(data: bytearray, length: int, limit_bytes: int) -> Verdict:
 
 
 def _service_in(data: bytearray, size: int) -> str:
-    """The service that a whole first frame names."""
+    """Return the service that a whole first frame names."""
     if data[4] not in (_CONNECT, _LINK_KIND):
         raise BadGreeting(f"the first frame is of kind {data[4]}, not CONNECT")
     names = data[6] + data[7]
@@ -111,9 +111,9 @@ def _service_in(data: bytearray, size: int) -> str:
         raise BadFrame(f"subject and reply of {names} bytes exceed a frame of {size}")
     name = cut(data, _HEADER, _HEADER + data[6])
     if not SERVICE_NAME.fullmatch(name):
-        # What it sent is not repeated: it may be anything at all.
+        # The bytes are not repeated: they may be anything.
         raise BadGreeting(
-            f"a service is named by 1 to 63 letters, digits, '-' and '_', not by these {len(name)}"
-            " bytes"
+            "a service name has 1 to 63 letters, digits, '-' and '_', unlike these"
+            f" {len(name)} bytes"
         )
     return name.decode()

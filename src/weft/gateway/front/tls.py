@@ -1,4 +1,4 @@
-"""Speaks TLS for the services: decrypted connections enter the front like any other."""
+"""TLS termination for the services: decrypted connections enter the front like any other."""
 
 import asyncio
 import logging
@@ -18,19 +18,19 @@ Enter = Callable[[socket.socket, str], None]
 
 
 class Encryption:
-    """The TLS connections of one gateway; a task each."""
+    """TLS connections of one gateway, one task each."""
 
     def __init__(self, tls: Tls, refusals: Refusals) -> None:
-        """Read the certificate and its key.
+        """Load the certificate and its key.
 
         Raises:
-            BadOption: they cannot be used.
+            BadOption: Unusable certificate or key.
         """
         self._refusals = refusals
-        # With the socket of each: a task that is cancelled before its first step closes nothing.
+        # With the socket of each: a task cancelled before its first step does not close it.
         self._tasks: dict[asyncio.Task[None], socket.socket] = {}
         self._pumps: dict[asyncio.Task[None], Pump] = {}
-        # Oldest first, so that those who dawdle give way.
+        # Oldest first, so that slow ones give way.
         self._handshakes: dict[asyncio.Task[None], str] = {}
         self.change(5.0, 4096)
         self.load(tls)
@@ -39,20 +39,20 @@ class Encryption:
         return len(self._tasks)
 
     def load(self, tls: Tls) -> None:
-        """Read the certificate and its key, again perhaps, for connections from now on.
+        """Load the certificate and its key for new connections; may be called again.
 
         Raises:
-            BadOption: they cannot be used; everything stays as it was.
+            BadOption: Unusable certificate or key; the old ones stay in use.
         """
         self._context = server_context(tls)
 
     def change(self, limit_s: float, pending_max: int) -> None:
-        """Hold handshakes to these limits from now on."""
+        """Set the limits of handshakes."""
         self._limit_s = limit_s
         self._pending_max = pending_max
 
     def take(self, sock: socket.socket, peer: str, enter: Enter) -> None:
-        """Shake hands with a peer, then `enter` a socket that says what it says, decrypted."""
+        """Do the handshake, then `enter` a socket that carries the decrypted bytes."""
         if len(self._handshakes) >= self._pending_max:
             self._crowd_out()
         pump = Pump(sock, self._context)
@@ -63,9 +63,9 @@ class Encryption:
         task.add_done_callback(self._done)
 
     async def drain(self, within_s: float, stall_s: float) -> None:
-        """Wait for the connections to end, now that their services have; bounded in time.
+        """Wait for connections to end after their services have, within the timeout.
 
-        Those that carry nothing for `stall_s` are closed.
+        Connections without traffic for `stall_s` are closed.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + within_s
@@ -78,7 +78,7 @@ class Encryption:
                         task.cancel()
 
     async def close(self) -> None:
-        """End what is left, at once."""
+        """Close all connections immediately."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -95,7 +95,7 @@ class Encryption:
                 await _carried(pump, ours, peer)
 
     async def _is_greeted(self, pump: Pump, peer: str) -> bool:
-        """Shake hands; False if it came to nothing, which is counted."""
+        """Do the handshake; return False if it failed, which is counted."""
         task = asyncio.current_task()
         try:
             async with asyncio.timeout(self._limit_s):
@@ -127,16 +127,16 @@ class Encryption:
 
 
 def server_context(tls: Tls) -> ssl.SSLContext:
-    """What a gateway speaks: TLS 1.2 or 1.3, with this certificate.
+    """Return a context for TLS 1.2 or 1.3 with this certificate.
 
     Raises:
-        BadOption: the certificate or its key cannot be used.
+        BadOption: Unusable certificate or key.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION
     try:
-        # A password would be asked for on the terminal, where nobody may be.
+        # Without a password callback OpenSSL would ask on the terminal.
         context.load_cert_chain(tls.cert, tls.key, password=lambda: "")
     except OSError as error:
         what = error.strerror or str(error)
@@ -145,7 +145,7 @@ def server_context(tls: Tls) -> ssl.SSLContext:
 
 
 async def _carried(pump: Pump, inner: socket.socket, peer: str) -> None:
-    """Carry until it ends, one way or the other: a reset is how many a peer leaves."""
+    """Carry bytes until either side ends; resets are common and only logged."""
     try:
         await pump.carry(inner)
     except* OSError as errors:

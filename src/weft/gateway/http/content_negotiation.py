@@ -1,4 +1,4 @@
-"""What a request says of the answer that it can use: encodings, and what the client has already."""
+"""Content negotiation: accepted encodings, and entity tags of cached files."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ _QUALITY = re.compile(r"q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\Z")
 
 
 def accepts_gzip(headers: Mapping[str, str]) -> bool:
-    """Return whether an answer may be compressed by gzip, which has to be said."""
+    """Return whether the request accepts gzip explicitly."""
     accepted = {}
     for each in headers.get("accept-encoding", "").lower().split(","):
         name, _, parameter = each.partition(";")
@@ -18,6 +18,6 @@ def accepts_gzip(headers: Mapping[str, str]) -> bool:
 
 
 def has_tag(headers: Mapping[str, str], tag: str) -> bool:
-    """Return whether the client has a file with this entity tag; proxies may have made it weak."""
+    """Return whether the client has a file with this entity tag; weak tags match, too."""
     had = headers.get("if-none-match", "")
     return had.strip() == "*" or tag in _TAG.findall(had)

@@ -1,7 +1,7 @@
-"""What a front answers to those who look for a gateway: `/nodes` and `/closest`.
+"""HTTP endpoints for gateway discovery: `/nodes` and `/closest`.
 
-Whoever is asked answers of what it knows from the adverts of the others, and is itself one of those
-it names. Anybody's origin that the settings trust may read it, and nobody else's page.
+A gateway answers from the advertisements of the others and lists itself, too. Pages of the origins
+that the settings trust may read the answers, other origins may not.
 """
 
 import re
@@ -26,7 +26,7 @@ LIMIT_MAX = 100
 _PARAMETERS = ("service", "region", "limit")
 _PARAMETERS_MAX = 8
 _LIMIT = re.compile(r"[0-9]{1,6}\Z")
-# Anybody may see whether a gateway runs, and how far it is.
+# Every page may read whether a gateway runs, and measure its round-trip time.
 _OPEN = "/healthz"
 _SHARED = (CLOSEST, NODES)
 _PREFLIGHT = (
@@ -39,27 +39,27 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Finder(Protocol):
-    """The gateway that is asked."""
+    """Gateway that answers discovery requests."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its configured name."""
 
     @property
     def running(self) -> list[str]:
-        """The services that run there."""
+        """Services that run there."""
 
     async def nodes(self, service: str) -> tuple[Candidate, ...]:
-        """The gateways of a service that it knows, itself first.
+        """Return the known gateways of a service, itself first.
 
         Raises:
-            NoSuchService: it does not run it.
-            Overloaded: the service does not say in time.
+            NoSuchService: This gateway does not run the service.
+            Overloaded: The service does not answer in time.
         """
 
 
 class Sought(NamedTuple):
-    """What somebody looks for."""
+    """Parameters of a discovery request."""
 
     service: str = DEFAULT_SERVICE
     region: str = ""
@@ -67,7 +67,7 @@ class Sought(NamedTuple):
 
 
 class Closest(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer: where to try first, second and so on."""
+    """Answer of `/closest`: candidates, best first."""
 
     gateway: str
     service: str
@@ -76,12 +76,12 @@ class Closest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def closest(gateway: Finder, query: str) -> bytes:
-    """The candidates for somebody who looks for a gateway, as JSON.
+    """Return the candidates for a query, as JSON.
 
     Raises:
-        BadOption: the query cannot be; the text names the value and the limit.
-        NoSuchService: this gateway does not run the service.
-        Overloaded: the service does not say in time.
+        BadOption: Invalid query; the text names the value and the limit.
+        NoSuchService: This gateway does not run the service.
+        Overloaded: The service does not answer in time.
     """
     sought = sought_in(query)
     found = ranked(await gateway.nodes(sought.service), sought.region, sought.limit)
@@ -93,20 +93,20 @@ async def closest(gateway: Finder, query: str) -> bytes:
 
 
 async def nodes(gateway: Finder) -> bytes:
-    """All gateways that are known, by service, as JSON.
+    """Return all known gateways by service, as JSON.
 
     Raises:
-        Overloaded: a service does not say in time.
+        Overloaded: A service does not answer in time.
     """
     found = {service: await gateway.nodes(service) for service in gateway.running}
     return msgspec.json.encode({"gateway": gateway.name, "services": found})
 
 
 def sought_in(query: str) -> Sought:
-    """What a query asks for.
+    """Return the parameters of a query.
 
     Raises:
-        BadOption: it cannot be.
+        BadOption: Invalid query.
     """
     try:
         given = parse_qsl(query, keep_blank_values=True, max_num_fields=_PARAMETERS_MAX)
@@ -134,15 +134,15 @@ def sought_in(query: str) -> Sought:
 
 
 def service_in(query: str) -> str:
-    """The service that a query names, whether it can be or not."""
+    """Return the service that a query names, valid or not."""
     return parse_qs(query).get("service", [DEFAULT_SERVICE])[-1]
 
 
 def shared_with(path: str, headers: Mapping[str, str], origins: tuple[str, ...]) -> Headers:
-    """The headers that let a page of another origin read what is at a path; mostly none.
+    """Return the headers that let a page of another origin read a path, mostly none.
 
     Raises:
-        UntrustedOrigin: it is a page of an origin that is not trusted.
+        UntrustedOrigin: The page's origin is not trusted.
     """
     if path == _OPEN:
         return (("Access-Control-Allow-Origin", "*"),)
@@ -157,5 +157,5 @@ def shared_with(path: str, headers: Mapping[str, str], origins: tuple[str, ...])
 
 
 def preflight(path: str) -> Headers:
-    """What else is said to whoever asks whether it may ask; nothing where nobody may."""
+    """Return the headers that answer a preflight request; none where no origin may ask."""
     return _PREFLIGHT if path in (*_SHARED, _OPEN) else ()

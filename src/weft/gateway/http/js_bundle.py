@@ -1,7 +1,7 @@
-"""Joins the modules of weft.js into one module, so that a page loads it with one request.
+"""Bundler of weft.js: joins its modules into one, so that a page loads it with one request.
 
-Every module becomes a function that returns its exports, so names that are not exported stay its
-own. The modules are ours: one that is written in a way this file does not know fails the build.
+Every module becomes a function that returns its exports, so other names stay private. The modules
+are ours: imports and exports in a form that this file does not know fail the build.
 """
 
 import re
@@ -15,15 +15,14 @@ _LEADING_COMMENT = re.compile(r"(?://.*\n)+")
 
 
 def bundled(modules: Mapping[str, str], entry: str) -> str:
-    """Return one module that exports what the module `entry` does.
+    """Return one module with the exports of the module `entry`.
 
     Args:
         modules: The texts of all modules, by the names that they import each other by.
         entry: The name of the module that pages import.
 
     Raises:
-        ValueError: a module is missing, imports itself by way of others, or has an import or an
-            export of another form.
+        ValueError: Missing module, circular import, or an import or export of another form.
     """
     order: list[str] = []
     _visit(entry, modules, order, ())
@@ -51,7 +50,7 @@ def _visit(
 
 
 def _as_function(name: str, text: str) -> str:
-    """A constant with the exports of a module."""
+    """Return a constant with the exports of a module."""
     exports = _EXPORT.findall(text)
     body = _EXPORT.sub("", _with_constants(text))
     _check(name, body)
@@ -60,7 +59,7 @@ def _as_function(name: str, text: str) -> str:
 
 
 def _with_constants(text: str) -> str:
-    """The text of a module with constants for what it imports."""
+    """Return the text of a module with constants for its imports."""
     return _IMPORT.sub(
         lambda found: f"const {{ {found[1]} }} = {_constant(found[2])};\n",
         text,
@@ -72,7 +71,7 @@ def _constant(name: str) -> str:
 
 
 def _check(name: str, body: str) -> None:
-    """Refuse what is left of imports and exports."""
+    """Refuse remaining imports and exports."""
     other = _OTHER.search(body)
     if other is not None:
         raise ValueError(f"{name}: this form cannot be bundled: {other[0][:100]}")

@@ -1,6 +1,6 @@
-"""Connections that have their answer: each is closed once its peer hangs up, or soon.
+"""Lingering close: after its response, close a connection when the peer does, or after LINGER_S.
 
-To close earlier could cut off the end of the answer.
+An earlier close could cut off the end of the response.
 """
 
 import selectors
@@ -16,20 +16,20 @@ _READ_BYTES = 4096
 
 
 class Lingering:
-    """A thread that waits for all of them."""
+    """Thread that waits for the peers of all lingering connections to close."""
 
     def __init__(self) -> None:
         self._near, self._far = socket.socketpair()
         self._new: deque[socket.socket] = deque()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._far, selectors.EVENT_READ)
-        # The oldest first, with the time when each is closed in any case.
+        # By age, with the deadline of each.
         self._ends: dict[socket.socket, float] = {}
         self._thread = threading.Thread(target=self._run, name="lingering")
         self._thread.start()
 
     def add(self, sock: socket.socket) -> None:
-        """Own a non-blocking connection to which nothing more is written; from any thread."""
+        """Take over a non-blocking connection whose response is written; from any thread."""
         self._new.append(sock)
         self._near.send(b"+")
 
@@ -67,7 +67,7 @@ class Lingering:
         try:
             sock.shutdown(socket.SHUT_WR)
         except OSError:
-            # It is gone already.
+            # The peer closed it already.
             sock.close()
             return
         self._selector.register(sock, selectors.EVENT_READ)

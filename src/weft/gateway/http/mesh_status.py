@@ -1,27 +1,27 @@
-"""The mesh in numbers, as one service of a gateway sees it."""
+"""Mesh counters of one service of a gateway."""
 
 import msgspec
 
 
 class MeshStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """With whom the service is linked, and what went by its links since it started."""
+    """Links of the service, and traffic over them since it started."""
 
-    # The public key of this gateway, for the rosters of others; and what they dial.
+    # Public key of this gateway, for the rosters of others; and the address that they dial.
     key: str
     address: str
-    # Other gateways that can be reached, and those of them that are linked with.
+    # Reachable other gateways, and how many of them are linked.
     nodes: int
     links: int
-    # Frames: sent to others, received from them, passed on for others, and sent again.
+    # Frames sent to other gateways, received from them, forwarded for others, retransmitted.
     sent: int
     received: int
     passed_on: int
     resent: int
-    # Not sent because a link was full, which is made up for later; announced as lost; how often.
+    # Frames not sent because a link was full (repaired later), frames reported as lost, gaps.
     shed: int
     lost: int
     gaps: int
-    # By the name of what was wrong.
+    # By error name.
     refused: dict[str, int]
-    # Gateways that were not linked with, by the name of the error.
+    # Refused links, by error name.
     not_linked: dict[str, int] = {}

@@ -1,6 +1,6 @@
-"""A gateway's numbers in the form that Prometheus reads.
+"""Metrics of a gateway in the text format of Prometheus.
 
-The labels are services and reasons, both few: a subject or a name of a peer is never one.
+The labels are services and reasons, both few: subjects and peer names are never labels.
 """
 
 from collections.abc import Iterator
@@ -11,74 +11,74 @@ from prometheus_client.registry import Collector
 
 from weft.gateway.http.report import FrontReport, GatewayReport, ServiceReport
 
-# Name, whether it only ever grows, what it says; the field of a ServiceStatus it comes from.
+# Name, whether it is a counter, help text, field of ServiceStatus.
 _OF_SERVICE = (
     ("weft_connections", False, "Connections", "connections"),
     ("weft_subscriptions", False, "Subscriptions", "subscriptions"),
-    ("weft_slow_readers", False, "Connections that are behind", "slow_readers"),
-    ("weft_backlog_bytes", False, "What slow readers are owed", "backlog_bytes"),
-    ("weft_arena_bytes", False, "Bytes set aside for reading", "arena_bytes"),
+    ("weft_slow_readers", False, "Slow consumers", "slow_readers"),
+    ("weft_backlog_bytes", False, "Bytes queued for slow consumers", "backlog_bytes"),
+    ("weft_arena_bytes", False, "Bytes of receive arenas", "arena_bytes"),
     ("weft_channels_here", False, "Channels with members at this gateway", "channels_here"),
     ("weft_channels", False, "Channels with members anywhere in the mesh", "channels"),
     ("weft_lanes", False, "Lanes between clients", "lanes"),
-    ("weft_routes_direct", False, "Routes that go by lanes", "routes_direct"),
-    ("weft_promotions", True, "Times that a route came to lanes", "promotions"),
-    ("weft_service_uptime_seconds", False, "Since the worker started", "uptime_s"),
+    ("weft_routes_direct", False, "Routes that use lanes", "routes_direct"),
+    ("weft_promotions", True, "Routes moved to lanes", "promotions"),
+    ("weft_service_uptime_seconds", False, "Seconds since the worker started", "uptime_s"),
     ("weft_messages_in", True, "Messages published", "messages_in"),
     ("weft_bytes_in", True, "Bytes of the messages published", "bytes_in"),
-    ("weft_deliveries", True, "Messages handed to readers", "deliveries"),
+    ("weft_deliveries", True, "Messages delivered to subscribers", "deliveries"),
     ("weft_bytes_out", True, "Bytes sent", "bytes_out"),
 )
 _BY_REASON = (
     ("weft_dropped", "Messages dropped", "dropped"),
     ("weft_refused", "Frames refused", "refused"),
     ("weft_ended", "Connections ended", "ended"),
-    ("weft_demotions", "Times that a route came back from lanes", "demotions"),
+    ("weft_demotions", "Routes moved back from lanes", "demotions"),
 )
 _OF_JOURNAL = (
     ("weft_journal_position", True, "Messages in the journal", "position"),
-    ("weft_journal_safe", True, "Messages that are safe there", "safe"),
-    ("weft_journal_missed", True, "Messages that could not be kept", "missed"),
+    ("weft_journal_safe", True, "Durable messages in the journal", "safe"),
+    ("weft_journal_missed", True, "Messages that were not journaled", "missed"),
 )
 _OF_MESH = (
     ("weft_mesh_nodes", False, "Other gateways that can be reached", "nodes"),
     ("weft_mesh_links", False, "Links to other gateways", "links"),
     ("weft_mesh_sent", True, "Frames sent to other gateways", "sent"),
     ("weft_mesh_received", True, "Frames received from other gateways", "received"),
-    ("weft_mesh_passed_on", True, "Frames passed on for others", "passed_on"),
-    ("weft_mesh_resent", True, "Frames sent again", "resent"),
-    ("weft_mesh_shed", True, "Frames that a full link did not take", "shed"),
-    ("weft_mesh_lost", True, "Frames announced as lost", "lost"),
-    ("weft_mesh_gaps", True, "Losses announced", "gaps"),
+    ("weft_mesh_passed_on", True, "Frames forwarded for other gateways", "passed_on"),
+    ("weft_mesh_resent", True, "Frames retransmitted", "resent"),
+    ("weft_mesh_shed", True, "Frames not sent because a link was full", "shed"),
+    ("weft_mesh_lost", True, "Frames reported as lost", "lost"),
+    ("weft_mesh_gaps", True, "Gaps reported", "gaps"),
 )
 _OF_MESH_BY_REASON = (
-    ("weft_mesh_refused", "Frames of links refused", "refused"),
-    ("weft_mesh_not_linked", "Gateways that were not linked with", "not_linked"),
+    ("weft_mesh_refused", "Frames refused from links", "refused"),
+    ("weft_mesh_not_linked", "Links refused", "not_linked"),
 )
 _OF_FRONT = (
     ("weft_front_accepted", True, "Connections accepted", "accepted"),
-    ("weft_front_pauses", True, "Pauses for want of descriptors", "pauses"),
+    ("weft_front_pauses", True, "Pauses because descriptors ran out", "pauses"),
     ("weft_front_http", True, "HTTP requests answered", "http"),
-    ("weft_front_pending", False, "Connections not greeted yet", "pending"),
-    ("weft_front_encrypted", False, "Connections that speak TLS", "encrypted"),
+    ("weft_front_pending", False, "Connections before their handshake", "pending"),
+    ("weft_front_encrypted", False, "TLS connections", "encrypted"),
 )
 
 
 def metrics(report: GatewayReport) -> bytes:
-    """The report as Prometheus text."""
+    """Return the report as Prometheus text."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Once(report))
     return generate_latest(registry)
 
 
 class _Once(Collector):
-    """One report, as the library wants to be told it."""
+    """Prometheus collector of one report."""
 
     def __init__(self, report: GatewayReport) -> None:
         self._report = report
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric there is."""
+        """Yield every metric."""
         yield from _of_services(self._report.services)
         yield from _of_journals(self._report.services)
         yield from _of_mesh(self._report.services)
@@ -87,11 +87,11 @@ class _Once(Collector):
         yield GaugeMetricFamily("weft_keys", "Keys", value=self._report.keys)
         yield GaugeMetricFamily(
             "weft_keys_failing",
-            "Whether the file of keys cannot be used",
+            "Whether the key file is unusable",
             value=self._report.keys_problem != "",
         )
         yield GaugeMetricFamily(
-            "weft_uptime_seconds", "Since the gateway started", value=self._report.uptime_s
+            "weft_uptime_seconds", "Seconds since the gateway started", value=self._report.uptime_s
         )
 
 
@@ -121,7 +121,7 @@ def _of_journals(services: dict[str, ServiceReport]) -> Iterator[Metric]:
         for service, journal in told.items():
             family.add_metric([service], getattr(journal, field))
         yield family
-    failing = _family("weft_journal_failing", False, "Whether nothing can be kept", ["service"])
+    failing = _family("weft_journal_failing", False, "Whether the journal fails", ["service"])
     for service, journal in told.items():
         failing.add_metric([service], journal.problem != "")
     yield failing
@@ -147,10 +147,10 @@ def _of_mesh(services: dict[str, ServiceReport]) -> Iterator[Metric]:
 
 
 def _of_workers(services: dict[str, ServiceReport]) -> Iterator[Metric]:
-    up = _family("weft_worker_up", False, "Whether the worker takes part", ["service"])
-    restarts = _family("weft_worker_restarts", True, "Times it was started again", ["service"])
-    hangs = _family("weft_worker_hangs", True, "Times it hung and was killed", ["service"])
-    handed_over = _family("weft_handed_over", True, "Connections passed to it", ["service"])
+    up = _family("weft_worker_up", False, "Whether the worker is up", ["service"])
+    restarts = _family("weft_worker_restarts", True, "Restarts of the worker", ["service"])
+    hangs = _family("weft_worker_hangs", True, "Hangs for which the worker was killed", ["service"])
+    handed_over = _family("weft_handed_over", True, "Connections passed to the worker", ["service"])
     for service, report in services.items():
         up.add_metric([service], report.state == "up")
         restarts.add_metric([service], report.restarts)
@@ -164,7 +164,7 @@ def _of_front(front: FrontReport) -> Iterator[Metric]:
         family = _family(name, is_counter, text, [])
         family.add_metric([], getattr(front, field))
         yield family
-    refused = _family("weft_front_refused", True, "Connections turned away", ["reason"])
+    refused = _family("weft_front_refused", True, "Connections refused", ["reason"])
     for reason, count in front.refused.items():
         refused.add_metric([reason], count)
     yield refused

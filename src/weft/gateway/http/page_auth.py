@@ -1,7 +1,7 @@
-"""Which pages need a key, and whose: `Authorization: Bearer KEY`.
+"""Authorization of HTTP pages: `Authorization: Bearer KEY`.
 
-A key is never taken from a URL: those are logged, and kept by browsers. Probes need none. As soon
-as there are keys, one is asked of everybody, on this machine too: who else runs here is not known.
+A key is never taken from a URL: those are logged, and kept by browsers. Probes need no key. Once
+there are keys, every client needs one, on this machine too: it may have other users.
 """
 
 import time
@@ -14,50 +14,50 @@ from weft.errors import BadKey, NotAllowed
 from weft.gateway.http.discovery import CLOSEST, NODES, service_in
 from weft.wire.subjects import is_reserved
 
-# What is lent by another process.
+# Served by another process.
 LENT = "/journal/"
 _GUARDED = {"/status", "/metrics", NODES}
 _BEARER = "bearer "
 
 
 class Keys(Protocol):
-    """Whoever knows the keys of a gateway."""
+    """Provider of the keys of a gateway."""
 
     @property
     def keyring(self) -> Keyring | None:
-        """All of them, as they are now; None if there are none."""
+        """Current keys; None if there are none."""
 
 
 def check_page(
     keys: Keys, path: str, authorization: str, query: str = "", kept: tuple[bytes, ...] = ()
 ) -> Key | None:
-    """See that whoever sent this header may see the page at a path, with what is asked of it.
+    """Check that the sender of this header may read the page at a path.
 
     Args:
         keys: The keys of the gateway.
         path: The path of the page.
         authorization: The value of the header of this name; empty if there is none.
         query: The query of the page's URL.
-        kept: The patterns of the journal that is lent.
+        kept: The patterns of the journal that is served.
 
     Returns:
-        The key that it sent; None where none is needed.
+        The key in the header; None where none is needed.
 
     Raises:
-        BadKey: it sent no key, or one that is not accepted.
-        NotAllowed: its key is not for this page.
+        BadKey: Missing or invalid key.
+        NotAllowed: The key does not permit this page.
     """
     is_lent = path.startswith(LENT)
     if keys.keyring is None or not (is_lent or path in _GUARDED or path == CLOSEST):
         return None
     key = _key(keys.keyring, authorization)
     if path == CLOSEST:
-        # For clients, too: whoever may come in may look for where.
+        # Open to clients: a key that may connect to a service may look up its gateways.
         if not key.record.is_for(service_in(query)):
             raise NotAllowed("this key is not for that service")
         return key
     if key.is_client:
-        raise NotAllowed("this page is for keys of services and admins")
+        raise NotAllowed("this page needs a key of a service or an admin")
     if is_lent:
         service = unquote(path.split("/")[2])
         if not key.record.is_for(service):
@@ -78,9 +78,9 @@ def _key(keyring: Keyring, authorization: str) -> Key:
 
 
 def _check_reader(key: Key, service: str, kept: tuple[bytes, ...]) -> None:
-    """Refuse a key that may not subscribe to and replay every subject of a lent journal.
+    """Refuse a key that may not subscribe to and replay every subject of a journal.
 
-    Files are lent whole, so a key that is denied one subject cannot be given the others.
+    Files are served whole, so a key without permission for one subject may not read any.
     """
     # '>' does not cover reserved subjects, such as _LOCAL.x, that a journal may keep as well.
     subjects = (b">", *(pattern for pattern in kept if is_reserved(pattern)))
@@ -88,7 +88,7 @@ def _check_reader(key: Key, service: str, kept: tuple[bytes, ...]) -> None:
         rule = key.rules[right]
         if any(rule.denies(each) or not rule.grants(each) for each in subjects):
             raise NotAllowed(
-                f"this key may not read the journal of {service[:63]!r}: it is lent whole, to keys"
-                f" that may subscribe to and replay every subject, and this one may not"
-                f" {RIGHTS[right]} all; with since= its connections read what they may"
+                f"this key may not read the journal of {service[:63]!r}: it is served whole, to"
+                " keys that may subscribe to and replay every subject, and this one may not"
+                f" {RIGHTS[right]} all; with since= its connections read all permitted subjects"
             )

@@ -1,4 +1,4 @@
-"""The pages that a gateway shows to people, probes and Prometheus."""
+"""Pages of a gateway for people, probes and Prometheus."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -23,42 +23,42 @@ A Weft gateway.
 /status            the gateway and its services, JSON
 /metrics           the same for Prometheus
 /nodes             the gateways of the mesh, by service, JSON
-/closest           those to connect to, the best guess first: ?service=S&region=R&limit=N
-/journal/SERVICE   what is kept of a service, JSON
+/closest           gateways to connect to, best first: ?service=S&region=R&limit=N
+/journal/SERVICE   the journal of a service, JSON
 /weft.js           the client for browsers and Node; /weft.d.ts has its types
 {versioned}
-                   the same, which browsers keep for ever
+                   the same, which browsers cache permanently
 """
 
 
 class Shown(Protocol):
-    """The gateway that the pages are about."""
+    """Gateway that the pages describe."""
 
     @property
     def unready(self) -> str:
-        """Why it is not ready; empty if it is."""
+        """Reason why it is not ready; empty if it is."""
 
     async def report(self) -> GatewayReport:
-        """Everything it tells about itself."""
+        """Return the status of the gateway and its services."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its configured name."""
 
     @property
     def running(self) -> list[str]:
-        """The services that run."""
+        """Services that run there."""
 
     async def nodes(self, service: str) -> tuple[Candidate, ...]:
-        """The gateways of a service, as Finder says."""
+        """Return the gateways of a service; see `Finder.nodes`."""
 
 
 class Pages:
-    """The pages by their path."""
+    """Pages by their path."""
 
     def __init__(self, gateway: Shown) -> None:
         self._gateway = gateway
-        # Now, so that no request has to wait until they are prepared.
+        # Prepared now, so that no request waits for it.
         static_files()
         self._pages: dict[str, Callable[[], Awaitable[Page]]] = {
             "/": self._index,
@@ -70,7 +70,7 @@ class Pages:
         }
 
     async def page(self, path: str, query: str = "") -> Page | None:
-        """The page at a path; None if there is none."""
+        """Return the page at a path; None if there is none."""
         if path == discovery.CLOSEST:
             return await _found(discovery.closest(self._gateway, query))
         make = self._pages.get(path)
@@ -99,7 +99,7 @@ class Pages:
 
 
 async def _found(finding_it: Awaitable[bytes]) -> Page:
-    """What somebody who looks for a gateway is answered."""
+    """Return the page of a discovery answer or its error."""
     try:
         body = await finding_it
     except (BadOption, NoSuchService, Overloaded) as error:

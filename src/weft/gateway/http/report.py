@@ -1,4 +1,4 @@
-"""A gateway in numbers, as /status and `Gateway.status()` show it."""
+"""Status report of a gateway, as in /status and `Gateway.status()`."""
 
 from typing import Literal
 
@@ -10,14 +10,14 @@ State = Literal["up", "starting", "silent", "draining"]
 
 
 class FrontReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What came to the port since the start, and what waits there now."""
+    """Counters of the port since the start, and its pending connections."""
 
     accepted: int
     pending: int
     pending_max: int
-    # How often accepting had to pause because descriptors ran out.
+    # Number of times that accepting paused because file descriptors ran out.
     pauses: int
-    # Requests answered, and connections that speak TLS now.
+    # HTTP requests answered, and current TLS connections.
     http: int
     encrypted: int
     # By the error's name, or "left".
@@ -25,19 +25,19 @@ class FrontReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServiceReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One service and its worker; `status` is what the worker says, None if it does not."""
+    """One service and its worker; `status` is the worker's report, None without one."""
 
     state: State
     pid: int | None
     restarts: int
     handed_over: int
     status: ServiceStatus | None
-    # How often its worker was killed because it made no turns.
+    # Times that its worker was killed because its event loop made no turns.
     hangs: int = 0
 
 
 class GatewayReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a gateway tells about itself."""
+    """Status of a gateway, its front and its services."""
 
     gateway: str
     address: str
@@ -46,11 +46,11 @@ class GatewayReport(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["ready", "starting", "draining"]
     connections: int
     connections_max: int
-    # How many keys there are; 0: there are none, and everyone is trusted. And what is wrong with
-    # their file at the moment.
+    # Number of keys (0: no keys, every client is trusted), and the current problem of the key
+    # file.
     keys: int = 0
     keys_problem: str = ""
-    # The services that have a journal here, whether they run or not.
+    # Services that have a journal here, running or not.
     journals: tuple[str, ...] = ()
     front: FrontReport
     services: dict[str, ServiceReport]

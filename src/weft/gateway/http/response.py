@@ -1,4 +1,4 @@
-"""One answer of the gateway's own pages, and its headers: pure."""
+"""One HTTP response of the gateway's own pages, and its headers: pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,27 +10,27 @@ from weft.gateway.http.discovery import Headers
 from weft.transports.http.exchange import JSON, error_body
 
 NO_BODY = (HTTPStatus.NOT_MODIFIED, HTTPStatus.NO_CONTENT)
-# A year: what is never another may be kept as long as is of any use.
+# A year, the longest time that caches are meant to honour.
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is answered."""
+    """Response to a request for a page."""
 
     status: int
     body: str
     kind: str = "text/plain; charset=utf-8"
-    # Of a file that is the same for everyone: browsers keep it by its tag, any page may import it.
+    # Entity tag of a file that is the same for every client; any origin may import the file.
     tag: str = ""
     headers: Headers = ()
-    # The same compressed, for those who take it; its tag is another, because its bytes are.
+    # The same compressed; its entity tag differs, because its bytes do.
     gzipped: bytes = b""
     # Its path names its content.
     is_immutable: bool = False
 
     def for_client(self, headers: Mapping[str, str]) -> "Page":
-        """Return what a client is sent that asks for this file with these headers."""
+        """Return the response to a request for this file with these headers."""
         is_gzipped = bool(self.gzipped) and accepts_gzip(headers)
         tag = f'{self.tag[:-1]}-gzip"' if is_gzipped else self.tag
         gzipped = self.gzipped if is_gzipped else b""
@@ -40,12 +40,12 @@ class Page:
 
 
 def refused(status: int, error: WeftError) -> Page:
-    """Return the page of an error: JSON, as from the doors of a service."""
+    """Return the page of an error: JSON, as in the transports of a service."""
     return Page(status, error_body(error).decode(), JSON)
 
 
 def headers_of(page: Page, length: int) -> list[tuple[str, str]]:
-    """Return the headers of an answer whose body has this length."""
+    """Return the headers of a response whose body has this length."""
     kept = _FOR_EVER if page.is_immutable else "no-cache"
     headers = [
         ("Content-Type", page.kind),
@@ -53,7 +53,7 @@ def headers_of(page: Page, length: int) -> list[tuple[str, str]]:
         ("X-Content-Type-Options", "nosniff"),
     ]
     if page.status not in NO_BODY:
-        # It would be read as the length of what the browser has.
+        # Clients would take it as the length of the cached file.
         headers.append(("Content-Length", str(length)))
     if page.status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers.append(("Allow", "GET, HEAD"))

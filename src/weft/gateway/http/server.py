@@ -1,8 +1,8 @@
-"""Answers HTTP requests on the gateway's own port, a request at a time.
+"""HTTP server of a gateway's own port: one request per connection at a time.
 
-A connection is kept for the next request, which the front looks at first: it may be for a service.
-Everything is bounded: the request's head, the time for it and for its answer, how long a connection
-is idle, and how many connections there are. What a page says comes from elsewhere.
+A connection stays open for the next request, which the front classifies first: it may be for a
+service. Bounds: the size of a request's head, the time for a request and its response, idle time,
+and the number of connections. The pages are made elsewhere.
 """
 
 import asyncio
@@ -38,31 +38,31 @@ _log = logging.getLogger(__name__)
 REQUESTS_MAX = 256
 TARGET_MAX_BYTES = 2048
 _READ_BYTES = 4096
-# A body that nobody asked for is read up to here: to hang up earlier would cut off the answer.
+# An unexpected body is read up to this size: an earlier close would cut off the response.
 _LINGER_BYTES = 64 << 10
 _LINGER_S = 1.0
-# How long a connection without a request is kept.
+# Time for which a connection without a request is kept.
 IDLE_S = 60.0
 _METHODS = {b"GET", b"HEAD"}
 
 
-# Gives the page of a path and a query, or None if there is none.
+# Returns the page of a path and a query, or None if there is none.
 Pages = Callable[[str, str], Awaitable[Page | None]]
 
 
 class Lends(Protocol):
-    """Whoever lends the journal."""
+    """File server of the journal."""
 
     @property
     def patterns(self) -> tuple[bytes, ...]:
-        """The patterns of the journal."""
+        """Patterns of the journal."""
 
     async def lend(self, sock: socket.socket, request: Request) -> None:
-        """Have a request answered; the connection is still the caller's to close."""
+        """Answer a request on a socket that the caller closes afterwards."""
 
 
 class Web:
-    """The HTTP requests of one gateway; a task each."""
+    """HTTP requests of one gateway, one task each."""
 
     def __init__(
         self,
@@ -78,12 +78,12 @@ class Web:
         self._refusals = refusals
         self._rules = rules
         self._loop = asyncio.get_running_loop()
-        # With the socket of each: a task that is cancelled before its first step closes nothing.
+        # With the socket of each: a task cancelled before its first step does not close it.
         self._tasks: dict[asyncio.Task[None], socket.socket] = {}
-        # Those that wait for their peer, oldest first: for its request, or for it to hang up.
+        # Tasks that wait for a request, and tasks that linger until the peer closes; oldest first.
         self._reading: dict[asyncio.Task[None], str] = {}
         self._lingering: dict[asyncio.Task[None], None] = {}
-        # Those that have their answer and may ask for more, and where they go when they do.
+        # Tasks of keep-alive connections, and the callback for their next request.
         self._idle: dict[asyncio.Task[None], None] = {}
         self.on_request: Callable[[socket.socket, str], None] | None = None
         self._is_closing = False
@@ -91,12 +91,12 @@ class Web:
         self.change(4096, 5.0)
 
     def change(self, limit_bytes: int, limit_s: float) -> None:
-        """Hold requests to these limits from now on."""
+        """Set the limits of requests."""
         self._limit_bytes = limit_bytes
         self._limit_s = limit_s
 
     def take(self, sock: socket.socket, peer: str) -> None:
-        """Own a connection that has sent the beginning of a request."""
+        """Take over a connection that sent the beginning of a request."""
         if len(self._tasks) >= REQUESTS_MAX and not self._crowd_out():
             self._refuse(peer)
             sock.close()
@@ -107,7 +107,7 @@ class Web:
         task.add_done_callback(self._done)
 
     async def close(self) -> None:
-        """Let the requests that are being answered end, for a moment; then end them."""
+        """Give running requests _LINGER_S to finish, then cancel them."""
         self._is_closing = True
         for task in list(self._idle):
             task.cancel()
@@ -126,7 +126,7 @@ class Web:
                 if isinstance(page, Request):
                     page = await self._lend(exchange, page, peer)
                     if page is None:
-                        # Somebody else answers, and ends the connection.
+                        # The file server responds and closes the connection.
                         return
                 is_kept = False
                 if page is not None:
@@ -142,12 +142,12 @@ class Web:
             _log.debug("HTTP request ended: %s", error, extra={"peer": peer})
 
     def _is_last(self, page: Page) -> bool:
-        """Return whether a connection ends with this answer, whatever its client prefers."""
+        """Return whether the connection closes after this response regardless of keep-alive."""
         is_refused = page.status >= HTTPStatus.BAD_REQUEST and page.status != HTTPStatus.NOT_FOUND
         return is_refused or self._is_closing or self.on_request is None
 
     async def _keep(self, sock: socket.socket, peer: str) -> None:
-        """Wait for the next request, and have the front see who answers it."""
+        """Wait for the next request and return the connection to the front."""
         task = asyncio.current_task()
         if task is None or self.on_request is None:
             return
@@ -159,7 +159,7 @@ class Web:
             self.on_request(socket.socket(fileno=sock.detach()), peer)
 
     async def _lend(self, exchange: "Exchange", request: Request, peer: str) -> Page | None:
-        """Pass a request for the journal on; the page that says why not, or None."""
+        """Pass a request to the journal's file server; return the page of an error, or None."""
         if self._lending is None:
             return refused(404, NotKnown("this gateway keeps no journal"))
         try:
@@ -171,7 +171,7 @@ class Web:
         return None
 
     async def _answer(self, exchange: "Exchange", peer: str) -> Page | Request | None:
-        """Read the request and find its page; None if there is nobody to answer."""
+        """Read the request and find its page; None if the peer closed the connection."""
         try:
             async with asyncio.timeout(self._limit_s):
                 request = await exchange.request()
@@ -211,7 +211,7 @@ class Web:
         return page.for_client(_headers(request)) if page.tag else page
 
     def _refusal(self, request: h11.Request, peer: str) -> Page | None:
-        """The page that says what is wrong with a request; None if nothing is."""
+        """Return the page of an invalid request; None if the request is valid."""
         path = request.target.partition(b"?")[0].decode("latin-1")
         is_asking_first = request.method == b"OPTIONS" and preflight(path)
         if request.method not in _METHODS and not is_asking_first:
@@ -219,9 +219,9 @@ class Web:
         if len(request.target) > TARGET_MAX_BYTES:
             return refused(414, FrameTooBig(f"a target has at most {TARGET_MAX_BYTES} bytes"))
         hosts = [value.decode("latin-1") for name, value in request.headers if name == b"host"]
-        # Browsers always name the host; what does not is no browser that was lured here.
+        # Browsers always send Host; without it this is not a DNS rebinding attack on a browser.
         if hosts and not is_here(hosts[0], self._rules.hosts):
-            error = UnknownHost(f"this gateway does not go by the name {shortened(hosts[0])}")
+            error = UnknownHost(f"this gateway is not known by the host name {shortened(hosts[0])}")
             self._refusals.count(error, peer)
             return refused(421, UnknownHost(f"{error}: see web.hosts"))
         if not request.target.startswith(b"/"):
@@ -239,9 +239,9 @@ class Web:
             self._lingering[task] = None
 
     def _crowd_out(self) -> bool:
-        """Give up one that makes us wait; False if there is none, and everybody is being answered.
+        """Cancel a connection that waits for its peer; return False if all are being answered.
 
-        Those who have their answer come first, then those who dawdle: neither may keep out others.
+        Answered connections go first, then slow requests: neither may keep out new connections.
         """
         answered = self._lingering or self._idle
         if answered:
@@ -268,7 +268,7 @@ class Web:
 
 
 class Exchange:
-    """One request and its answer on one connection."""
+    """One request and its response on one connection."""
 
     def __init__(self, sock: socket.socket, limit_bytes: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -277,10 +277,10 @@ class Exchange:
         self._is_head = False
 
     async def request(self) -> h11.Request | None:
-        """The head of the request; None if the peer left before it was complete.
+        """Return the head of the request; None if the peer closed before it was complete.
 
         Raises:
-            h11.RemoteProtocolError: it is not HTTP, or too long.
+            h11.RemoteProtocolError: Not HTTP, or too long.
         """
         while True:
             event = self._http.next_event()
@@ -292,13 +292,13 @@ class Exchange:
             self._http.receive_data(await self._loop.sock_recv(self.sock, _READ_BYTES))
 
     def status_of(self, error: h11.RemoteProtocolError) -> int:
-        """The status that says what is wrong with what came."""
-        # h11 says 431 for a head that is too long, even if it is all one target.
+        """Return the HTTP status for an invalid request."""
+        # h11 suggests 431 for a head that is too long, even if it is all one target.
         is_target = b"\n" not in self._http.trailing_data[0]
         return 414 if error.error_status_hint == 431 and is_target else error.error_status_hint
 
     async def send(self, page: Page, *, is_last: bool) -> bool:
-        """Answer; return whether the connection can be kept for another request."""
+        """Send the response; return whether the connection can be kept for another request."""
         body = page.gzipped or page.body.encode()
         is_clean = self._is_whole()
         headers = headers_of(page, len(body))
@@ -314,7 +314,7 @@ class Exchange:
         return is_clean and self._http.our_state is h11.DONE
 
     def _is_whole(self) -> bool:
-        """Return whether nothing but the request has come: neither a body nor another request."""
+        """Return whether only the request has arrived: neither a body nor another request."""
         try:
             is_end = isinstance(self._http.next_event(), h11.EndOfMessage)
         except h11.RemoteProtocolError:
@@ -322,7 +322,7 @@ class Exchange:
         return is_end and not self._http.trailing_data[0]
 
     async def linger(self) -> None:
-        """Wait for the peer to hang up first; whoever calls bounds the time."""
+        """Wait for the peer to close first; the caller bounds the time."""
         self.sock.shutdown(socket.SHUT_WR)
         left = _LINGER_BYTES
         while left > 0 and (data := await self._loop.sock_recv(self.sock, _READ_BYTES)):
@@ -330,7 +330,7 @@ class Exchange:
 
 
 async def _readable(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
-    """Wait until something has come, and take none of it."""
+    """Wait until data has arrived, without reading it."""
     came = asyncio.Event()
     descriptor = sock.fileno()
     loop.add_reader(descriptor, came.set)
@@ -341,7 +341,7 @@ async def _readable(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> Non
 
 
 def _lent(request: h11.Request, target: str, key: Key | None, peer: str) -> Request:
-    """What the library is told of a request."""
+    """Return the request as the journal's file server takes it."""
     holder = "" if key is None else f"key {key.id}"
     is_head = request.method == b"HEAD"
     return Request(target, _header(request, b"range"), is_head, holder, peer)

@@ -1,4 +1,4 @@
-"""A service in numbers, as a worker tells its front."""
+"""Status report of a service, sent from its worker to the front."""
 
 import msgspec
 
@@ -6,18 +6,18 @@ from weft.gateway.http.mesh_status import MeshStatus
 
 
 class JournalStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The journal of a service."""
+    """Status of a service's journal."""
 
-    # Of the next message; everything before `safe` is as safe as the settings ask for.
+    # Position of the next message; messages before `safe` are as durable as the settings require.
     position: int
     safe: int
-    # Messages that could not be kept, and what is wrong at the moment.
+    # Messages that were not stored, and the current problem.
     missed: int
     problem: str
 
 
 class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What a service did since it started, and what it holds now."""
+    """Counters of a service since it started, and its current state."""
 
     service: str
     connections: int
@@ -26,10 +26,10 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     bytes_in: int
     deliveries: int
     bytes_out: int
-    # Published lately, each second.
+    # Recently published, per second.
     message_rate: float
     byte_rate: float
-    # Messages dropped by reason; frames refused and connections ended by the error's name.
+    # Messages dropped, by reason; frames refused and connections ended, by error name.
     dropped: dict[str, int]
     refused: dict[str, int]
     ended: dict[str, int]
@@ -37,10 +37,10 @@ class ServiceStatus(msgspec.Struct, frozen=True, kw_only=True):
     backlog_bytes: int
     arena_bytes: int
     uptime_s: float
-    # Channels that have members here, and all that are known of the mesh.
+    # Channels that have members here, and all channels of the mesh.
     channels_here: int = 0
     channels: int = 0
-    # Lanes between clients, routes that go by them, and how often routes came to them and back.
+    # Lanes between clients, routes that use them, and moves of routes to lanes and back.
     lanes: int = 0
     routes_direct: int = 0
     promotions: int = 0

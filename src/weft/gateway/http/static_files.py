@@ -1,6 +1,6 @@
-"""The files for browsers: weft.js as one module, the modules that it is made of, and its types.
+"""Files for browsers: weft.js as one module, its source modules, and its types.
 
-They are prepared once in each process: bundled, compressed, and named by a hash of their content.
+Prepared once per process: bundled, compressed, and named by a hash of their content.
 """
 
 import gzip
@@ -25,8 +25,8 @@ _VERSIONED = re.compile(r"/weft\.[0-9a-f]{16}\.js")
 def static_page(path: str) -> Page | None:
     """Return the file that is served at a path; None if there is none.
 
-    The versioned path of another version leads to the current weft.js: a page that names it goes
-    on working when its gateway is upgraded.
+    The versioned path of another version redirects to the current weft.js: a page that names it
+    still works after its gateway is upgraded.
     """
     page = static_files().get(path)
     if page is None and _VERSIONED.fullmatch(path):
@@ -36,7 +36,7 @@ def static_page(path: str) -> Page | None:
 
 
 def versioned_path() -> str:
-    """Return the path of weft.js that names its content, which browsers may keep for ever."""
+    """Return the path of weft.js that names its content, which browsers may cache permanently."""
     return next(path for path, page in static_files().items() if page.is_immutable)
 
 
@@ -61,7 +61,7 @@ def _page(name: str, text: str, *, is_immutable: bool = False) -> Page:
         text,
         _KINDS[PurePath(name).suffix],
         tag=f'"{_hash(text)}"',
-        # The time is left out: the same text is the same bytes in every gateway.
+        # No timestamp: the same text compresses to the same bytes in every gateway.
         gzipped=gzip.compress(text.encode(), 9, mtime=0),
         is_immutable=is_immutable,
     )

@@ -1,6 +1,6 @@
-"""A queue in which holders take turns, whatever each of them has put in.
+"""Fair queue: holders take turns, however many items each has queued.
 
-Holders take turns, and so do the peers of one holder; each peer is served in its own order.
+The peers of one holder take turns, too; each peer is served in its own order.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ class FairQueue(Generic[Item]):
         self._count += 1
 
     def take(self, may: Callable[[str], bool] | None = None) -> Item | None:
-        """Remove and return the next item of a holder that may have one; None if there is none."""
+        """Remove and return the next item of a holder that `may` permits; None if there is none."""
         allowed = (each for each in self._holders if may is None or may(each))
         holder = next(allowed, None)
         if holder is None:
@@ -40,7 +40,7 @@ class FairQueue(Generic[Item]):
         peers = self._holders[holder]
         peer, items = next(iter(peers.items()))
         item = items.popleft()
-        # Both go to the end, if anything of theirs is left.
+        # Both go to the end, if they have items left.
         del self._holders[holder], peers[peer]
         if items:
             peers[peer] = items

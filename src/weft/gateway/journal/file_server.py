@@ -1,10 +1,10 @@
-"""The process that lends a gateway's journal to readers elsewhere, over HTTP.
+"""File server process: serves a gateway's journal over HTTP.
 
-It gets connections whose request was read already, answers some of them at a time, each on a thread
-of its own, and ends with the socket that they come by. Files go from the disk to the network as
-they are: whoever asked takes them apart.
+It receives connections whose request is already read, answers several at a time, each on a thread,
+and exits when its socket is closed. Files go from the disk to the network unchanged: the client
+parses them.
 
-    GET /journal/weather                             what there is, JSON
+    GET /journal/weather                             list of segments, JSON
     GET /journal/weather/position?time_ns=…          the first position at a time, JSON
     GET /journal/weather/blocks/NAME?first=…         blocks of a segment that is not sealed
     GET /journal/weather/sealed/DAY/NAME             a sealed segment, or a range of its bytes
@@ -49,20 +49,20 @@ from weft.journal.segment.file_names import Segment, segment_at, segments_of
 from weft.journal.segment.tail import Tails
 from weft.transports.http.exchange import JSON, error_body
 
-# How many bytes of blocks are lent at once, about.
+# Approximate bytes of blocks per response.
 BLOCKS_BYTES = 8 << 20
 PIECE_BYTES = 256 << 10
 REQUEST_MAX_BYTES = 8 << 10
 NEXT_HEADER = "Weft-Next"
 SALT_HEADER = "Weft-Salt"
 
-# Live traffic comes first.
+# Live traffic has priority.
 _NICE = 10
 _RANGE = re.compile(r"bytes=(?P<first>\d{1,18})-(?P<last>\d{0,18})|bytes=-(?P<suffix>\d{1,18})")
 
 
 class Refusal(Exception):
-    """Why there is no answer, and the status that says so."""
+    """Error response: its status and error."""
 
     def __init__(self, status: str, error: WeftError) -> None:
         super().__init__(str(error))
@@ -71,7 +71,7 @@ class Refusal(Exception):
 
 
 class Library:
-    """What a gateway lends: its own journals, and nothing beside them."""
+    """The journals that a gateway serves; no other files are accessible."""
 
     def __init__(self, root: Path, node: str) -> None:
         self._root = root
@@ -83,7 +83,7 @@ class Library:
         """Answer one request.
 
         Raises:
-            OSError: whoever asked is gone, or took too long.
+            OSError: The client has closed the connection, or is too slow.
         """
         try:
             self._answer(out, request)
@@ -111,7 +111,7 @@ class Library:
                 raise Refusal("404 Not Found", NotKnown("there is no such page; see /"))
 
     def _listing(self, service: str) -> bytes:
-        """The segments of a service, and where its journal ends."""
+        """Return the segments of a service, and the end position of its journal, as JSON."""
         segments = segments_of(self._root, service, self._node)
         with self._lock:
             tails = self._tails.setdefault(service, Tails(self._root, service, self._node))
@@ -138,16 +138,16 @@ class Library:
         return str(segment.path.relative_to(self._root / f"service={segment.service}"))
 
     def _segment(self, service: str, name: str) -> Segment:
-        """The segment of a name that a listing has: no other file is ever opened."""
+        """Return the listed segment of this name: no other file is ever opened."""
         segment = segment_at(self._root, _checked(service), self._node, name)
         if segment is None:
             raise Refusal("404 Not Found", _no_segment())
         return segment
 
     def _send_blocks(self, out: Transfer, request: Request, segment: Segment, first: int) -> None:
-        """Whole blocks from the one with a position on; the header says which position is next.
+        """Send whole blocks from the one with a position on; a header has the next position.
 
-        They get another salt: whoever knows that of a segment could publish what looks like blocks.
+        The blocks are salted again: a client with a segment's salt could publish forged blocks.
         """
         salt = secrets.randbits(64)
         with _mapped(segment) as data:
@@ -173,9 +173,9 @@ def _mapped(segment: Segment) -> Iterator[Bytes]:
 
 
 def _lent(data: Bytes, start: int, salt: int) -> list[Block]:
-    """Return the blocks of messages from an offset on, as many as are lent at once.
+    """Return message blocks from an offset on, about BLOCKS_BYTES.
 
-    Their bodies are not looked at: the reader does. Damaged headers are passed over.
+    Bodies are not verified: the client does. Damaged headers are skipped.
     """
     found: list[Block] = []
     at, size = start, 0
@@ -197,7 +197,7 @@ def _lent(data: Bytes, start: int, salt: int) -> list[Block]:
 
 
 def _pieces(data: Bytes, blocks: list[Block], salt: int) -> Iterator[bytes]:
-    """The bytes of some blocks with another salt, a bounded number at a time, about."""
+    """Yield blocks with another salt, in pieces of about PIECE_BYTES."""
     piece = bytearray()
     for block in blocks:
         piece += resalted(block, salt)
@@ -258,14 +258,14 @@ def _send_file(out: Transfer, request: Request, segment: Segment) -> None:
 
 
 def _span(found: re.Match[str], size: int) -> tuple[int, int]:
-    """The bytes that a Range asks for, of a file of this size."""
+    """Return the byte range of a Range header, for a file of this size."""
     if found["suffix"]:
         return max(size - int(found["suffix"]), 0), size
     return int(found["first"]), min(int(found["last"]) + 1, size) if found["last"] else size
 
 
 def _no_segment() -> NotKnown:
-    return NotKnown("there is no such segment any more")
+    return NotKnown("this segment does not exist any more")
 
 
 def _send(out: Transfer, request: Request, body: bytes, *, status: str = "200 OK") -> None:
@@ -293,27 +293,27 @@ def _head(status: str, kind: str, size: int, more: dict[str, str]) -> bytes:
 
 
 def refuse(readers: Readers, sock: socket.socket, error: WeftError) -> None:
-    """Tell a reader that there is no place for it; what its connection does not take is lost."""
+    """Send a reader that it is refused, without blocking."""
     status = "429 Too Many Requests" if isinstance(error, TooMany) else "503 Service Unavailable"
     body = error_body(error)
     sock.setblocking(False)
     try:
         sock.send(_head(status, JSON, len(body), {"Retry-After": "1"}) + body)
     except OSError as failure:
-        print(f"a reader was not told: {failure}", file=sys.stderr)
+        print(f"refusal not sent to a reader: {failure}", file=sys.stderr)
     readers.lingering.add(sock)
 
 
 def tell(source: socket.socket, request: Request, error: WeftError) -> None:
-    """Have the gateway count a refusal, unless it has not read of many others."""
+    """Report a refusal to the gateway, which counts it; skipped if its buffer is full."""
     news = Refused(name=type(error).__name__, text=str(error), peer=request.peer)
     with contextlib.suppress(BlockingIOError):
         source.send(msgspec.json.encode(news), socket.MSG_DONTWAIT)
 
 
 def main(arguments: list[str]) -> int:
-    """Lend what is in a folder to those who come by a descriptor."""
-    # Its gateway ends it, by closing the socket.
+    """Serve the journals in a folder to connections received on a file descriptor."""
+    # The gateway ends it by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.nice(_NICE)

@@ -1,6 +1,6 @@
-"""The process that reads a journal for those who catch up, so that its worker need not.
+"""History process: reads a journal for replays, so that its worker does not block on the disk.
 
-It is asked over a stream, answers one question after the other, and ends with the stream.
+It answers requests on a stream, one after another, and exits when the stream is closed.
 """
 
 import signal
@@ -18,7 +18,7 @@ SIZE = struct.Struct("<I")
 
 
 class Look(msgspec.Struct, frozen=True, tag=True):
-    """Worker to archivist: a page, please; `first` is None for the one of a time."""
+    """Worker to history process: request for a page; `first` is None for the page of a time."""
 
     number: int
     patterns: tuple[str, ...]
@@ -30,7 +30,7 @@ class Look(msgspec.Struct, frozen=True, tag=True):
 
 
 class Found(msgspec.Struct, frozen=True, tag=True):
-    """Archivist to worker: the page."""
+    """History process to worker: the page."""
 
     number: int
     frames: bytes
@@ -40,7 +40,7 @@ class Found(msgspec.Struct, frozen=True, tag=True):
 
 
 class Trouble(msgspec.Struct, frozen=True, tag=True):
-    """Archivist to worker: the journal cannot be read, and why."""
+    """History process to worker: the journal is unreadable, and why."""
 
     number: int
     text: str
@@ -50,7 +50,7 @@ Answer = Found | Trouble
 
 
 def answer(pages: Pages, look: Look) -> Answer:
-    """Look something up."""
+    """Return the answer to a request."""
     patterns = tuple(pattern.encode() for pattern in look.patterns)
     try:
         first = look.first
@@ -59,15 +59,15 @@ def answer(pages: Pages, look: Look) -> Answer:
             first = look.until if found is None else found
         page = pages.page(Question(patterns, first, look.until, look.max_bytes, look.offset))
     except (OSError, ValueError, WeftError) as error:
-        # One damaged file must not end the process: the next question would start it again.
+        # A damaged file must not end the process: the next request would fail again.
         return Trouble(look.number, str(error))
-    # What is asked for may lie behind what is there: that is no reason to go back.
+    # The requested position may be after the end: do not return an earlier one.
     return Found(look.number, page.frames, page.next, page.left, page.missing)
 
 
 def main(arguments: list[str]) -> int:
-    """Answer on the descriptor that the worker names, about one journal."""
-    # Its worker ends it, by ending the stream.
+    """Answer requests about one journal on the file descriptor given by the worker."""
+    # The worker ends it by closing the stream.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     descriptor, root, service, node = arguments
@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
             try:
                 control.sendall(SIZE.pack(len(body)) + body)
             except ConnectionError:
-                # The worker is gone, and so is whoever asked.
+                # The worker has ended, and with it the requesters.
                 break
     return 0
 

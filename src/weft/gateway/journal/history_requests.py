@@ -1,8 +1,8 @@
-"""What a service answers about its journal: questions go to an archivist, answers to who asked.
+"""Request handler for `_WEFT.ask.history`: pages of the journal, read by the history process.
 
-A question waits until what was published before it is written, so that its answer is whole. Then
-those who asked take turns, and whoever has left meanwhile gets no answer. A few questions at a time
-are with the archivist, so that one with many of them keeps nobody waiting.
+A request waits until all earlier messages are written, so that its page is complete. Then
+requesters take turns; requests of disconnected peers are dropped. The process has AT_ONCE requests
+at a time, so that a requester with many does not delay others.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ from weft.wire.subjects import checked_pattern
 _log = logging.getLogger(__name__)
 
 PAGE_BYTES = 256 << 10
-# In the service; each key, or without keys each connection, may have its share of them.
+# Waiting requests per service; each key, or without keys each connection, has a share of them.
 WAITING_MAX = 1024
-# One is being answered, and the next is there when it is done.
+# One in progress, and the next one ready.
 AT_ONCE = 2
 PATTERNS_MAX = 256
-# How soon after its start an archivist that ended is started again.
+# Least time between two starts of the history process.
 RESTART_S = 1.0
 
 _S = 1_000_000_000
@@ -47,7 +47,7 @@ _LOOK_NS = _S
 
 
 class Waiting(NamedTuple):
-    """Who asked, and what."""
+    """A request and its requester."""
 
     asked: Asked
     look: Look
@@ -55,7 +55,7 @@ class Waiting(NamedTuple):
 
 
 class Archive:
-    """The questions about one service's journal."""
+    """History requests of one service's journal."""
 
     def __init__(self, turn: Turn, journal: Journal, root: Path) -> None:
         self._turn = turn
@@ -65,7 +65,7 @@ class Archive:
         self._number = 0
         self._looked_ns = 0
         self._written = journal.position
-        # Questions go from one to the next: not yet whole, waiting for their turn, being answered.
+        # Stages of a request: waiting for earlier messages, waiting for its turn, in progress.
         self._early: deque[Waiting] = deque()
         self._queue: FairQueue[Waiting] = FairQueue()
         self._asked: dict[int, Waiting] = {}
@@ -76,11 +76,11 @@ class Archive:
         turn.service.desks["history"] = self.ask
 
     def ask(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
-        """Take a question; what is wrong with it, or None."""
+        """Queue a request; return an error, or None."""
         holder = holder_of(peer, peer.number)
         self._make_room(holder)
         if self._waiting >= WAITING_MAX:
-            return Overloaded(f"{WAITING_MAX} questions about the journal wait already")
+            return Overloaded(f"{WAITING_MAX} requests for history wait already")
         self._shares.check(holder, WAITING_MAX, self._service.limits)
         self._number += 1
         look = self._look(request)
@@ -96,12 +96,12 @@ class Archive:
         return len(self._early) + len(self._queue) + len(self._asked)
 
     def written_until(self, position: int) -> None:
-        """Everything before a position is in a file, or never will be."""
+        """Continue: messages before a position are in a file, or lost."""
         self._written = position
         self._forward()
 
     async def close(self) -> None:
-        """Answer nothing more."""
+        """Stop answering."""
         self._service.desks.pop("history", None)
         if self._task is not None:
             self._task.cancel()
@@ -110,13 +110,13 @@ class Archive:
     def _look(self, request: Message) -> Look:
         patterns = tuple(request.get_list("patterns"))
         if len(patterns) > PATTERNS_MAX:
-            raise TooMany(f"{len(patterns)} patterns in one question are over {PATTERNS_MAX}")
+            raise TooMany(f"{len(patterns)} patterns in one request are over {PATTERNS_MAX}")
         for pattern in patterns:
             if not isinstance(pattern, str):
                 raise WrongType(f"patterns are strings, not {type(pattern).__name__}")
             checked_pattern(pattern)
         if not patterns:
-            raise BadOption("patterns must name what is wanted")
+            raise BadOption("patterns is empty")
         first = request.get_int64("position") if "position" in request else None
         time_ns = 0
         if "ago" in request:
@@ -127,7 +127,7 @@ class Archive:
         elif "time" in request:
             time_ns = request.get_timestamp_ns("time")
         elif first is None:
-            raise BadOption("one of position, time and ago must say where to begin")
+            raise BadOption("one of position, time and ago is needed")
         offset = request.get_int64("offset") if "offset" in request else 0
         if (first is not None and first < 0) or offset < 0:
             raise BadOption(f"position {first} and offset {offset} cannot be less than 0")
@@ -135,14 +135,14 @@ class Archive:
         return Look(self._number, patterns, first, time_ns, until, PAGE_BYTES, offset)
 
     def _forward(self) -> None:
-        """Pass on what no longer has to wait."""
+        """Queue requests whose earlier messages are written."""
         while self._early and self._early[0].look.until <= self._written:
             waiting = self._early.popleft()
             self._queue.add(waiting.holder, waiting.asked.peer.number, waiting)
         self._ask_next()
 
     def _ask_next(self) -> None:
-        """Pass on the next questions, if there are few enough with the archivist."""
+        """Send the next requests to the history process, up to AT_ONCE."""
         while len(self._asked) < AT_ONCE and (waiting := self._queue.take()) is not None:
             if not self._is_wanted(waiting):
                 continue
@@ -154,10 +154,10 @@ class Archive:
                 self._task = loop.create_task(self._run())
 
     def _make_room(self, holder: str) -> None:
-        """Forget what was asked by those who have left, if there is no room otherwise."""
+        """Drop requests of disconnected peers, if there is no room otherwise."""
         share = self._service.limits.share_of(WAITING_MAX)
         has_room = self._waiting < WAITING_MAX and self._shares.count(holder) < share
-        # Not for each question that is refused: to look at all of them takes a while.
+        # At most once a second: checking all of them takes a while.
         if has_room or self._service.now_ns - self._looked_ns < _LOOK_NS:
             return
         self._looked_ns = self._service.now_ns
@@ -171,14 +171,14 @@ class Archive:
                 self._queue.add(each.holder, each.asked.peer.number, each)
 
     def _is_wanted(self, waiting: Waiting) -> bool:
-        """Return whether the asker is still there; if not, its question counts no longer."""
+        """Return whether the requester is connected; if not, stop counting its request."""
         if waiting.asked.peer.is_over:
             self._shares.add(waiting.holder, -1)
             return False
         return True
 
     async def _run(self) -> None:
-        """Have an archivist, and hand out what it answers, until it ends."""
+        """Run a history process and pass on its answers until it ends."""
         loop = asyncio.get_running_loop()
         await asyncio.sleep(self._may_start - loop.time())
         self._may_start = loop.time() + RESTART_S
@@ -220,7 +220,7 @@ class Archive:
         if isinstance(answer, Found):
             waiting.asked.answer(self._turn, self._page(waiting.look, answer))
         else:
-            _log.error("journal: it cannot be read: %s", answer.text)
+            _log.error("journal: read failed: %s", answer.text)
             error = InternalError(f"the journal cannot be read: {answer.text}")
             waiting.asked.refuse(self._turn, error)
         self._ask_next()
@@ -236,18 +236,18 @@ class Archive:
         )
 
     def _give_up(self) -> None:
-        """The archivist is gone, and with it what it was asked."""
+        """Fail all requests, after the history process has ended."""
         asked, self._asked = list(self._asked.values()), {}
         while (each := self._queue.take()) is not None:
             asked.append(each)
-        error = InternalError("whoever reads the journal is gone: ask again")
+        error = InternalError("the history process has ended: ask again")
         for waiting in asked:
             self._shares.add(waiting.holder, -1)
             waiting.asked.refuse(self._turn, error)
 
 
 def _check_reader(peer: Peer, pattern: bytes) -> None:
-    """Let nobody read what was said who could not have heard it."""
+    """Refuse a pattern that the peer may not subscribe to and replay."""
     may_replay = peer.rights is None or peer.rights.allows(REPLAY, pattern)
     if not (may_replay and may_subscribe(peer, pattern)):
         raise may_not("replay", pattern)

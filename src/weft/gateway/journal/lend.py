@@ -1,4 +1,4 @@
-"""Passes those who ask for a journal on to the process that lends it."""
+"""Passes HTTP requests for a journal to its file server process."""
 
 import asyncio
 import socket
@@ -15,18 +15,18 @@ _NEWS_MAX_BYTES = 4096
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked for, as far as it matters here."""
+    """Parts of an HTTP request that the file server needs."""
 
     target: str
     range: str
     is_head: bool
-    # Who asks: a key, or nothing where there are none; and from where.
+    # The requester: its key, empty without keys; and its address.
     holder: str = ""
     peer: str = ""
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Library to gateway: somebody was turned away, and why."""
+    """File server to gateway: a request was refused, and why."""
 
     name: str
     text: str
@@ -34,11 +34,11 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Lending:
-    """The library of one gateway; it is started when somebody comes, and again if it has ended."""
+    """File server process of one gateway, started on the first request and after it has ended."""
 
     def __init__(self, data: Path, node: str, patterns: tuple[bytes, ...] = ()) -> None:
         self.patterns = patterns
-        # Told of the refusals of the library: the error, and where the reader is.
+        # Called with refusals of the file server: the error, and the reader's address.
         self.on_refused: Callable[[WeftError, str], None] | None = None
         self._arguments = (str(data / FOLDER), node)
         self._near: socket.socket | None = None
@@ -46,26 +46,26 @@ class Lending:
         self._starting = asyncio.Lock()
 
     async def lend(self, sock: socket.socket, request: Request) -> None:
-        """Have a request answered; the connection is still the caller's to close.
+        """Pass on a request with its connection; the caller closes its own descriptor.
 
         Raises:
-            Overloaded: too many are waiting already.
+            Overloaded: Too many requests are waiting.
         """
         for _ in range(2):
             near = await self._library()
             try:
                 socket.send_fds(near, [msgspec.json.encode(request)], [sock.fileno()])
             except BlockingIOError:
-                raise Overloaded("too many wait for the library") from None
+                raise Overloaded("too many requests wait for the journal's file server") from None
             except ConnectionError:
-                # It has just ended, and nobody was told yet.
+                # The process has just ended, and the loop does not know yet.
                 self._process = None
             else:
                 return
-        raise Overloaded("the library has ended; ask again")
+        raise Overloaded("the journal's file server has ended; ask again")
 
     async def close(self) -> None:
-        """Lend nothing more; what is being read is read to its end, for a moment."""
+        """Stop the file server; it has a second to finish current responses."""
         self._hang_up()
         if self._process is not None and self._process.returncode is None:
             try:
@@ -76,7 +76,7 @@ class Lending:
                 await self._process.wait()
 
     async def _library(self) -> socket.socket:
-        """The socket of the library, which is started if it does not run."""
+        """Return the socket of the file server, which is started if it does not run."""
         async with self._starting:
             is_running = self._process is not None and self._process.returncode is None
             if self._near is None or not is_running:
@@ -105,13 +105,13 @@ class Lending:
         return near
 
     def _hear(self, near: socket.socket) -> None:
-        """Read what the library says of a reader that it refused."""
+        """Count a refusal reported by the file server."""
         try:
             data = near.recv(_NEWS_MAX_BYTES)
         except OSError:
             data = b""
         if not data:
-            # It has ended: the next reader has it started again.
+            # It has ended: the next request starts it again.
             asyncio.get_running_loop().remove_reader(near.fileno())
             return
         news = msgspec.json.decode(data, type=Refused)

@@ -1,4 +1,4 @@
-"""Has the journal of a service tidied: at the start, when a segment is complete, and as it ages."""
+"""Runs journal maintenance: at the start, when a segment is complete, and as messages age."""
 
 import asyncio
 import contextlib
@@ -13,12 +13,12 @@ from weft.journal.trusted_time import HOLD_S, TrustedTime
 
 _log = logging.getLogger(__name__)
 
-# How late old segments may be removed.
+# Longest delay of removing old segments.
 AGING_S = 60.0
 
 
 class Tidying:
-    """One process at a time that tidies, for as long as it takes."""
+    """Runner of maintenance processes, one at a time."""
 
     def __init__(self, root: Path, service: str, node: str, settings: JournalSettings) -> None:
         self._settings = settings
@@ -32,11 +32,11 @@ class Tidying:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def segment_ended(self) -> None:
-        """There is something to tidy."""
+        """Start maintenance: a segment is complete."""
         self._due.set()
 
     async def close(self) -> None:
-        """End; what is being sealed is sealed the next time."""
+        """Stop; an unfinished seal is repeated at the next start."""
         self._task.cancel()
         await asyncio.wait([self._task])
 
@@ -66,9 +66,7 @@ class Tidying:
             raise
         lines = said.decode(errors="replace").splitlines()
         if process.returncode:
-            _log.error(
-                "journal: it cannot be tidied: %s", lines[-1] if lines else "no reason given"
-            )
+            _log.error("journal: maintenance failed: %s", lines[-1] if lines else "no reason given")
             return
         for line in lines:
             _log.log(
@@ -76,14 +74,14 @@ class Tidying:
             )
 
     def _now_s(self) -> float:
-        """Return the time by which messages are old, and log when that is not the wall clock."""
+        """Return the current time for retention; log when it differs from the wall clock."""
         wall_s = time.time()
         now_s = self._time.now(wall_s, _running_s())
         is_distrusted = now_s != wall_s
         if is_distrusted and not self._is_distrusted:
             _log.warning(
-                "journal: the clock is %.0f s ahead of the time that has passed, or the journal was"
-                " not written for as long: nothing is removed by age for %.0f s",
+                "journal: the clock is %.0f s ahead of the elapsed time, or the journal was not"
+                " written for as long: no segment is removed by age for %.0f s",
                 wall_s - now_s,
                 HOLD_S,
             )
@@ -92,5 +90,5 @@ class Tidying:
 
 
 def _running_s() -> float:
-    """Return a clock that nobody sets, and that goes on while the machine is suspended."""
+    """Return a clock that cannot be set, and that runs while the machine is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

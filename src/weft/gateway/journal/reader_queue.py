@@ -1,7 +1,7 @@
-"""Readers of lent journals: a few are answered at once, the others take turns.
+"""Queue of journal readers: READERS_MAX are answered at once, the others take turns.
 
-One key has half of the places at most, and half of the queue, so that no key keeps out others.
-Without keys each connection has its own share. Stalled readers are given up while others wait.
+One key has at most half of the slots and half of the queue, so that no key locks out others.
+Without keys each connection has its own share. Stalled readers are disconnected while others wait.
 """
 
 import socket
@@ -21,19 +21,19 @@ from weft.gateway.journal.fair_queue import FairQueue
 from weft.gateway.journal.lend import Request
 from weft.gateway.journal.transfer import Transfer
 
-# How many are answered at once, and how many may wait.
+# Readers answered at once, and readers that may wait.
 READERS_MAX = 64
 WAITING_MAX = 256
 
-# Half.
+# Default share of a key: half.
 _LIMITS = Limits()
 
-# Answers a request; raises OSError if the reader is gone.
+# Answers a request; raises OSError if the reader has closed its connection.
 Answer = Callable[[Transfer, Request], None]
 
 
 class Reader(NamedTuple):
-    """Who asked, and what."""
+    """A request and its connection."""
 
     holder: str
     sock: socket.socket
@@ -41,7 +41,7 @@ class Reader(NamedTuple):
 
 
 class Readers:
-    """Threads that answer requests, and the requests that wait for one."""
+    """Threads that answer requests, and the queue of waiting requests."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -55,11 +55,11 @@ class Readers:
         self.lingering = Lingering()
 
     def take(self, sock: socket.socket, request: Request) -> None:
-        """Own a connection of which the request was read.
+        """Take over a connection whose request was read.
 
         Raises:
-            TooMany: its key has its share of the queue; the connection is the caller's.
-            Overloaded: there are too many; likewise.
+            TooMany: The key has its share of the queue; the caller keeps the connection.
+            Overloaded: The queue is full; likewise.
         """
         with self._lock:
             self._number += 1
@@ -73,7 +73,7 @@ class Readers:
             self._start()
 
     def close(self) -> None:
-        """Refuse the requests that wait, finish the others, and end."""
+        """Drop waiting requests, finish the others, and stop."""
         with self._lock:
             while (reader := self._queue.take()) is not None:
                 reader.sock.close()
@@ -81,7 +81,7 @@ class Readers:
         self.lingering.close()
 
     def _start(self) -> None:
-        """Answer the next ones, as far as there are places; the lock is held."""
+        """Start the next requests while slots are free; the lock is held."""
         while self._active < READERS_MAX:
             reader = self._queue.take(self._may_begin)
             if reader is None:
@@ -101,9 +101,9 @@ class Readers:
             self._answer(Transfer(reader.sock.fileno(), is_crowded), reader.request)
             is_answered = True
         except OSError as error:
-            print(f"a reader was left: {error}", file=sys.stderr)
+            print(f"reader disconnected: {error}", file=sys.stderr)
         except Exception:
-            # A fault of ours: it must cost neither the place nor the connection.
+            # A bug must cost neither the slot nor the connection.
             traceback.print_exc()
         finally:
             if is_answered:
@@ -116,7 +116,7 @@ class Readers:
                 self._start()
 
     def _is_crowded(self, holder: str) -> bool:
-        """Return whether a request waits for the place that a reader of this holder has."""
+        """Return whether a waiting request could use the slot of a reader of this holder."""
         with self._lock:
-            # Those whose own share is full wait for places of their own.
+            # Requests of holders at their own limit wait for another slot of the same holder.
             return any(each == holder or self._may_begin(each) for each in self._queue.holders())

@@ -1,4 +1,4 @@
-"""The journal of a running service: its turns fill it, a scribe writes it, and both are told."""
+"""Journal of a running service: filled by its turns, written by its writer thread."""
 
 import logging
 import os
@@ -42,12 +42,12 @@ def _nothing_is_written(_batch: Batch) -> None:
 
 
 class NoJournal:
-    """The journal of a service while it cannot be begun: live traffic goes on without it."""
+    """Stand-in for a journal that cannot be opened: live traffic goes on without it."""
 
     def __init__(self, turn: Turn, settings: JournalSettings, problem: str) -> None:
         self._turn = turn
         patterns = [pattern.encode() for pattern in settings.patterns]
-        # Nothing is taken while it fails, so nothing is ever written.
+        # Messages are not taken while the journal fails, so no batch is ever written.
         self._journal = Journal(patterns, 0, turn.service.arena, _nothing_is_written)
         self._journal.is_of_mesh = settings.scope == "mesh"
         self._journal.failed(problem)
@@ -56,28 +56,28 @@ class NoJournal:
             turn.service.desks[name] = self.refuse
 
     def refuse(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:  # noqa: ARG002  # a desk
-        """Refuse to read or write it."""
+        """Refuse to read or write the journal."""
         return self._journal.failure()
 
     def end(self) -> None:
-        """Tell what was missed; the journal that has begun has its own desks in place of these."""
+        """Log the number of missed messages; the opened journal registers its own handlers."""
         if self._journal.missed:
-            _log.warning("journal: %s messages were missed before it began", self._journal.missed)
+            _log.warning("journal: %s messages were missed before it opened", self._journal.missed)
 
     def status(self) -> JournalStatus:
-        """Return the journal in numbers."""
+        """Return the status of the journal."""
         journal = self._journal
         return JournalStatus(position=0, safe=0, missed=journal.missed, problem=journal.problem)
 
 
 class Journaling:
-    """One service's journal.
+    """Journal of one service.
 
-    Waits for up to `wait_s` for the process that wrote it before.
+    Waits for up to `wait_s` for the previous process that wrote it.
 
     Raises:
-        BadOption: another gateway writes it.
-        OSError: it cannot be read, or its folder not be made.
+        BadOption: Another gateway writes it.
+        OSError: It is unreadable, or its folder cannot be created.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Journaling:
         with ExitStack() as stack:
             stack.enter_context(owned(place, wait_s))
             found = recover(place)
-            # Nothing is begun before everything that the disk can refuse is done.
+            # All steps that may fail on the disk come before the first thread and task.
             folders = Folders(data, data / FOLDER, settings.staged_bytes)
             prepare(folders, service)
             self._stack = stack.pop_all()
@@ -101,7 +101,7 @@ class Journaling:
         _log.info("journal: %s, next position %s", place.folder, found.position)
         self._safe = found.position
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
-        # Rung by the scribe's thread; a turn answers, however long the loop is kept waiting.
+        # Signalled by the writer thread, handled in a turn: independent of how busy the loop is.
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         rules = Rules(
             sync=settings.sync,
@@ -114,7 +114,7 @@ class Journaling:
         self._scribe = Scribe(place, rules, found.position, self._reported)
         patterns = [pattern.encode() for pattern in settings.patterns]
         self._journal = Journal(patterns, found.position, service.arena, self._scribe.write)
-        # Before there is a mesh: what is wanted of other gateways is told from the first word on.
+        # Before joining a mesh, so that the first interest sent to other gateways is right.
         self._journal.is_of_mesh = settings.scope == "mesh"
         service.router.journal = self._journal
         self._archive = Archive(turn, self._journal, data / FOLDER)
@@ -124,7 +124,7 @@ class Journaling:
         self._scribe.start()
 
     def status(self) -> JournalStatus:
-        """The journal in numbers."""
+        """Return the status of the journal."""
         return JournalStatus(
             position=self._journal.position,
             safe=self._safe,
@@ -132,18 +132,18 @@ class Journaling:
             problem=self._journal.problem,
         )
 
-    def happened(self, events: int) -> None:  # noqa: ARG002  # the bell only rings
-        """The scribe has news."""
+    def happened(self, events: int) -> None:  # noqa: ARG002  # only one kind of event
+        """Handle the reports of the writer thread."""
         os.eventfd_read(self._bell)
         while not self._reports.empty():
             self._tell(self._reports.get_nowait())
 
     def give_up(self, error: WeftError) -> None:
-        """Nothing: the journal has no connection that could end."""
+        """Log the error: the journal has no connection to end."""
         _log.error("journal: %s", error)
 
     async def close(self, within_s: float) -> None:
-        """Write what there is, and end; bounded in time."""
+        """Write queued messages and close, within the timeout."""
         await self._archive.close()
         await self._tidying.close()
         deadline = monotonic() + within_s
@@ -155,9 +155,9 @@ class Journaling:
             while not self._journal.is_clean():
                 self._tell(self._reports.get(timeout=max(deadline - monotonic(), 0.001)))
         except queue.Empty:
-            _log.error("journal: what is not written after %s s is lost", within_s)
+            _log.error("journal: messages not written after %s s are lost", within_s)
         if not self._scribe.end(max(deadline - monotonic(), 0.001)):
-            # Its thread still has the bell and the files; they end with the process.
+            # The thread still uses the eventfd and the files, which the process's exit closes.
             _log.error("journal: the disk did not answer for %s s", within_s)
             return
         os.close(self._bell)
@@ -180,7 +180,7 @@ class Journaling:
                 self._fail(problem)
             case Recovered():
                 _log.warning(
-                    "journal: written again; %s messages were missed", self._journal.missed
+                    "journal: writing again; %s messages were missed", self._journal.missed
                 )
                 self._journal.recovered()
                 self._staging.resume()
@@ -189,7 +189,7 @@ class Journaling:
 
     def _fail(self, problem: str) -> None:
         if problem != self._journal.problem:
-            _log.error("journal: it cannot be written: %s", problem)
+            _log.error("journal: write failed: %s", problem)
         journal_failed(self._service, problem)
         self._staging.journal_failed()
         self._archive.written_until(self._journal.position)

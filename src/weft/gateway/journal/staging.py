@@ -1,8 +1,8 @@
-"""Writing in two steps: rows are staged first, and released when their writer says they count.
+"""Two-phase writes: rows are staged first, and published when their writer commits the batch.
 
-Files are dealt with by a thread. Batches are released one after the other, and each a piece a turn,
-so that live traffic goes on. A batch is answered when the journal has it safe. Once it has begun it
-goes on to its end, whoever leaves and however often the gateway is killed.
+A thread does the file I/O. Batches are committed one after another, one piece per turn, so that
+live traffic goes on. A commit is confirmed when the journal has the batch durable. Once begun it
+runs to its end, even if the writer disconnects or the gateway is killed.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ from weft.wire.message.message import Message
 
 _log = logging.getLogger(__name__)
 
-# In the service; each key, or without keys each connection, may have its share of them.
+# Waiting requests per service; each key, or without keys each connection, has a share of them.
 WAITING_MAX = 256
-# How often abandoned rows are looked for.
+# Interval between searches for abandoned rows.
 TIDY_S = 600.0
 
 
 class Due:
-    """A batch to be released, and who wants to know: nobody if it was on its way before."""
+    """Batch to commit, and its pending requests: none if it was resumed after a restart."""
 
     def __init__(self, order: Order, asked: list[Asked]) -> None:
         self.order = order
@@ -54,7 +54,7 @@ class Due:
 
 
 class Folders(NamedTuple):
-    """Where a service keeps what was staged, up to how many bytes, and its journal."""
+    """Data folder of staged rows, their limit in bytes, and the folder of the journal."""
 
     data: Path
     journal: Path
@@ -62,10 +62,10 @@ class Folders(NamedTuple):
 
 
 def prepare(folders: Folders, service: Service) -> None:
-    """Make the folder for the rows of a service.
+    """Create the folder for the rows of a service.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: The folder cannot be created.
     """
     _place_of(folders, service).mkdir(parents=True, exist_ok=True, mode=0o700)
 
@@ -75,10 +75,10 @@ def _place_of(folders: Folders, service: Service) -> Path:
 
 
 class Staging:
-    """The rows that writers stage at one service.
+    """Staged rows of one service.
 
     Raises:
-        OSError: the folder cannot be made or read.
+        OSError: The folder cannot be created or read.
     """
 
     def __init__(self, turn: Turn, poll: Poll, journal: Journal, folders: Folders) -> None:
@@ -96,23 +96,23 @@ class Staging:
         self._timer = self._loop.call_later(TIDY_S, self._tidy)
         self._waiting = 0
         self._shares = Shares("errands that wait")
-        # What is being released: as whom, the rest of its rows, and those that could not go yet.
+        # Current commit: its publisher, its remaining rows, and rows that await journal space.
         self._release: Release | None = None
         self._rows: Iterator[bytes] = iter(())
         self._kept_back: bytes | None = None
         self._is_all_out = False
         self._is_asking = False
-        # Writers whose rows cannot be released, and why.
+        # Writers whose batch was interrupted, and why.
         self._broken: dict[str, str] = {}
         service.desks["stage"] = self.stage
         service.desks["release"] = self.release
         service.desks["discard"] = self.discard
         if self._due:
-            _log.warning("staging: %s batches were on their way, and go on", len(self._due))
+            _log.warning("staging: resuming %s interrupted batches", len(self._due))
             self._begin()
 
     def stage(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
-        """Take rows that do not count yet; what is wrong with the request, or None."""
+        """Stage rows; return an error of the request, or None."""
         _check_writer(peer)
         frames = request.get_blob("frames")
         part = _part(request, request.get_string("part"))
@@ -127,7 +127,7 @@ class Staging:
         )
 
     def release(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
-        """Take the word of a writer that a batch counts; what is wrong with it, or None."""
+        """Commit a batch; return an error of the request, or None."""
         _check_writer(peer)
         self._check_room(peer)
         parts = _items(request, "parts", str)
@@ -148,7 +148,7 @@ class Staging:
         return None
 
     def discard(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
-        """Remove rows that will never count; what is wrong with the request, or None."""
+        """Discard rows; return an error of the request, or None."""
         _check_writer(peer)
         parts = [_part(request, name) for name in _items(request, "parts", str)]
         writer = request.get_string("writer")
@@ -160,26 +160,26 @@ class Staging:
         )
 
     def journal_failed(self) -> None:
-        """The journal cannot be written: it has forgotten who waits for it."""
+        """Reset the pending confirmation: a failed journal drops it."""
         self._is_asking = False
 
     def resume(self) -> None:
-        """The journal has room again, or can be written again."""
+        """Continue: the journal has room again, or is writable again."""
         if self._kept_back is not None:
             frames, self._kept_back = self._kept_back, None
             self._publish(frames)
         elif self._is_all_out and not self._is_asking:
             self._await_safety()
 
-    def owe(self, frames: bytes) -> None:  # noqa: ARG002  # there are none
-        """The journal has everything safe that was released."""
+    def owe(self, frames: bytes) -> None:  # noqa: ARG002  # always empty
+        """Finish the commit: the journal has all its rows durable."""
         self._is_asking = False
         self._is_all_out = False
         order = self._due[0].order
         self._errands.do(partial(self._batches.finish, order), self._finished, self._failed)
 
     def close(self, within_s: float) -> bool:
-        """End; what is on its way goes on the next time. False if it took too long."""
+        """Stop; unfinished batches resume at the next start. Return False on timeout."""
         for name in ("stage", "release", "discard"):
             self._service.desks.pop(name, None)
         self._timer.cancel()
@@ -203,14 +203,14 @@ class Staging:
         return None
 
     def _check_room(self, peer: Peer) -> None:
-        """Refuse one more errand where there are too many.
+        """Refuse another job if there are too many.
 
         Raises:
-            Overloaded: of all writers.
-            TooMany: of those with the key of this peer.
+            Overloaded: All writers together are at the limit.
+            TooMany: The key of this peer is at its share.
         """
         if self._waiting >= WAITING_MAX:
-            raise Overloaded(f"{WAITING_MAX} errands are waiting already")
+            raise Overloaded(f"{WAITING_MAX} staging requests are waiting already")
         holder = holder_of(peer, peer.number)
         self._shares.check(holder, WAITING_MAX, self._service.limits)
 
@@ -232,7 +232,7 @@ class Staging:
             self._batches.end(ended)
 
     def _tidy(self) -> None:
-        """Remove what was abandoned, now and then for as long as the service runs."""
+        """Remove abandoned rows, every TIDY_S while the service runs."""
         self._errands.do(self._batches.tidy, self._tidied, self._not_tidied)
 
     def _tidied(self, removed: Removed) -> None:
@@ -245,7 +245,7 @@ class Staging:
         self._timer = self._loop.call_later(TIDY_S, self._tidy)
 
     def _begin(self) -> None:
-        """Begin to release the batch that is due."""
+        """Begin to commit the first batch of the queue."""
         service = self._service
         self._release = Release(service)
         mark = Mark(service.stamp.origin, self._release.publisher, self._journal.position)
@@ -276,7 +276,7 @@ class Staging:
         self._errands.do(lambda: next(self._rows, None), self._publish, self._failed)
 
     def _publish(self, frames: bytes | None) -> None:
-        """Publish some rows, unless the journal has no room for them now."""
+        """Publish some rows, or keep them until the journal has room."""
         if frames is None:
             self._is_all_out = True
             self._await_safety()
@@ -314,7 +314,7 @@ class Staging:
         told = _as_told(error)
         due = self._due[0]
         if self._release is not None and self._release.is_begun:
-            # How much of it the journal has is known for sure only when it is begun anew.
+            # How much of it the journal has is only known for sure after a restart.
             self._broken[due.order.writer] = f"batch {due.order.batch} was cut short: {told}"
         _log.error("staging: batch %s of %s: %s", due.order.batch, due.order.writer, told)
         self._end(lambda asked: asked.refuse(self._turn, told))
@@ -330,9 +330,9 @@ class Staging:
 
 
 def _check_writer(peer: Peer) -> None:
-    """Let only those write in two steps that belong to the service and may publish at all.
+    """Refuse peers that are not services or admins, or may not publish at all.
 
-    What a batch holds is judged when it is staged; whose it is, nobody can tell from its name.
+    The permission for each subject is checked when rows are staged; batch names have no owner.
     """
     may_publish = peer.rights is None or peer.rights.has(PUBLISH)
     if not (is_insider(peer) and may_publish):

@@ -1,4 +1,4 @@
-"""Sending an answer to one reader of a lent journal, who may read slowly or not at all."""
+"""Transfer of a response to one journal reader, with timeouts for slow readers."""
 
 import os
 import select
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import BinaryIO
 
-# How long a reader may take nothing; and, while others wait for its place, the time in which it
+# Timeout of a reader that takes nothing; and, while others wait for its slot, the time in which it
 # must take at least this many bytes.
 IDLE_S = 30.0
 CROWDED_S = 2.0
@@ -18,7 +18,7 @@ _PIECE_BYTES = 1 << 20
 
 
 class Transfer:
-    """A non-blocking socket to write to, and the time that its reader has for it."""
+    """Non-blocking socket to write to, and the timeouts of its reader."""
 
     def __init__(self, fd: int, is_crowded: Callable[[], bool]) -> None:
         self._fd = fd
@@ -26,24 +26,24 @@ class Transfer:
         self._poll = select.poll()
         self._poll.register(fd, select.POLLOUT)
         self._moved_s = self._since_s = time.monotonic()
-        # What went since then.
+        # Bytes sent since then.
         self._bytes = 0
 
     def send(self, data: bytes) -> None:
-        """Send all of some bytes.
+        """Send all bytes.
 
         Raises:
-            OSError: the reader is gone, or too slow.
+            OSError: The reader has closed the connection, or is too slow.
         """
         rest = memoryview(data)
         while rest:
             rest = rest[self._moved(partial(os.write, self._fd, rest)) :]
 
     def send_file(self, file: BinaryIO, start: int, size: int) -> None:
-        """Send a part of a file, or what there is of it.
+        """Send a part of a file, up to its end.
 
         Raises:
-            OSError: the reader is gone, or too slow.
+            OSError: The reader has closed the connection, or is too slow.
         """
         end = start + size
         while start < end:
@@ -54,7 +54,7 @@ class Transfer:
             start += sent
 
     def _moved(self, act: Callable[[], int]) -> int:
-        """Write when there is room; return how much went."""
+        """Write when there is space; return the number of bytes written."""
         while True:
             self._wait()
             try:
@@ -68,7 +68,7 @@ class Transfer:
         while not self._poll.poll(_LOOK_MS):
             idle_s = time.monotonic() - self._moved_s
             if idle_s >= (CROWDED_S if self._is_crowded() else IDLE_S):
-                raise TimeoutError(f"it read nothing for {idle_s:.0f} s")
+                raise TimeoutError(f"the reader took nothing for {idle_s:.0f} s")
 
     def _note(self, count: int) -> None:
         now_s = self._moved_s = time.monotonic()
@@ -78,4 +78,4 @@ class Transfer:
         read, self._bytes = self._bytes, 0
         self._since_s = now_s
         if read < CROWDED_BYTES and self._is_crowded():
-            raise TimeoutError(f"it read {read} bytes in {CROWDED_S:g} s while others waited")
+            raise TimeoutError(f"the reader took {read} bytes in {CROWDED_S:g} s; others waited")

@@ -1,6 +1,6 @@
-"""What the key of an administrator signs with: made from its text, so that there is one secret.
+"""Signing key of an administrator, derived from the text of the admin key.
 
-Gateways keep the public key of it. With that they can tell who gave a command, and cannot give any.
+Gateways store its public key: they can verify signed commands, but cannot sign any.
 """
 
 import hmac
@@ -16,10 +16,10 @@ _PACKAGE = "cryptography"
 
 
 def identity_of(text: str) -> "Signer":
-    """Who the owner of a key is to those who check what it has signed.
+    """Return the signer for the text of an admin key.
 
     Raises:
-        BadOption: a package is missing.
+        BadOption: Missing package.
     """
     try:
         from weft.mesh.links.signing import Signer  # noqa: PLC0415  # needs an extra
@@ -29,7 +29,7 @@ def identity_of(text: str) -> "Signer":
 
 
 def public_key_of(text: str) -> str:
-    """The public key that belongs to a key, in hexadecimal; empty where none can be made."""
+    """Return the public key for the text of a key, hexadecimal; empty without the package."""
     try:
         return identity_of(text).key.hex()
     except BadOption:

@@ -1,7 +1,7 @@
-"""The file that a gateway's keys are kept in: `keys.json` in its data folder.
+"""Key file of a gateway: `keys.json` in its data folder.
 
-Nobody but its owner may read or write it. It is written whole, under a lock, and takes the place of
-the one before in one step: whoever reads finds the one or the other.
+Only its owner may read or write it. Changes are made under a lock and replace the file atomically:
+readers see either the old or the new file.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from weft.errors import BadOption
 from weft.gateway.keys.private_file import read_private, write_private
 
 NAME = "keys.json"
-# What a front tells its workers at once is bounded; so is what it reads in one go.
+# Keys are sent to workers in one message and read in one go, so both are bounded.
 KEYS_MAX = 2000
 FILE_MAX_BYTES = 768 << 10
 
@@ -31,25 +31,25 @@ class _Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def path_of(data: Path) -> Path:
-    """Where the keys of a data folder are."""
+    """Return the path of the key file in a data folder."""
     return data / NAME
 
 
 def read_keys(path: Path) -> Records:
-    """Every key in a file; none if there is no file.
+    """Return every key in a file; none if there is no file.
 
     Raises:
-        BadOption: it cannot be read or used; the text names the file and what is wrong with it.
+        BadOption: Unreadable or invalid file; the text names the file and the problem.
     """
     data = read_private(path, _WHAT, FILE_MAX_BYTES)
     return () if data is None else _decoded(path, data)
 
 
 def change_keys(data: Path, change: Callable[[Records], Records]) -> None:
-    """Replace the keys of a data folder by what `change` makes of them; it runs under a lock.
+    """Replace the keys of a data folder by the result of `change`, which runs under a lock.
 
     Raises:
-        BadOption: the file cannot be used, or what was made of it cannot be kept.
+        BadOption: Unusable file, or the result is invalid or cannot be written.
     """
     path = path_of(data)
     try:

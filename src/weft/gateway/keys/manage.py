@@ -1,6 +1,6 @@
-"""Makes, revokes and rotates the keys of a gateway.
+"""Create, revoke and rotate the keys of a gateway.
 
-A key's text is given out once, when it is made; after that nobody can find it again.
+The text of a key is returned once, when it is created; only its hash is stored.
 """
 
 import secrets
@@ -23,17 +23,17 @@ _SECRET_BYTES = 32
 
 
 class MadeKey(NamedTuple):
-    """A key, and the text that only its owner is to have."""
+    """A key, and its text, which only its owner may have."""
 
     record: KeyRecord
     text: str
 
 
 def make_key(data: Path, wanted: KeyRecord) -> MadeKey:
-    """Add a key like this one, with an id and a secret of its own.
+    """Add a key like `wanted`, with a new id and secret.
 
     Raises:
-        BadOption: it cannot be, or a key of its name is in use.
+        BadOption: Invalid key, or a key of its name is in use.
     """
     made = _made(wanted)
 
@@ -51,10 +51,10 @@ def make_key(data: Path, wanted: KeyRecord) -> MadeKey:
 
 
 def revoke_keys(data: Path, which: str) -> list[KeyRecord]:
-    """Revoke the key of an id, or all that have a name and are in use; these.
+    """Revoke the key with an id, or all usable keys with a name; return the revoked keys.
 
     Raises:
-        BadOption: there is none.
+        BadOption: There is no such key.
     """
     now = datetime.now(UTC)
     revoked: list[KeyRecord] = []
@@ -69,16 +69,16 @@ def revoke_keys(data: Path, which: str) -> list[KeyRecord]:
 
 
 def rotate_key(data: Path, which: str, overlap: timedelta) -> tuple[MadeKey, KeyRecord]:
-    """Make a key with the rights of another, which expires after the overlap; both.
+    """Create a key with the permissions of another, which expires after the overlap; return both.
 
     Raises:
-        BadOption: there is none that is in use.
+        BadOption: There is no such key in use.
     """
     now = datetime.now(UTC)
     result: list[tuple[MadeKey, KeyRecord]] = []
 
     def changed(records: Records) -> Records:
-        # Of those that share a name, the others are on their way out already.
+        # Other keys of this name were rotated before.
         old = max(_found(records, which, lambda each: is_usable(each, now)), key=_made_at)
         ends = now + overlap
         old = msgspec.structs.replace(old, expires=min(old.expires or ends, ends))
@@ -91,12 +91,12 @@ def rotate_key(data: Path, which: str, overlap: timedelta) -> tuple[MadeKey, Key
 
 
 def is_usable(record: KeyRecord, now: datetime) -> bool:
-    """Say if a key is neither revoked nor expired."""
+    """Return whether a key is neither revoked nor expired."""
     return record.revoked is None and (record.expires is None or now < record.expires)
 
 
 def new_record(name: str, role: str, service: str) -> KeyRecord:
-    """What a key to be made is like; its id, hash and time are yet to come."""
+    """Return a template for make_key(), with placeholders for id, hash and time."""
     return msgspec.convert(
         {
             "id": "0" * _ID_LENGTH,
@@ -124,10 +124,10 @@ def _made(wanted: KeyRecord) -> MadeKey:
 
 
 def _found(records: Records, which: str, is_wanted: Callable[[KeyRecord], bool]) -> Records:
-    """Those of an id or a name that are wanted.
+    """Return the keys with an id or a name that fulfil a condition.
 
     Raises:
-        BadOption: there is none.
+        BadOption: There is none.
     """
     named = tuple(each for each in records if which in (each.id, each.name))
     found = tuple(filter(is_wanted, named))

@@ -1,6 +1,6 @@
-"""What a gateway proves to others who it is with: the seed in `node.key` of its data folder.
+"""Identity key of a gateway: the seed in `node.key` of its data folder.
 
-It is made when the gateway first starts. Whoever has it can pass for this gateway.
+It is created when the gateway first starts. Anyone who has it can impersonate this gateway.
 """
 
 import os
@@ -17,10 +17,10 @@ _FILE_MAX_BYTES = 1024
 
 
 def seed_in(data: Path) -> bytes:
-    """The seed of a data folder, made if there is none.
+    """Return the seed of a data folder, created if there is none.
 
     Raises:
-        BadOption: it cannot be read, made or used; the text names the file and what is wrong.
+        BadOption: The file is unusable or cannot be created; the text names it and the problem.
     """
     path = data / NAME
     body = read_private(path, _WHAT, _FILE_MAX_BYTES)
@@ -39,7 +39,7 @@ def seed_in(data: Path) -> bytes:
 def _make(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # If another was faster, its seed is the one that counts.
+        # If another process was faster, its seed is kept.
         make_private(path, os.urandom(SEED_BYTES).hex().encode() + b"\n")
     except OSError as error:
         raise BadOption(f"{_WHAT} {path} cannot be made: {error.strerror}") from error

@@ -1,6 +1,6 @@
-"""Files that nobody but their owner may read or write: keys, seeds and secrets.
+"""Files that only their owner may read or write: keys, seeds and secrets.
 
-They are written whole and take their place in one step: whoever reads finds all of one or nothing.
+They are replaced atomically: readers see a whole file or none.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ _OTHERS = 0o077
 
 
 def read_private(path: Path, what: str, limit_bytes: int) -> bytes | None:
-    """What is in a file; None if there is none. `what` begins the text of an error: "keys in".
+    """Return the contents of a file; None if it does not exist. `what` begins errors: "keys in".
 
     Raises:
-        BadOption: it cannot be read or used; the text names the file and what is wrong with it.
+        BadOption: Unreadable or unusable file; the text names the file and the problem.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -41,24 +41,24 @@ def read_private(path: Path, what: str, limit_bytes: int) -> bytes | None:
 
 
 def write_private(path: Path, body: bytes) -> None:
-    """Have a file hold this, and nothing else, whatever it held before.
+    """Write a file, replacing its contents atomically.
 
     Raises:
-        OSError: it cannot be written; then it is as it was.
+        OSError: The file cannot be written; it is unchanged.
     """
     with _written(path, body) as new:
         new.replace(path)
 
 
 def make_private(path: Path, body: bytes) -> bool:
-    """Make a file that holds this; False if there is one already, which stays as it is.
+    """Create a file; return False if it exists already, unchanged.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: The file cannot be created.
     """
     with _written(path, body) as new:
         try:
-            # Unlike a rename it never takes the place of what somebody else was faster with.
+            # Unlike a rename this never replaces a file that another process created meanwhile.
             path.hardlink_to(new)
         except FileExistsError:
             return False
@@ -73,14 +73,14 @@ def _check(path: Path, what: str, facts: os.stat_result) -> None:
     mode = stat.S_IMODE(facts.st_mode)
     if mode & _OTHERS:
         raise BadOption(
-            f"{what} {path} cannot be used: its mode is {mode:04o}, so others than its owner can"
-            f" get at it; chmod 600 {path}"
+            f"{what} {path} cannot be used: its mode is {mode:04o}, which gives other users"
+            f" access; chmod 600 {path}"
         )
 
 
 @contextlib.contextmanager
 def _written(path: Path, body: bytes) -> Iterator[Path]:
-    """A file beside a path that holds a body, safely on the disk; its block gives it the name."""
+    """Write a body to a temporary file beside a path, synced; the block gives it its name."""
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

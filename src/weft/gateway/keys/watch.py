@@ -1,7 +1,7 @@
-"""Knows the keys of a gateway, and notices when their file changes.
+"""Keys of a gateway, read again when their file changes.
 
-A file that cannot be used, that is gone, or that has no key left where there were some, leaves the
-keys as they were: a mistake must open nothing. It is said once for each state of the file.
+An unusable or missing file, and a file that has lost all its keys, leaves the keys unchanged: a
+mistake must not grant access. Each state of the file is logged once.
 """
 
 import logging
@@ -15,31 +15,31 @@ _log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
 
-# Of a file: when it was written, which it is, how large, and who may get at it.
+# Modification time, inode, size and mode of a file.
 State = tuple[int, int, int, int]
 
 
 class KeyWatch:
-    """The keys in one data folder; a gateway without one has none.
+    """Keys in one data folder; without a folder there are none.
 
     Raises:
-        BadOption: the file is there and cannot be used.
+        BadOption: The file exists and is unusable.
     """
 
     def __init__(self, data: str, gateway: str) -> None:
         self._path = path_of(Path(data)) if data else None
         self._about = {"gateway": gateway}
         self._state = self._look()
-        # None: there are no keys, and everyone is trusted.
+        # None: there are no keys, and every client is trusted.
         self.records: Records | None = None
         self.keyring: Keyring | None = None
-        # What is wrong with the file; empty if nothing is.
+        # Current problem of the file; empty if there is none.
         self.problem = ""
         if self._path is not None:
             self._take(read_keys(self._path))
 
     def look(self) -> bool:
-        """Read the file again if it has changed; say if there are other keys now."""
+        """Read the file again if it has changed; return whether the keys have changed."""
         state = self._look()
         if self._path is None or state == self._state:
             return False
@@ -51,7 +51,7 @@ class KeyWatch:
             self._complain(str(error))
             return False
         if not records and before:
-            what = "is gone" if state is None else "has no keys any more"
+            what = "does not exist any more" if state is None else "has no keys any more"
             self._complain(f"keys in {self._path} cannot be used: the file {what}")
             return False
         self.problem = ""

@@ -1,4 +1,4 @@
-"""How a gateway knows others of its mesh: what its front told it, in the words of the fabric."""
+"""Authentication of links, with the identity and secret that the front has sent to its services."""
 
 import os
 
@@ -12,16 +12,16 @@ _NOBODY = Introduction(1, 0, "", "", "", 0)
 
 
 def admission_of(membership: Membership) -> Admission:
-    """Who this gateway is, and whom it lets in."""
+    """Return the identity of this gateway, and the condition for admitting others."""
     roster = frozenset(bytes.fromhex(key) for key in membership.mesh.roster)
     identity = Signer(membership.seed)
     return Admission(identity, verify, membership.secret, roster or None)
 
 
 def refusal(membership: Membership, service: str, hello: Frame) -> WeftError:
-    """What to tell a gateway that asks for a service which does not run.
+    """Return the error for a gateway that asks for a service which does not run.
 
-    Only those who could be members learn that; to others it reads as if the service was there.
+    Only a gateway of this mesh learns that; others get the same error as from a running service.
     """
     nonce = os.urandom(NONCE_BYTES)
     listener = Handshake(admission_of(membership), service, _NOBODY, nonce, is_dialler=False)

@@ -1,7 +1,6 @@
-"""What administrators had a service do: a line of JSON for each command, safely on the disk.
+"""Command log of a service: one line of JSON per admin command, synced to the disk.
 
-It is also how a service knows after a restart which commands were given before: they are not obeyed
-again.
+After a restart it tells which commands were executed before: they are not executed again.
 """
 
 import os
@@ -11,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-# Above this the file is put aside, in place of the one that was put aside before.
+# Above this size the file is renamed, replacing the file renamed before.
 LIMIT_BYTES = 8 << 20
-# More than what holds still can take.
+# More than all commands that have not expired take.
 RECALLED_BYTES = 4 << 20
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -21,7 +20,7 @@ _MODE = 0o600
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A command, and what came of it."""
+    """An admin command and its state."""
 
     time: str
     admin: str
@@ -36,16 +35,16 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class CommandLog:
-    """The file of one service."""
+    """File of one service."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def recalled(self) -> Iterator[tuple[bytes, int]]:
-        """The nonces of the last commands, and until when these hold.
+        """Yield the nonces of the last commands, and the times when they expire.
 
         Raises:
-            OSError: the file is there and cannot be read.
+            OSError: The file exists and is unreadable.
         """
         for path in (self._old, self.path):
             for line in _last_lines(path):
@@ -53,14 +52,14 @@ class CommandLog:
                     entry = msgspec.json.decode(line, type=Entry)
                     yield bytes.fromhex(entry.nonce), entry.ends_ms
                 except (msgspec.DecodeError, ValueError):
-                    # A torn line is the last of a life that ended there: what it says was not done.
+                    # Only the last line of a crashed run is torn: its command was not executed.
                     continue
 
     def write(self, entry: Entry) -> None:
-        """Keep an entry; return when it is on the disk.
+        """Append an entry and sync it to the disk.
 
         Raises:
-            OSError: it cannot be kept.
+            OSError: The file cannot be written.
         """
         descriptor = os.open(self.path, _FLAGS, _MODE)
         try:
@@ -78,7 +77,7 @@ class CommandLog:
 
 
 def about(entry: Entry) -> dict[str, Any]:
-    """An entry as facts."""
+    """Return an entry as the payload of an event."""
     facts: dict[str, Any] = msgspec.to_builtins(entry)
     return facts
 

@@ -1,6 +1,6 @@
-"""Does what administrators command: what a service can by itself, and what its front has to do.
+"""Execution of admin commands, by the service itself or by its front.
 
-Each command is written down before it is obeyed, and again with what came of it.
+Each command is logged on disk before it is executed, and again with its result.
 """
 
 import logging
@@ -24,25 +24,25 @@ from weft.wire.message.message import Message
 
 _log = logging.getLogger(__name__)
 
-# What of a command is done by the front, for all services of a gateway.
+# Commands that the front executes, for all services of a gateway.
 OF_THE_FRONT = ("drain", "reload", "log", "ban")
 _BEGUN = "begun"
 _FACTS_OF_STATUS = ("connections", "subscriptions", "messages_in", "message_rate", "slow_readers")
 
-# Has the front do something, and is told what came of it: a problem, or a sentence.
+# Passes a command to the front; the callback gets the result: a problem, or a sentence.
 Heard = Callable[[str, str], None]
 Wish = Callable[[str, str, Heard], None]
 
 
 class Obeying:
-    """The commands that one service obeys; `status` tells of it in numbers."""
+    """Executor of admin commands for one service; `status` returns its status."""
 
     def __init__(self, service: Service, wish: Wish, status: Callable[[], Any]) -> None:
         self._service = service
         self._wish = wish
         self._status = status
         self.log: CommandLog | None = None
-        # Sets how many links there may be; None: there is no mesh.
+        # Sets the largest number of links; None: there is no mesh.
         self.limit_links: Callable[[int], None] | None = None
         self._names: dict[str, str] = {}
         self._verbs: dict[str, Callable[[str], tuple[str, Facts | None]]] = {
@@ -52,15 +52,15 @@ class Obeying:
         }
 
     def know(self, keys: tuple[KeyRecord, ...]) -> None:
-        """Know administrators by the names of their keys."""
+        """Set the names of administrators, by the public keys in their key records."""
         self._names = {each.verifies: each.name for each in keys if each.verifies}
 
     def obey(self, command: Command, tell: Tell) -> None:
-        """Do what a command says, and tell what came of it."""
+        """Execute a command and report its result."""
         try:
             self._write(command, _BEGUN, "")
         except OSError as error:
-            tell(Outcome(FAILED, f"it cannot be written down: {error.strerror}"))
+            tell(Outcome(FAILED, f"the command cannot be logged: {error.strerror}"))
             return
         step = self._have_done if command.verb in OF_THE_FRONT else self._do
         try:
@@ -85,7 +85,7 @@ class Obeying:
         try:
             self._write(command, state, said)
         except OSError as error:
-            _log.error("the outcome of a command cannot be written down: %s", error.strerror)
+            _log.error("the result of a command cannot be logged: %s", error.strerror)
         tell(Outcome(state, said, facts))
 
     def _write(self, command: Command, state: str, text: str) -> None:
@@ -109,7 +109,7 @@ class Obeying:
         _log.info("command of %s for %s: %s: %s %s", who, command.target, what, state, text)
         announce(self._service, "command", Message.from_dict(about(entry)))
 
-    # What a service does by itself.
+    # Commands that a service executes itself.
 
     def _tell_status(self, _value: str) -> tuple[str, Facts | None]:
         status = msgspec.to_builtins(self._status())
@@ -139,4 +139,4 @@ class Obeying:
         if self.limit_links is None:
             raise BadOption("this gateway is in no mesh")
         self.limit_links(count)
-        return f"at most {count} links until it is started again", None
+        return f"at most {count} links until a restart", None

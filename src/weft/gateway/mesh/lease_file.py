@@ -1,7 +1,7 @@
-"""What a gateway has promised about channels, and who counts: kept over a restart.
+"""Lease file of a gateway: its channel lease votes and its voters, kept over a restart.
 
-A line of JSON for each change, safely on the disk before anybody is told. The file is written anew
-when it is opened, so it holds little more than what is current.
+One line of JSON per change; a vote is synced to the disk before it is sent. The file is rewritten
+when it is opened, so it holds little more than the current state.
 """
 
 import logging
@@ -14,7 +14,7 @@ from weft.mesh.channels.leases import Note
 
 _log = logging.getLogger(__name__)
 
-# Above this it is written anew while the gateway runs.
+# Above this size it is rewritten while the gateway runs.
 LIMIT_BYTES = 8 << 20
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -22,7 +22,7 @@ _MODE = 0o600
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One change: a promise for a name, or a gateway that counts from now on or no more."""
+    """One change: a vote for a channel name, or a gateway that became or is no longer a voter."""
 
     name: str = ""
     epoch: int = 0
@@ -32,21 +32,21 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PromiseFile:
-    """The file of one service."""
+    """File of one service."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._notes: dict[bytes, Note] = {}
         self._voters: dict[bytes, None] = {}
         self._size = 0
-        # The last line may be a part of one: what came after it would not be recalled.
+        # The last line may be torn: a line appended to it would be lost.
         self._is_failing = False
 
     def recall(self) -> tuple[list[Note], list[bytes]]:
-        """What an earlier life promised, and whom it knew.
+        """Return the votes and voters of earlier runs.
 
         Raises:
-            OSError: the file cannot be read, or not be written anew.
+            OSError: The file is unreadable, or cannot be rewritten.
         """
         try:
             lines = self.path.read_bytes().splitlines()
@@ -56,26 +56,26 @@ class PromiseFile:
             try:
                 self._take(msgspec.json.decode(text, type=Line))
             except (msgspec.DecodeError, ValueError):
-                # A torn line is the last of a life that ended there: nobody was told of it.
+                # Only the last line of a run that crashed is torn: its vote was not sent.
                 continue
         self._rewrite()
         return list(self._notes.values()), list(self._voters)
 
     def keep(self, note: Note) -> None:
-        """Keep a promise; return when it is on the disk.
+        """Append a vote and sync it to the disk.
 
         Raises:
-            OSError: it cannot be kept.
+            OSError: The file cannot be written.
         """
         line = Line(note.name.decode(), note.epoch, note.channel.hex())
         self._append(line, is_synced=True)
         self._take(line)
 
     def note_voter(self, node: bytes, is_voter: bool) -> None:
-        """Keep that a gateway counts from now on, or no more.
+        """Append that a gateway became a voter, or is no longer one.
 
         Raises:
-            OSError: it cannot be kept.
+            OSError: The file cannot be written.
         """
         line = Line(voter=node.hex(), is_voter=is_voter)
         self._append(line, is_synced=False)
@@ -96,9 +96,9 @@ class PromiseFile:
         try:
             self._write_line(msgspec.json.encode(line) + b"\n", is_synced=is_synced)
         except OSError as error:
-            # Once, until it can be written again: it is tried for each channel every few seconds.
+            # Logged once per failure: each channel retries every few seconds.
             if not self._is_failing:
-                _log.error("what is promised about channels cannot be written: %s", error)
+                _log.error("lease votes of channels cannot be written: %s", error)
             self._is_failing = True
             raise
         self._is_failing = False

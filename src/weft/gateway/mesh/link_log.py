@@ -1,4 +1,4 @@
-"""Logs what becomes of the links of a service: each change once, warnings at most once a minute."""
+"""Log of a service's links: each change once, the same warning at most once a minute."""
 
 import logging
 import time
@@ -11,29 +11,29 @@ from weft.mesh.node import Fabric
 
 _log = logging.getLogger(__name__)
 
-# The same warning is logged again after this, with the number of times in between.
+# The same warning is logged again after this time, with the number of repetitions.
 WARN_EVERY_S = 60.0
-# Warnings that are told apart; those beyond share one line a minute for each kind.
+# Distinct warnings; further ones share one line a minute for each kind.
 KINDS_MAX = 64
 _OTHERS = "others"
 
 
 class MeshLog:
-    """The log of one service's links; `clock` counts seconds."""
+    """Log of one service's links; `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # The names of gateways that are linked with, by their numbers.
+        # Names of linked gateways, by number.
         self._linked: dict[int, str] = {}
-        # Those that were there when their names were compared.
+        # Members whose names were last compared.
         self._there: list[Member] | None = None
-        # Why addresses could not be linked with, as far as that was logged.
+        # Logged problems of addresses that cannot be linked.
         self._problems: dict[str, str] = {}
-        # By kind and what it is about: when it is logged next, and how often it was not.
+        # By kind and subject of the warning: time when it may be logged again, and its repetitions.
         self._quiet: dict[tuple[str, str], tuple[float, int]] = {}
 
     def look(self, fabric: Fabric) -> None:
-        """Log what happened since the last look."""
+        """Log the changes since the last call."""
         ended: dict[int, Ended] = {}
         for event in fabric.events.take():
             if isinstance(event, Ended):
@@ -46,7 +46,7 @@ class MeshLog:
             if target.is_fixed and target.problem != self._problems.get(target.address, ""):
                 self._problems[target.address] = target.problem
                 if target.problem:
-                    _log.warning("cannot be linked with %s: %s", target.address, target.problem)
+                    _log.warning("cannot link with %s: %s", target.address, target.problem)
 
     def _log_links(self, fabric: Fabric, ended: dict[int, Ended]) -> None:
         linked = {
@@ -65,7 +65,7 @@ class MeshLog:
         self._linked = linked
 
     def _find_same_names(self, members: Members) -> None:
-        """Warn of gateways that have one name: commands and tables cannot tell them apart."""
+        """Warn of gateways that share a name: commands and tables cannot distinguish them."""
         there = members.there()
         if there is self._there:
             return
@@ -76,11 +76,11 @@ class MeshLog:
         for name, each in addresses.items():
             if len(each) > 1:
                 where = ", ".join(sorted(each))
-                text = f"{len(each)} gateways are called {name}: {where}; give each its own name"
+                text = f"{len(each)} gateways are named {name}: {where}; give each its own name"
                 self._warn(Warned("SameName", name, text))
 
     def _is_ending(self, link: Link) -> bool:
-        """Return whether a link that was ready is over, and its reason is yet to be known."""
+        """Return whether a link that was ready is ending, and its reason is not yet known."""
         return link.peer.is_over and link.number in self._linked
 
     def _warn(self, event: Warned) -> None:
@@ -99,4 +99,4 @@ class MeshLog:
         _log.warning("%s%s", event.text, more)
 
 
-_UNKNOWN = Ended(0, "it is not known why", is_orderly=False)
+_UNKNOWN = Ended(0, "unknown reason", is_orderly=False)

@@ -1,4 +1,4 @@
-"""What makes a gateway one of a mesh, as its front finds it out and tells its services."""
+"""Membership of a gateway in a mesh, determined by its front and sent to its services."""
 
 import importlib.util
 import os
@@ -13,20 +13,20 @@ from weft.gateway.keys.node_key import SEED_BYTES, seed_in
 from weft.gateway.keys.private_file import read_private
 from weft.transports.link_dialer import client_context
 
-# What can be guessed is no secret: others may try, as often as they like, with what they overheard.
+# A shorter secret could be guessed offline from an overheard handshake.
 SECRET_LEAST_BYTES = 16
 SECRET_MAX_BYTES = 4096
 
 _WHAT = "mesh.secret_file"
-# What the identity of a gateway needs.
+# Needed for the identity of a gateway.
 _PACKAGE = "cryptography"
 
 
 class Membership(msgspec.Struct, frozen=True):
-    """Who a gateway is to others, and how they know that they belong together."""
+    """Identity and address of a gateway, and the secret that authenticates its mesh."""
 
     seed: bytes
-    # What others should dial.
+    # Address that other gateways dial.
     address: str
     mesh: MeshSettings
     secret: bytes = b""
@@ -36,10 +36,10 @@ class Membership(msgspec.Struct, frozen=True):
 
 
 def membership_of(settings: Settings) -> Membership | None:
-    """What the settings make of a gateway; None where a mesh is neither possible nor asked for.
+    """Return the membership for the settings; None without a mesh in packages and settings.
 
     Raises:
-        BadOption: a file cannot be used, or a package is missing that was not missed so far.
+        BadOption: Unusable file, or a missing package that the settings need.
     """
     mesh = settings.mesh
     if importlib.util.find_spec(_PACKAGE) is None:
@@ -54,9 +54,9 @@ def membership_of(settings: Settings) -> Membership | None:
 
 
 def located(membership: Membership, settings: Settings, listening: Address) -> Membership:
-    """The same, with what others should dial now that it is known where the gateway listens."""
+    """Return the membership with the address to dial, once the listen address is known."""
     target = target_of(membership.mesh.address or str(listening))
-    # Whoever speaks TLS only cannot be dialled otherwise.
+    # A gateway with TLS accepts only TLS.
     target = target._replace(is_tls=target.is_tls or settings.tls.is_on)
     return msgspec.structs.replace(membership, address=address_of(target))
 
@@ -68,7 +68,7 @@ def _secret_in(path: Path) -> bytes:
     secret = body.strip()
     if len(secret) < SECRET_LEAST_BYTES:
         raise BadOption(
-            f"{_WHAT} {path} holds {len(secret)} bytes, and {SECRET_LEAST_BYTES} are the least:"
+            f"{_WHAT} {path} has {len(secret)} bytes, the minimum is {SECRET_LEAST_BYTES}:"
             f" (umask 077; openssl rand -hex 32 > {path})"
         )
     return secret

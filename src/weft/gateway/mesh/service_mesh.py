@@ -1,4 +1,4 @@
-"""One service's part in the mesh: gives its fabric the time, dials for it, and lets it leave."""
+"""Part of one service in the mesh: drives its timers, dials links, and leaves gracefully."""
 
 import asyncio
 import contextlib
@@ -24,16 +24,16 @@ from weft.transports.loop.turn import Turn
 
 _log = logging.getLogger(__name__)
 
-# How often the fabric is told the time; and how often while there is nobody that it deals with.
+# Interval between ticks; and without links and dial attempts.
 TICK_S = 0.03
 IDLE_TICK_S = 0.2
-# How long the first clients may have to wait for the first link, so that what they publish goes by
-# it: a service may have been started for them, and its links a moment later.
+# Most time that the first clients wait for the first link, so that their messages reach it: a
+# service may have been started for them, and is linked a moment later.
 SETTLE_S = 2.0
 
 
 class Meshing:
-    """The fabric of one service on the running loop."""
+    """Mesh state of one service, on the running loop."""
 
     def __init__(self, turn: Turn, poll: Poll, membership: Membership) -> None:
         self._turn = turn
@@ -53,7 +53,7 @@ class Meshing:
         self._mesh_log = MeshLog()
         self._is_leaving = False
         self._gone = asyncio.Event()
-        # Called once the first link is there, or there will be none so soon.
+        # Called once the first link is ready, or none is to be expected soon.
         self.on_settled: Callable[[], None] | None = None
         self._settles_at = self._loop.time() + SETTLE_S
         self.is_settled = not (membership.mesh.join or membership.mesh.registry)
@@ -61,16 +61,16 @@ class Meshing:
 
     @property
     def region(self) -> str:
-        """Where this gateway says that it is."""
+        """Configured region of this gateway."""
         return self._membership.mesh.region
 
     @property
     def links(self) -> int:
-        """How many connections are links."""
+        """Number of connections that are links."""
         return len(self.fabric.links)
 
     def status(self) -> MeshStatus:
-        """The mesh in numbers, as this service sees it."""
+        """Return the mesh counters of this service."""
         counts = self.fabric.traffic.counts
         return MeshStatus(
             key=self._admission.identity.key.hex(),
@@ -89,12 +89,12 @@ class Meshing:
         )
 
     def change(self, mesh: MeshSettings) -> None:
-        """Join others, or dial with another caution, from now on; the rest waits for a restart."""
+        """Apply new addresses to join and dial options; other settings wait for a restart."""
         try:
             self._dialler.change(caution_of(mesh))
         except BadOption as error:
-            # It could be read a moment ago, by the front.
-            _log.error("links are dialled as before: %s", error)
+            # The front could read the file a moment ago.
+            _log.error("dial options unchanged: %s", error)
         rules = rules_of(mesh)
         targets = self.fabric.dialling.targets
         for target in targets:
@@ -105,12 +105,12 @@ class Meshing:
             targets.fix(address, is_registry=True)
 
     def heed_keys(self) -> None:
-        """There are keys now: without a secret or a roster nobody can show to belong here."""
+        """Leave the mesh after keys were added without a secret or roster to authenticate links."""
         if self._membership.mesh.is_guarded or self._is_leaving:
             return
         if self._membership.mesh.is_asked_for or self.fabric.links:
             _log.error(
-                "the mesh is left: there are keys now, and neither mesh.secret_file nor mesh.roster"
+                "leaving the mesh: there are keys now, and neither mesh.secret_file nor mesh.roster"
             )
         self._is_leaving = True
         service = self._turn.service
@@ -121,12 +121,12 @@ class Meshing:
         self._turn.wake()
 
     def drain(self) -> None:
-        """Have the others told that newcomers should not come here; messages go on."""
+        """Advertise that new clients should not connect here; messages still flow."""
         self._tell_time()
         self.fabric.drain()
 
     async def leave(self, within_s: float) -> None:
-        """Send everyone what they have yet to get, and say goodbye; bounded in time."""
+        """Flush to other gateways and close the links, within the timeout."""
         self._is_leaving = True
         self._tell_time()
         self.fabric.leave()
@@ -138,7 +138,7 @@ class Meshing:
                 await self._gone.wait()
 
     async def close(self) -> None:
-        """Dial and tick no more."""
+        """Stop dialling and ticking."""
         self._timer.cancel()
         await self._dialler.close()
 
@@ -158,7 +158,7 @@ class Meshing:
         self._turn.wake()
 
     def _has_tried(self) -> bool:
-        """Say if there is a link, or all that was configured has failed, or it takes too long."""
+        """Return whether a link is ready, every configured address failed, or time is up."""
         if self._loop.time() >= self._settles_at or self._is_leaving:
             return True
         if any(link.is_ready for link in mesh_links(self.fabric.links)):
@@ -174,7 +174,7 @@ class Meshing:
         try:
             target = target_of(address)
         except BadOption as error:
-            # It comes from another gateway, which may say anything.
+            # The address comes from another gateway, which may send anything.
             self.fabric.unreachable(address, str(error))
         else:
             self._dialler.dial(address, target)
@@ -194,7 +194,7 @@ class Meshing:
 
 
 def rules_of(mesh: MeshSettings) -> Rules:
-    """What the operator chose, in the words of the fabric."""
+    """Return the settings in the form that the mesh takes."""
     return Rules(
         join=tuple(address_of(target_of(address)) for address in mesh.join),
         registries=tuple(address_of(target_of(address)) for address in mesh.registry),
@@ -207,5 +207,5 @@ def rules_of(mesh: MeshSettings) -> Rules:
 
 
 def caution_of(mesh: MeshSettings) -> Caution:
-    """What the operator insists on where other gateways are dialled."""
+    """Return the operator's requirements for dialled links."""
     return Caution(mesh.plain == "allowed", mesh.tls_ca)

@@ -1,6 +1,6 @@
-"""What each key has of the channels that one gateway can hold and open.
+"""Channel quotas: the share of each key in the channels that one gateway holds and opens.
 
-Without keys nothing is counted: the bounds of each connection are enough.
+Without keys nothing is counted: the limits of each connection are enough.
 """
 
 from weft.broker.auth.key_connections import holder_of
@@ -12,21 +12,21 @@ from weft.mesh.channels.coordinator import HELD_HERE_MAX, OPENINGS_MAX
 
 
 class ChannelShares:
-    """Channels that are held here because of a key's connections, and those being opened."""
+    """Channels held here and channels being opened, counted by key."""
 
     def __init__(self, service: Service, admissions: Admissions) -> None:
         self._service = service
         self._admissions = admissions
         self._held = Shares("channels with members here")
         self._opening = Shares("channels that are being opened")
-        # The holder that a channel counts for, by the id of the channel: its first member here.
+        # Holder that a channel counts for, by channel id: the key of its first member here.
         self._holders: dict[bytes, str] = {}
 
     def begin(self, peer: Peer) -> None:
-        """Count an opening.
+        """Count a channel that is being opened.
 
         Raises:
-            TooMany: the key has its share of openings, or of channels.
+            TooMany: The key has its share of openings, or of channels.
         """
         if peer.key is None:
             return
@@ -36,7 +36,7 @@ class ChannelShares:
         self._opening.add(holder)
 
     def end(self, peer: Peer) -> None:
-        """Count an opening no longer."""
+        """End the count of begin()."""
         if peer.key is not None:
             self._opening.add(holder_of(peer, 0), -1)
 
@@ -51,19 +51,19 @@ class ChannelShares:
         return None
 
     def admitted(self, peer: Peer, channel: bytes) -> None:
-        """Count a channel for its first member's key; called for every new member."""
+        """Count a channel for its first member's key; called for each new member."""
         if peer.key is not None and channel not in self._holders:
             holder = self._holders[channel] = holder_of(peer, 0)
             self._held.add(holder)
 
     def expire(self) -> None:
-        """Count channels no longer that have no members here; called about once a second."""
+        """Stop counting channels without members here; called about once a second."""
         for channel in [each for each in self._holders if not self._admissions.count(each)]:
             self._held.add(self._holders.pop(channel), -1)
 
     def _check(self, holder: str) -> None:
         limits = self._service.limits
         if self._held.count(holder) >= limits.share_of(HELD_HERE_MAX):
-            # Some may have ended since the last look.
+            # Some channels may have ended since the last call.
             self.expire()
         self._held.check(holder, HELD_HERE_MAX, limits)

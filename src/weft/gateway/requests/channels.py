@@ -1,4 +1,4 @@
-"""Where connections open, join, leave and look at channels: `_WEFT.ask.channel.*`."""
+"""Request handler for `_WEFT.ask.channel.*`: open, join, leave, close, list and show channels."""
 
 import logging
 import os
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# A challenge is good for so long, and a connection has so many at a time: the last ones.
+# Lifetime of a challenge, and how many a connection has at a time: the latest ones.
 CHALLENGE_NS = 30_000_000_000
 CHALLENGES_MAX = 4
 
@@ -61,24 +61,24 @@ Answer = Callable[[Asked, Message], WeftError | None]
 
 
 class Challenge(NamedTuple):
-    """What somebody was asked to prove, and until when."""
+    """Channel that a connection has to prove its password for, and the deadline."""
 
     name: bytes
     ends_ns: int
 
 
 class ChannelDesk:
-    """The channels of one service, as its connections see them."""
+    """Channel requests of one service's connections."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self._service = turn.service
-        # Until it is linked it is alone, and whoever it is does not matter to anybody.
+        # Without a mesh the gateway is alone, so its id does not matter.
         self.channels = Channels(turn.service, Voters(bytes(16)), Promises())
         self._tries = Tries()
         self._shares = ChannelShares(turn.service, self.channels.admissions)
         self._challenges: dict[int, dict[bytes, Challenge]] = {}
-        # Who opened which channel here: it may close it.
+        # Connection that opened each channel here, by channel id: it may close the channel.
         self._openers: dict[bytes, int] = {}
         answers: dict[str, Answer] = {
             "open": self._open,
@@ -93,23 +93,23 @@ class ChannelDesk:
             turn.service.desks[f"channel.{name}"] = partial(self._ask, f"channel.{name}", answer)
 
     def remember(self, data: Path) -> None:
-        """Keep promises, below a folder, and recall those of an earlier life."""
+        """Store lease votes below a folder, and restore those of earlier runs."""
         file = PromiseFile(data / f"channels-{self._service.name}.log")
         try:
             notes, voters = file.recall()
         except OSError as error:
-            _log.error("what was promised about channels cannot be recalled: %s", error)
+            _log.error("lease votes of channels cannot be restored: %s", error)
             return
         self.channels.promises.recall(notes, file.keep, self._service.now_ns)
         self.channels.voters.recall(voters, partial(_note, file), self._service.now_ns)
 
     def link(self, fabric: "Fabric", least: int) -> None:
-        """Share the channels with other gateways, of which there are so many at least."""
+        """Share the channels with other gateways; `least` is the least number of gateways."""
         self.channels.voters.least = least
         fabric.share(self.channels)
 
     def tick(self) -> None:
-        """Do what time brings."""
+        """Expire challenges, throttles and quotas; called about once a second."""
         now_ns = self._service.now_ns
         if self.channels.mesh is None:
             self.channels.tick()
@@ -130,7 +130,7 @@ class ChannelDesk:
     def _ask(
         self, name: str, answer: Answer, peer: Peer, reply: bytes, request: Message
     ) -> WeftError | None:
-        # Whoever has left in the same moment is not to be found.
+        # Members that left in the same moment must not be found.
         self.channels.holding.end_empty()
         return answer(Asked(peer, reply, name), request)
 
@@ -164,10 +164,10 @@ class ChannelDesk:
                 return admitted
             asked.answer(self._turn, Message.from_dict(_facts(channel)))
             return None
-        # The same whether there is such a channel or not.
+        # The same answer whether the channel exists or not.
         challenges = self._challenges.setdefault(peer.number, {})
         if len(challenges) >= CHALLENGES_MAX:
-            # Who asks for a channel without a password that is not there never answers.
+            # A client that asks for a channel without a password that does not exist never answers.
             del challenges[next(iter(challenges))]
         challenge = os.urandom(CHALLENGE_BYTES)
         challenges[challenge] = Challenge(name, self._service.now_ns + CHALLENGE_NS)
@@ -220,7 +220,7 @@ class ChannelDesk:
         peer = asked.peer
         channel = self._named_or_numbered(peer, request)
         if not (is_insider(peer) or self._openers.get(channel.id) == peer.number):
-            return NotAllowed("a channel is closed by whoever opened it, or by a service")
+            return NotAllowed("a channel is closed by its opener, or by a service")
         self.channels.close(channel)
         asked.answer(self._turn, Message())
         return None
@@ -244,7 +244,7 @@ class ChannelDesk:
         return problem
 
     def _admitted(self, peer: Peer, channel: Channel) -> Channel | WeftError:
-        """Make a connection a member; what is wrong with that instead of the channel."""
+        """Make a connection a member; return the channel or an error."""
         if peer.is_over:
             return _no_member()
         key = hexadecimal(channel.id)
@@ -265,7 +265,7 @@ class ChannelDesk:
         return name
 
     def _named_or_numbered(self, peer: Peer, request: Message) -> Channel:
-        """The channel that a request is about, if whoever asks may know of it."""
+        """Return the channel that a request names, if the connection may see it."""
         if "id" in request:
             try:
                 channel = self.channels.table.get(bytes.fromhex(request.get_string("id")))
@@ -279,23 +279,23 @@ class ChannelDesk:
 
 
 def _note(file: PromiseFile, node: bytes, is_voter: bool) -> None:
-    # The file has logged why it cannot be kept; who counts is known in this life all the same.
+    # The file has logged why it cannot be written; the vote still counts until a restart.
     with suppress(OSError):
         file.note_voter(node, is_voter)
 
 
 def _may_see(peer: Peer, channel: Channel) -> bool:
-    """Say if somebody may know that a channel is there."""
+    """Return whether a connection may see that a channel exists."""
     if is_insider(peer) or hexadecimal(channel.id) in peer.channels:
         return True
     return not channel.record.is_protected and may_join(peer, channel.record.name)
 
 
 def _place_of(peer: Peer) -> Place:
-    """Return what wrong passwords of a peer are counted for.
+    """Return the origin that wrong passwords of a peer are counted for.
 
-    Without keys all connections come from this machine: a shared address would let one lock out
-    the others.
+    Without keys all connections come from this machine: a shared address would let one
+    connection lock out the others.
     """
     if peer.key is not None:
         return Place(f"key {peer.key.id}", is_lasting=True)

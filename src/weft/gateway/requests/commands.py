@@ -1,4 +1,4 @@
-"""Where administrators give commands: `_WEFT.ask.command`, for their keys only."""
+"""Request handler for `_WEFT.ask.command`: admin commands, accepted from admin keys only."""
 
 import logging
 from pathlib import Path
@@ -28,7 +28,7 @@ _MS = 1_000_000
 
 
 class CommandDesk:
-    """The commands of one service, given here or at any other gateway of its mesh."""
+    """Admin commands for one service, given here or at another gateway of its mesh."""
 
     def __init__(self, turn: Turn, wish: Wish, status: "Callable[[], Any]", region: str) -> None:
         service = turn.service
@@ -43,41 +43,41 @@ class CommandDesk:
         service.desks["command"] = self._ask
 
     def keep(self, data: Path) -> None:
-        """Write down what is commanded, below a folder, and recall what was."""
+        """Log commands below a folder, and restore the nonces of earlier ones."""
         log = CommandLog(data / f"commands-{self._turn.service.name}.log")
         try:
             for nonce, ends_ms in log.recalled():
                 self._judge.remember(nonce, ends_ms)
         except OSError as error:
-            _log.error("earlier commands cannot be recalled: %s", error)
+            _log.error("earlier commands cannot be restored: %s", error)
         self._obeying.log = log
 
     def link(self, fabric: "Fabric") -> None:
-        """Hear commands from other gateways, and pass on to them what is given here."""
+        """Receive commands from other gateways, and relay commands given here."""
         node = fabric.members.own.node.hex()
         self.commanding.place = self.commanding.place._replace(node=node)
         fabric.obey(self.commanding)
         self._obeying.limit_links = fabric.limit_links
 
     def set_keys(self, keys: tuple[KeyRecord, ...]) -> None:
-        """Obey administrators with these keys, as long as they can be used."""
+        """Accept commands of administrators with these keys, as long as the keys are usable."""
         self._keys = keys
         self._obeying.know(keys)
         self._look()
 
     def set_others(self, admins: tuple[str, ...]) -> None:
-        """Obey these administrators, too, whom there are only public keys of."""
+        """Accept commands of these administrators, too, given by their public keys."""
         self._others = admins
         self._look()
 
     def tick(self) -> None:
-        """Do what time brings: keys expire, and nobody is waited for forever."""
+        """Expire keys and pending commands; called about once a second."""
         self._look()
         self.commanding.tick()
 
     def _have_done(self, verb: str, value: str, tell: Heard) -> None:
         def told(problem: str, text: str) -> None:
-            # In no turn of the service: whoever is to hear it hears it in the next.
+            # Not called in a turn of the service: results are sent in the next one.
             tell(problem, text)
             self._turn.wake()
 

@@ -1,4 +1,4 @@
-"""Questions that are answered in a later turn than they were asked."""
+"""Deferred responses: requests that are answered in a later turn."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ _REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
 
 
 def too_long(message: Message, limit_bytes: int) -> BadOption | None:
-    """What is wrong with an answer that is over what a body may be; None if it is not."""
+    """Return the error of a response that exceeds the largest body; None if it fits."""
     writer = Writer()
     message.put(writer)
     size = len(writer.take())
@@ -24,14 +24,14 @@ def too_long(message: Message, limit_bytes: int) -> BadOption | None:
 
 
 class Asked(NamedTuple):
-    """Who asked, where the answer goes, and what the question was called."""
+    """Requester, reply subject and name of a pending request."""
 
     peer: Peer
     reply: bytes
     question: str
 
     def answer(self, turn: Turn, message: Message) -> None:
-        """Answer."""
+        """Send the response."""
         service = turn.service
         frame = bytearray(told(self.peer, Kind.MESSAGE, self.reply, b"", message))
         publisher, service.stamp.publisher = service.stamp.publisher, 0
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
         turn.wake()
 
     def refuse(self, turn: Turn, error: WeftError) -> None:
-        """Say why there is no answer."""
+        """Send an error as the response."""
         turn.service.count_refused(type(error).__name__)
         subject = f"_WEFT.ask.{self.question}".encode()
         self.peer.owe(error_frame(self.peer, subject, self.reply, _REFUSED, error))

@@ -1,4 +1,4 @@
-"""The lanes of one service as its connections see them, and as people ask about them."""
+"""Request handler for the lanes of one service: `_WEFT.ask.lane.*` and `_WEFT.ask.routes`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ from weft.lanes.settings import LaneSettings
 from weft.transports.loop.turn import Turn
 from weft.wire.message.message import Message
 
-# An entry that may be listed costs about as much as so many frames; a look at one costs less.
+# A listed entry costs about as much as this many frames; an inspected one costs less.
 _CREDIT_PER_ENTRY = 4
 _LOOKS_PER_CREDIT = 16
 
@@ -25,7 +25,7 @@ Answer = Callable[[Peer, Message], Facts]
 
 
 class LaneDesk:
-    """Has a service look after lanes; ticks about once a second."""
+    """Lane requests of one service; ticks about once a second."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -41,18 +41,18 @@ class LaneDesk:
             turn.service.desks[name] = partial(self._ask, name, answer)
 
     def set(self, settings: LaneSettings) -> None:
-        """Go by these settings from now on, as far as they are about this service."""
+        """Apply the settings that concern this service."""
         self.lanes.settings = settings.of(self._service.name)
 
     def tick(self) -> None:
-        """Do what time brings."""
+        """Advance timers and promote or demote routes."""
         if not self.lanes.findings.is_begun:
-            # Not before there is a mesh, if there is one: others are told of it.
+            # Not before a mesh is linked, if there is one: other gateways are sent the subjects.
             self.lanes.findings.begin()
         self.lanes.tick()
 
     def counts(self) -> Facts:
-        """What of a service's numbers is about lanes."""
+        """Return the lane counters of the service status."""
         return lane_counts(self.lanes)
 
     def _address(self, peer: Peer, request: Message) -> Facts:

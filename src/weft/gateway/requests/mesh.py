@@ -1,6 +1,6 @@
-"""What a service answers about its mesh: who is there, who listens to what, where a message goes.
+"""Request handler for the mesh of a service: its gateways, subscribers and traces.
 
-For services and admins, not for clients. A gateway without a mesh answers as the only one of it.
+For services and admins, not for clients. A gateway without a mesh answers as its only gateway.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from weft.wire.message.message import Message
 if TYPE_CHECKING:
     from weft.mesh.node import Fabric
 
-# An entry that may be listed costs about as much as so many frames; a look at one costs less.
+# A listed entry costs about as much as this many frames; an inspected one costs less.
 _CREDIT_PER_ENTRY = 4
 _LOOKS_PER_CREDIT = 16
 
@@ -30,7 +30,7 @@ Answer = Callable[[Asked, Message, int], WeftError | None]
 
 
 class MeshDesk:
-    """The questions about the mesh of one service; `fabric` is set once there is one."""
+    """Mesh requests of one service; `fabric` is set once there is a mesh."""
 
     def __init__(self, turn: Turn, fabric: "Fabric | None" = None) -> None:
         self._turn = turn

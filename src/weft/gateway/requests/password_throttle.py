@@ -16,7 +16,7 @@ GUESSED_FREE = 1
 WAIT_MAX_S = 60
 # Without keys: least time between two wrong tries at a channel that is being guessed at.
 SPACING_S = 0.2
-# Who was not wrong for so long begins anew.
+# Wrong tries are forgotten after this time without another.
 FORGET_S = 600
 COUNTED_MAX = 65_536
 
@@ -26,28 +26,28 @@ Key = TypeVar("Key", str, bytes)
 
 
 class Place(NamedTuple):
-    """Where tries come from; `is_lasting` if reconnecting does not make a new one."""
+    """Origin of tries; `is_lasting` if reconnecting does not make a new one."""
 
     name: str
     is_lasting: bool
 
 
 class Count(NamedTuple):
-    """How often in a row, and when last."""
+    """Number of consecutive wrong tries, and time of the last one."""
 
     wrong: int
     last_ns: int
 
 
 class Tries:
-    """Wrong tries by place and by channel."""
+    """Wrong tries, by origin and by channel."""
 
     def __init__(self) -> None:
         self._places: dict[str, Count] = {}
         self._channels: dict[bytes, Count] = {}
 
     def wait_s(self, place: Place, name: bytes, now_ns: int) -> float:
-        """Return how long a place has to wait before it may try a channel; 0 if it may now."""
+        """Return how long an origin has to wait before it may try a channel; 0 if it may now."""
         channel = self._channels.get(name)
         if channel is None or channel.wrong < CHANNEL_FREE:
             return _wait_s(self._places.get(place.name), PLACE_FREE, now_ns)
@@ -62,11 +62,11 @@ class Tries:
         _count(self._channels, name, now_ns)
 
     def right(self, place: Place) -> None:
-        """Forget the wrong tries of a place after a correct one."""
+        """Forget the wrong tries of an origin after a correct one."""
         self._places.pop(place.name, None)
 
     def expire(self, now_ns: int) -> None:
-        """Forget what was long ago."""
+        """Forget tries older than FORGET_S."""
         oldest_ns = now_ns - FORGET_S * _S
         self._places = {key: each for key, each in self._places.items() if each.last_ns > oldest_ns}
         self._channels = {

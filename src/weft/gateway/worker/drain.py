@@ -1,8 +1,8 @@
-"""Ends the client connections of a service that is closing down.
+"""Drain of a service: ends its client connections gracefully before it stops.
 
-A drain waits for clients that take what they are owed, and for those that work on a request or wait
-for an answer. It does not wait for a client that takes less than the pace of a slow consumer, nor
-for one that was sent everything and neither leaves nor says anything.
+A drain waits for clients that read their queued frames, and for those with a request in progress.
+It does not wait for a client that reads slower than the pace of a slow consumer, nor for an idle
+one that was sent everything.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from weft.transports.loop.turn import Turn
 from weft.wire.frames import Kind
 from weft.wire.message.message import Message
 
-# How often the clients that are left are looked at.
+# Interval between checks of the remaining clients.
 LOOK_S = 0.05
 
 _S = 1_000_000_000
@@ -29,7 +29,7 @@ def clients_of(service: Service) -> list[Peer]:
 
 
 def say_goodbye(service: Service, elsewhere: list[str]) -> None:
-    """Tell every client that it should leave, and where else it may go."""
+    """Send every client a GOODBYE with the addresses of other gateways."""
     facts: dict[str, object] = {"reason": "draining", "text": _TEXT}
     if elsewhere:
         facts["elsewhere"] = elsewhere
@@ -40,12 +40,12 @@ def say_goodbye(service: Service, elsewhere: list[str]) -> None:
             continue
         peer.owe(told(peer, Kind.GOODBYE, b"", b"", goodbye))
         if isinstance(peer.door, Seat) and not peer.asking and not peer.serving:
-            # A page waits to be closed, and its code says that it should come back.
+            # Close now: the close code makes the page reconnect.
             peer.end(Draining(_TEXT))
 
 
 def end_client(peer: Peer, problem: str) -> None:
-    """End a connection at once; a client that is behind is told why."""
+    """End a connection immediately; a client that is behind is sent the reason."""
     outbox = peer.outbox
     if outbox.is_behind() and not peer.is_over and peer.carrier is None:
         outbox.give_up(problem)
@@ -59,7 +59,7 @@ def end_client(peer: Peer, problem: str) -> None:
 class StalledClients:
     """Disconnects clients that would delay a drain, until it is stopped.
 
-    Each has `stall_s` from the beginning of the drain, and again whenever it has made progress.
+    Each has `stall_s` from the beginning of the drain, and again after each progress.
     """
 
     def __init__(self, turn: Turn, house: House, stall_s: float) -> None:
@@ -68,13 +68,13 @@ class StalledClients:
         self._house = house
         self._stall_s = stall_s
         self._began_ns = self._service.now_ns
-        # Since when each peer has been sent everything.
+        # Time since when each peer has nothing queued, by peer number.
         self._idle_ns: dict[int, int] = {}
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(LOOK_S, self._look)
 
     def stop(self) -> None:
-        """Disconnect nobody any more."""
+        """Stop disconnecting clients."""
         self._timer.cancel()
 
     def _look(self) -> None:
@@ -91,7 +91,7 @@ class StalledClients:
     def _is_stalled(self, peer: Peer, oldest_ns: int) -> bool:
         outbox = peer.outbox
         if outbox.is_behind() and peer.door is not None:
-            # The kernel tells only of much room.
+            # The kernel signals writability only once much space is free.
             peer.door.press()
         if outbox.is_behind():
             self._idle_ns.pop(peer.number, None)

@@ -1,4 +1,4 @@
-"""One service on the running loop: takes over connected sockets and runs its turns."""
+"""Host of one service on the running loop: takes over connected sockets and runs its turns."""
 
 import asyncio
 import contextlib
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
-# How long the disk may take for what is left of the journal.
+# Timeout for writing the rest of the journal.
 JOURNAL_END_S = 5.0
-# How soon a journal that could not be begun is tried again.
+# Interval between attempts to open a journal that failed to open.
 JOURNAL_RETRY_S = 1.0
-# What of a drain is kept for the last words to other gateways, at most.
+# Most of a drain's time that is reserved for flushing to other gateways.
 LAST_WORDS_S = 2.0
 
 _TOKEN_BYTES = 8
@@ -61,13 +61,13 @@ _SECRET_BYTES = 32
 
 
 class Host:
-    """A service, its journal if it has one, and the doors of its connections."""
+    """A service, its journal if it has one, and the transports of its connections."""
 
     def __init__(
         self, service: str, gateway: str, limits: Limits, web: WebRules | None = None
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        # A number of its own each time it starts: sequences begin anew.
+        # A new origin for each start: its sequence numbers start at 0 again.
         origin = secrets.randbits(32) or 1
         self._service = Service(service, gateway, origin, limits, os.urandom(_SECRET_BYTES))
         self._tick()
@@ -85,27 +85,28 @@ class Host:
         self._no_journal: NoJournal | None = None
         self._journal_timer: asyncio.TimerHandle | None = None
         self._meshing: Meshing | None = None
-        # Those who wait for the first link.
+        # Connections that wait for the first link.
         self._early: list[Passed] = []
         self._timer = self._loop.call_later(SWEEP_S, self._sweep)
 
     @property
     def connections(self) -> int:
-        """How many connections there are, greeted or not; links to other gateways are none."""
+        """Number of client connections, before or after their handshake; links do not count."""
         links = 0 if self._meshing is None else self._meshing.links
         return len(self._service.peers) - links + self._house.connections + len(self._early)
 
     @property
     def is_needed(self) -> bool:
-        """Return whether the service is of use without connections: linked, or with a journal."""
+        """Return whether the service is needed without connections: linked, or with a journal."""
         if self._meshing is not None and self._meshing.links:
             return True
         return self._journaling is not None and self._journaling.status().position > 0
 
     def command(self, data: Path | None, wish: "Wish", mesh: MeshSettings) -> None:
-        """Obey administrators from now on, and write that down; called before the keys are set.
+        """Execute admin commands from now on and log them in `data`; called before set_keys().
 
-        `wish` has the front do what a service cannot. Where packages are missing nobody is obeyed.
+        `wish` passes commands for the whole gateway to the front. Without the optional packages no
+        commands are executed.
         """
         try:
             from weft.gateway.requests.commands import CommandDesk  # noqa: PLC0415  # needs an extra
@@ -117,17 +118,17 @@ class Host:
             desk.keep(data)
 
     def remember(self, data: Path) -> None:
-        """Keep what is promised about channels below a folder; called before it is linked."""
+        """Store lease votes of channels below a folder; called before link()."""
         self._channel_desk.remember(data)
 
     def keep(self, data: Path, settings: JournalSettings, wait_s: float = 0.0) -> None:
-        """Keep a journal from now on; called before anybody comes.
+        """Open the journal; called before the first connection.
 
-        Blocks for up to `wait_s` while the process that wrote it before ends.
+        Blocks for up to `wait_s` while the previous process that wrote it ends.
 
         Raises:
-            BadOption: another gateway writes it, or a package for it is missing.
-            OSError: it cannot be read, or its folder not be made.
+            BadOption: Another gateway writes the journal, or a package for it is missing.
+            OSError: The journal is unreadable, or its folder cannot be created.
         """
         try:
             from weft.gateway.journal.service_journal import Journaling, NoJournal  # noqa: PLC0415  # an extra
@@ -138,9 +139,9 @@ class Host:
         try:
             self._journaling = Journaling(self._turn, self._poll, data, settings, wait_s)
         except OSError as error:
-            # As while it runs: live traffic goes on, and it is tried again.
+            # As with a later disk error: live traffic goes on, and opening is retried.
             problem = error.strerror or str(error)
-            _log.error("journal: it cannot be begun: %s", error)  # no traceback
+            _log.error("journal: failed to open: %s", error)  # no traceback
             self._no_journal = NoJournal(self._turn, settings, problem)
             self._begin_later(data, settings)
 
@@ -164,12 +165,12 @@ class Host:
         waiting.end()
         self._no_journal = None
         self._journaling = begun
-        _log.warning("journal: it has begun, and is written from now on")
+        _log.warning("journal: opened; messages are stored from now on")
 
     def link(self, membership: Membership) -> None:
-        """Be one of a mesh from now on; called before anybody comes, and after the keys were set.
+        """Join a mesh; called before the first connection, and after set_keys().
 
-        Where there are keys, only if other gateways can show that they belong to it.
+        With keys, only if the mesh has a secret or a roster to authenticate other gateways.
         """
         from weft.gateway.mesh.service_mesh import Meshing  # noqa: PLC0415  # needs an extra
 
@@ -182,12 +183,12 @@ class Host:
                 self._command_desk.link(self._meshing.fabric)
 
     def adopt(self, batch: list[Passed]) -> None:
-        """Take over connected, non-blocking sockets of which nothing was read."""
+        """Take over connected, non-blocking, unread sockets."""
         if self._meshing is not None and not self._meshing.is_settled:
             self._early += [passed for passed in batch if passed[1] != AS_LINK]
             batch = [passed for passed in batch if passed[1] == AS_LINK]
         self._tick()
-        # One call for all of them: asking for each would cost as much as the rest of this.
+        # One call for the batch: a call for each would cost as much as the rest of this function.
         tokens = array("Q", os.urandom(_TOKEN_BYTES * len(batch)))
         for (fd, way), token in zip(batch, tokens, strict=True):
             try:
@@ -195,31 +196,31 @@ class Host:
                     self._house.adopt(fd)
                 else:
                     peer = TcpDoor(self._turn, self._poll, fd).open(token)
-                    # Behind TLS the host is all that is known.
+                    # With TLS only the host is known.
                     peer.address = peer_address(fd) or host_of(fd)
             except OSError as error:
                 os.close(fd)
-                _log.error("a connection was lost: it cannot be watched: %s", error.strerror)
+                _log.error("a connection was lost: it cannot be polled: %s", error.strerror)
 
     def on_stranger(self, take: Callable[[int], None]) -> None:
-        """Say who takes a connection whose next request is for another service."""
+        """Set the callback for a connection whose next request is for another service."""
         self._house.on_stranger = take
 
     def stay(self, guest: int, *, looks: bool) -> None:
-        """Let turns follow one another without the loop, which has little to read but this."""
+        """Run turns without returning to the loop, which has little to read but `guest`."""
         self._poll.stay(guest)
         self._poll.looks = looks
 
     def look(self, *, looks: bool) -> None:
-        """Say whether to look for what comes next before resting."""
+        """Set whether to busy-poll before blocking."""
         self._poll.looks = looks
 
     def leave(self) -> None:
-        """Return to the loop after each turn again."""
+        """Return to the loop after each turn."""
         self._poll.leave()
 
     def status(self) -> ServiceStatus:
-        """The service in numbers."""
+        """Return the status of the service."""
         self._tick()
         uptime_s = (monotonic_ns() - self._started_ns) / 1e9
         keeper = self._journaling or self._no_journal
@@ -238,7 +239,7 @@ class Host:
         )
 
     def candidates(self) -> list[Candidate]:
-        """The gateways of the service that are known here, this one first."""
+        """Return the known gateways of the service, this one first."""
         self._tick()
         return candidates(self._service, self._fabric)
 
@@ -249,28 +250,28 @@ class Host:
         self._turn.wake()
 
     def set_limits(self, limits: Limits) -> None:
-        """Go by other limits from now on, but for the largest body."""
+        """Apply other limits, except the largest body."""
         self._service.set_limits(limits)
 
     def set_web(self, web: WebRules) -> None:
-        """Go by other settings for pages and scripts from now on."""
+        """Apply other settings for pages and scripts."""
         self._house.rules = web
 
     def set_lanes(self, lanes: LaneSettings) -> None:
-        """Go by other settings for lanes from now on."""
+        """Apply other settings for lanes."""
         self._lane_desk.set(lanes)
 
     def set_mesh(self, mesh: MeshSettings) -> None:
-        """Go by other settings for the mesh from now on, as far as they can change."""
+        """Apply other settings for the mesh, as far as they can change at run time."""
         if self._meshing is not None:
             self._meshing.change(mesh)
         if self._command_desk is not None:
             self._command_desk.set_others(mesh.admins)
 
     def set_keys(self, keys: tuple[KeyRecord, ...] | None) -> None:
-        """Let in whoever has one of these keys, and nobody else; None trusts everyone.
+        """Replace the accepted keys; None trusts every client.
 
-        Those who are here and may not be any more are told so and ended.
+        Connected peers whose key is no longer accepted are sent the reason and ended.
         """
         self._tick()
         self._service.set_keys(None if keys is None else Keyring(keys))
@@ -281,9 +282,9 @@ class Host:
         self._turn.wake()
 
     async def drain(self, within_s: float, stall_s: float = DRAIN_STALL_S) -> None:
-        """Ask everyone to go elsewhere, and wait for it; bounded in time.
+        """Ask clients to reconnect elsewhere and wait until they have left, within the timeout.
 
-        A client that makes no progress for `stall_s` is not waited for.
+        Does not wait for clients that make no progress for `stall_s`.
         """
         self._adopt_early()
         self._tick()
@@ -295,7 +296,7 @@ class Host:
         began = self._loop.time()
         try:
             with contextlib.suppress(TimeoutError):
-                # The last words to other gateways come after those of the clients.
+                # Other gateways are flushed after the clients.
                 async with asyncio.timeout(within_s - self._last_words_s(within_s)):
                     await self._parted()
                     await self._house.emptied()
@@ -305,7 +306,7 @@ class Host:
             await self._meshing.leave(max(0.0, within_s - (self._loop.time() - began)))
 
     async def close(self) -> None:
-        """End what is left, at once."""
+        """End all connections immediately."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -325,7 +326,7 @@ class Host:
         self._poll.close()
 
     def _elsewhere(self) -> list[str]:
-        """Return where else clients may go; other gateways learn that this one is closing down."""
+        """Return other addresses for clients; advertises this gateway as draining."""
         if self._meshing is None:
             return []
         self._meshing.drain()
@@ -338,7 +339,7 @@ class Host:
         self.adopt(early)
 
     async def _parted(self) -> None:
-        """Wait until every client has left."""
+        """Wait until every client has disconnected."""
         left = asyncio.Event()
         self._turn.on_left = left.set
         while self._has_clients():
@@ -349,7 +350,7 @@ class Host:
         return bool(clients_of(self._service))
 
     def _last_words_s(self, within_s: float) -> float:
-        """How much of a time is kept for other gateways to get what they have yet to get."""
+        """Return the part of a timeout that is reserved for flushing to other gateways."""
         is_linked = self._meshing is not None and self._meshing.links
         return min(LAST_WORDS_S, within_s / 4) if is_linked else 0.0
 
@@ -375,7 +376,7 @@ class Host:
         self._turn.wake()
 
     def _log_slow_readers(self) -> None:
-        """One line for all readers that were cut since the last sweep."""
+        """Log one line for all slow consumers disconnected since the last sweep."""
         service = self._service
         count, service.slow_count = service.slow_count, 0
         if count:

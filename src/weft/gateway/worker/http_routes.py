@@ -1,4 +1,4 @@
-"""The doors for HTTP of a service, by the name that each has in a path: `/{service}/{door}`."""
+"""HTTP endpoints of a service, by their name in the path: `/{service}/{door}`."""
 
 from weft.errors import BadOption
 from weft.transports.bayeux.handler import BayeuxDoor
@@ -21,7 +21,7 @@ from weft.transports.websocket.websocket import handshake
 
 
 def furnish(house: House) -> None:
-    """Give a house all its doors."""
+    """Register all endpoints with the HTTP server of a service."""
     callers = Callers(house)
     house.doors["bayeux"] = BayeuxDoor(house).answer
     house.doors["publish"] = callers.publish
@@ -37,7 +37,7 @@ def furnish(house: House) -> None:
 
 
 class WebSockets:
-    """`/{service}/ws`: datagrams, on a tunnel if that is wanted; or frames."""
+    """`/{service}/ws`: JSON datagrams, optionally over a tunnel; or binary frames."""
 
     def __init__(self, house: House, tunnels: Tunnels) -> None:
         self._house = house
@@ -47,7 +47,7 @@ class WebSockets:
         """Open a WebSocket.
 
         Raises:
-            WeftError: whoever asks is not let in, or wants what cannot be.
+            WeftError: Not permitted, or an invalid request.
         """
         known = (json_messages.SUBPROTOCOL, binary_frames.SUBPROTOCOL)
         checked = handshake(self._house, exchange, known)
@@ -57,7 +57,7 @@ class WebSockets:
         has_frames = checked.subprotocol == binary_frames.SUBPROTOCOL
         if is_wanted(request):
             if has_frames:
-                raise BadOption(f"a tunnel speaks {json_messages.SUBPROTOCOL}")
+                raise BadOption(f"a tunnel needs the subprotocol {json_messages.SUBPROTOCOL}")
             self._tunnel_sockets.open(request, door, checked)
             return
         speaker: PeerSocket

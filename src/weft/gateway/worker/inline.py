@@ -1,4 +1,4 @@
-"""Every service on the loop of the front, without processes: for tests and inside programs."""
+"""Services on the loop of the front, without worker processes: for tests and embedding."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ class Inline:
         self._settings = settings
         self._keys = keys
         self._hosts: dict[str, Host] = {}
-        # Answers strangers for the services that do not run; see Pool.
+        # Answers clients without a key for services that do not run; see Pool.
         self._decoy: Host | None = None
         self._handed_over: dict[str, int] = {}
         self._is_ending = False
@@ -33,30 +33,30 @@ class Inline:
 
     @property
     def connections(self) -> int:
-        """How many connections they have."""
+        """Number of connections."""
         return sum([host.connections for host in self._all()])
 
     @property
     def not_up(self) -> list[str]:
-        """None ever: a service is up as soon as it is there."""
+        """Always empty: a service is up as soon as it exists."""
         return []
 
     @property
     def silent(self) -> list[str]:
-        """None ever: they share a loop with whoever asks."""
+        """Always empty: the services share the caller's loop."""
         return []
 
     async def start(self) -> None:
-        """Start the services that the settings name."""
+        """Start the services named in the settings."""
         for service in begun(self._settings):
             self._host(service)
 
     def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:
-        """Pass a connection of which nothing was read to its service, which owns it from now on.
+        """Pass an unread connection to its service, which owns it from now on.
 
         Raises:
-            NoSuchService: this gateway does not run it, or not for another gateway to begin with.
-            WeftError: it would have to be started, and check_start() has a reason not to.
+            NoSuchService: This gateway does not run the service, or not for other gateways.
+            WeftError: The service would have to be started, and check_start() refuses that.
         """
         if way == AS_LINK and self._keys is not None:
             is_there = service in self._hosts or service in self._settings.services
@@ -73,14 +73,14 @@ class Inline:
         self._handed_over[service] += 1
 
     def has(self, service: str) -> bool:
-        """Return whether a service runs, so that nothing has to be started for a connection."""
+        """Return whether a service runs, so that a connection does not start it."""
         return service in self._hosts
 
     def end_idle(self) -> None:
-        """Nothing: no service has a process that could be ended."""
+        """Do nothing: no service has a process to stop."""
 
     def change(self, settings: Settings) -> None:
-        """Go by these settings from now on."""
+        """Apply new settings."""
         self._settings = settings
         for host in self._all():
             host.set_limits(settings.limits)
@@ -91,14 +91,14 @@ class Inline:
             self._host(service)
 
     def set_keys(self, keys: Records | None) -> None:
-        """Let every service go by these keys, unless it does already."""
+        """Send every service its keys if they changed."""
         if keys is not self._keys:
             self._keys = keys
             for service, host in self._hosts.items():
                 host.set_keys(keys_of(service, keys))
 
     async def report(self) -> dict[str, ServiceReport]:
-        """Every service in numbers."""
+        """Return the status of every service."""
         return {
             service: ServiceReport(
                 state="draining" if self._is_ending else "up",
@@ -111,23 +111,23 @@ class Inline:
         }
 
     async def nodes(self, service: str) -> tuple[Candidate, ...] | None:
-        """The gateways of a service; None if it does not run."""
+        """Return the gateways of a service; None if it does not run."""
         host = self._hosts.get(service)
         return None if host is None else tuple(host.candidates())
 
     @property
     def running(self) -> list[str]:
-        """The services that run."""
+        """Running services."""
         return list(self._hosts)
 
     async def drain(self, within_s: float) -> None:
-        """Ask everyone to go elsewhere and send what they are owed; bounded in time."""
+        """Ask clients to reconnect elsewhere and flush, within the timeout."""
         self._is_ending = True
         stall_s = self._settings.drain_stall_s
         await asyncio.gather(*(host.drain(within_s, stall_s) for host in self._all()))
 
     async def close(self) -> None:
-        """End what is left, at once."""
+        """End all services immediately."""
         await asyncio.gather(*(host.close() for host in self._all()))
 
     def _all(self) -> list[Host]:

@@ -1,4 +1,4 @@
-"""What a front and its worker tell each other, as messages on a stream between them."""
+"""Messages between a front and its workers, and the stream that carries them."""
 
 import asyncio
 import socket
@@ -20,14 +20,14 @@ from weft.transports.http.origins import WebRules
 
 _SIZE = struct.Struct("<I")
 _MESSAGE_MAX_BYTES = 1 << 20
-# How often a worker is heard of, whatever happens.
+# Longest interval between the counts that a worker sends.
 BEAT_S = 1.0
-# A worker that reads nothing must not make its front keep what it is told.
+# Bounds the orders that a front queues for a worker that does not read.
 _UNSENT_MAX_BYTES = 1 << 20
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """The settings that a worker goes by, and that may change while it runs."""
+    """Settings of a worker that may change while it runs."""
 
     limits: Limits = msgspec.field(default_factory=Limits)
     log: Log = msgspec.field(default_factory=Log)
@@ -41,7 +41,7 @@ class Rules(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: Settings) -> "Rules":
-        """What of a gateway's settings is for its workers."""
+        """Return the part of a gateway's settings that concerns its workers."""
         return cls(
             limits=settings.limits,
             log=settings.log,
@@ -56,53 +56,53 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True, tag=True):
-    """Front to worker, first of all: what to be."""
+    """Front to worker, first message: the service and its settings."""
 
     service: str
     gateway: str
     rules: Rules
-    # Where it keeps what must survive; empty if nothing must.
+    # Data folder; empty: nothing is stored.
     data: str = ""
     journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
-    # The keys of this service; None trusts everyone.
+    # Keys of this service; None trusts every client.
     keys: tuple[KeyRecord, ...] | None = None
-    # What makes it part of a mesh; None: nothing does.
+    # Connects the service to a mesh; None: no mesh.
     membership: Membership | None = None
 
 
 class Change(msgspec.Struct, frozen=True, tag=True):
-    """Front to worker: what to go by from now on."""
+    """Front to worker: new settings."""
 
     rules: Rules
 
 
 class Keys(msgspec.Struct, frozen=True, tag=True):
-    """Front to worker: who may come in from now on, and stay; None trusts everyone."""
+    """Front to worker: the accepted keys; None trusts every client."""
 
     keys: tuple[KeyRecord, ...] | None
 
 
 class Ask(msgspec.Struct, frozen=True, tag=True):
-    """Front to worker: how are you? The answer has the same number."""
+    """Front to worker: request for the status; the answer has the same number."""
 
     number: int
 
 
 class AskNodes(msgspec.Struct, frozen=True, tag=True):
-    """Front to worker: which gateways of the service do you know? Answered by the number."""
+    """Front to worker: request for the known gateways; the answer has the same number."""
 
     number: int
 
 
 class Announce(msgspec.Struct, frozen=True, tag=True):
-    """Front to worker: publish this event, once anyone is there to hear it."""
+    """Front to worker: publish this event once there is a subscription."""
 
     event: str
     body: bytes
 
 
 class Granted(msgspec.Struct, frozen=True, tag=True):
-    """Front to worker: what came of a wish, a problem or a sentence."""
+    """Front to worker: result of a Wish, a problem or a sentence."""
 
     number: int
     problem: str
@@ -110,47 +110,47 @@ class Granted(msgspec.Struct, frozen=True, tag=True):
 
 
 class Drain(msgspec.Struct, frozen=True, tag=True):
-    """Front to worker: say goodbye to everyone and end."""
+    """Front to worker: drain all connections and exit."""
 
     within_s: float
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """Worker to front: sockets are welcome."""
+    """Worker to front: ready to receive sockets."""
 
 
 class Answer(msgspec.Struct, frozen=True, tag=True):
-    """Worker to front: the service in numbers."""
+    """Worker to front: status of the service."""
 
     number: int
     status: ServiceStatus
 
 
 class Nodes(msgspec.Struct, frozen=True, tag=True):
-    """Worker to front: the gateways of the service, the own one first."""
+    """Worker to front: gateways of the service, its own first."""
 
     number: int
     nodes: tuple[Candidate, ...]
 
 
 class Count(msgspec.Struct, frozen=True, tag=True):
-    """Worker to front: sockets received since its start, and connections it has of them now.
+    """Worker to front: sockets received since its start, and its current connections.
 
-    Sent at least every BEAT_S, so that the front knows that the worker still makes turns.
+    Sent at least every BEAT_S, so that the front knows that the worker's loop makes turns.
     """
 
     received: int
     connections: int
-    # Something other than connections needs the worker: a link, or a journal.
+    # A link or a journal needs the worker, even without connections.
     is_needed: bool = True
 
 
 class Closing(msgspec.Struct, frozen=True, tag=True):
-    """Worker to front: it writes what is left of its journal and ends; it is silent meanwhile."""
+    """Worker to front: it writes the rest of its journal and exits, without further counts."""
 
 
 class Wish(msgspec.Struct, frozen=True, tag=True):
-    """Worker to front: an administrator wants this of the whole gateway."""
+    """Worker to front: an admin command that concerns the whole gateway."""
 
     number: int
     verb: str
@@ -178,28 +178,28 @@ class Channel(Generic[Sent, Received]):
         self._decoder = decoder
 
     def send(self, message: Sent) -> None:
-        """Send a message; it never waits. To one that is gone it is lost: receive() tells of that.
+        """Queue a message without blocking; it is lost if the other process has ended.
 
         Raises:
-            Overloaded: the other side has not read for long.
+            Overloaded: Over 1 MiB is queued because the other process does not read.
         """
         if self._writer.is_closing():
             return
         if self._writer.transport.get_write_buffer_size() > _UNSENT_MAX_BYTES:
-            raise Overloaded("the other process does not read what it is told")
+            raise Overloaded("the other process does not read its messages")
         body = msgspec.msgpack.encode(message)
         self._writer.write(_SIZE.pack(len(body)) + body)
 
     @property
     def is_drained(self) -> bool:
-        """Return whether everything that was sent has left this process."""
+        """Return whether all messages have left this process."""
         return self._writer.transport.get_write_buffer_size() == 0
 
     async def receive(self) -> Received | None:
-        """The next message; None if the other side is gone.
+        """Return the next message; None if the other process has closed the stream.
 
         Raises:
-            FrameTooBig: it sent what neither side ever sends.
+            FrameTooBig: Message over the limit.
         """
         try:
             (size,) = _SIZE.unpack(await self._reader.readexactly(_SIZE.size))
@@ -210,22 +210,22 @@ class Channel(Generic[Sent, Received]):
             return None
 
     async def close(self) -> None:
-        """Close this end; what was not sent yet is lost."""
+        """Close this end and drop queued messages."""
         self._writer.transport.abort()
         try:
             await self._writer.wait_closed()
         except ConnectionError:
-            # The other side was faster, which comes to the same.
+            # The other process closed first.
             return
 
 
 async def channel_to_worker(sock: socket.socket) -> Channel[Order, News]:
-    """The front's end."""
+    """Return the front's end."""
     decoder: msgspec.msgpack.Decoder[News] = msgspec.msgpack.Decoder(News)
     return Channel(*await asyncio.open_unix_connection(sock=sock), decoder)
 
 
 async def channel_to_front(sock: socket.socket) -> Channel[News, Order]:
-    """The worker's end."""
+    """Return the worker's end."""
     decoder: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
     return Channel(*await asyncio.open_unix_connection(sock=sock), decoder)

@@ -1,4 +1,4 @@
-"""A worker process for each service, started when first asked for."""
+"""Pool of worker processes, one per service, started on the first connection."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class Pool:
-    """The services of one gateway, each in a process of its own."""
+    """Services of one gateway, each in its own process."""
 
     def __init__(self, settings: Settings, refusals: Refusals, keys: Records | None = None) -> None:
         self._settings = settings
@@ -33,7 +33,7 @@ class Pool:
         self._refusals = refusals
         self._keepers: dict[str, Keeper] = {}
         self._decoy: Keeper | None = None
-        # Since when each was not used, and how many connections it had been given by then.
+        # Since when each service is unused, and the number of connections passed to it by then.
         self._idle: dict[str, tuple[float, int]] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self.on_return: Callable[[int], None] | None = None
@@ -42,24 +42,24 @@ class Pool:
 
     @property
     def connections(self) -> int:
-        """How many connections they have, those on their way included."""
+        """Number of connections, including those being passed."""
         keepers = [*self._keepers.values(), *filter(None, [self._decoy])]
         return sum([keeper.connections for keeper in keepers])
 
     @property
     def not_up(self) -> list[str]:
-        """The services whose worker is starting, or starting again."""
+        """Services whose worker is starting or restarting."""
         return [name for name, keeper in self._keepers.items() if not keeper.up.is_set()]
 
     @property
     def silent(self) -> list[str]:
-        """The services whose worker makes no turns at the moment."""
+        """Services whose worker does not report turns of its event loop."""
         return [name for name, keeper in self._keepers.items() if keeper.is_silent]
 
     async def start(self) -> None:
-        """Start the services that the settings name; those that take too long go on trying."""
+        """Start the services named in the settings; slow ones keep starting in the background."""
         keepers = [self._keeper(service) for service in begun(self._settings)]
-        # The keepers log why; a gateway that waited for ever would serve nobody at all.
+        # The supervisors log why; waiting without bound would keep the other services down.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_S):
                 for keeper in keepers:
@@ -67,12 +67,12 @@ class Pool:
         self._have_decoy()
 
     def give(self, service: str, fd: int, way: int = AS_FRAMES) -> None:
-        """Pass a connection of which nothing was read to its service, which owns it from now on.
+        """Pass an unread connection to its service, which owns it from now on.
 
         Raises:
-            NoSuchService: this gateway does not run it, or not for another gateway to begin with.
-            WeftError: it would have to be started, and check_start() has a reason not to.
-            Overloaded: it does not keep up with newcomers.
+            NoSuchService: This gateway does not run the service, or not for other gateways.
+            WeftError: The service would have to be started, and check_start() refuses that.
+            Overloaded: The service accepts no more connections for now.
         """
         if way == AS_LINK and self._keys is not None:
             is_there = service in self._keepers or service in self._settings.services
@@ -89,11 +89,11 @@ class Pool:
         self._keeper(service).give(fd, way)
 
     def has(self, service: str) -> bool:
-        """Return whether a service runs, so that nothing has to be started for a connection."""
+        """Return whether a service runs, so that a connection does not start it."""
         return service in self._keepers
 
     def end_idle(self) -> None:
-        """End services that nobody has used for `idle_s`; called about once a second."""
+        """Stop services that were unused for `idle_s`; called about once a second."""
         now = asyncio.get_running_loop().time()
         idle_s = self._settings.idle_s
         needed = begun(self._settings)
@@ -102,15 +102,15 @@ class Pool:
             if service in needed or not keeper.is_idle or handed_over != keeper.handed_over:
                 self._idle[service] = (now, keeper.handed_over)
             elif idle_s and now - since >= idle_s:
-                # Whoever comes from now on has another one started.
+                # A later connection starts a new worker.
                 del self._keepers[service], self._idle[service]
-                _log.info("not used for %s s: it ends", idle_s, extra=self._about(service))
+                _log.info("stopping: unused for %s s", idle_s, extra=self._about(service))
                 task = asyncio.get_running_loop().create_task(self._end(keeper))
                 self._ending.add(task)
                 task.add_done_callback(self._ending.discard)
 
     def change(self, settings: Settings) -> None:
-        """Go by these settings from now on."""
+        """Apply new settings."""
         self._settings = settings
         change = Change(Rules.of(settings))
         for keeper in [*self._keepers.values(), *filter(None, [self._decoy])]:
@@ -119,35 +119,35 @@ class Pool:
             self._keeper(service)
 
     def set_keys(self, keys: Records | None) -> None:
-        """Let every service be told who may come in, unless it was told already."""
+        """Send every service its keys if they changed."""
         self._keys = keys
         for keeper in self._keepers.values():
             keeper.set_keys(keys)
         self._have_decoy()
 
     async def report(self) -> dict[str, ServiceReport]:
-        """Every service in numbers; bounded in time."""
+        """Return the status of every service, within a timeout."""
         keepers = dict(self._keepers)
         reports = await asyncio.gather(*(keeper.report() for keeper in keepers.values()))
         return dict(zip(keepers, reports, strict=True))
 
     async def nodes(self, service: str) -> tuple[Candidate, ...] | None:
-        """The gateways of a service; None if it does not run, or does not say in time."""
+        """Return the gateways of a service; None if it does not run or does not answer in time."""
         keeper = self._keepers.get(service)
         return None if keeper is None else await keeper.nodes()
 
     @property
     def running(self) -> list[str]:
-        """The services that run."""
+        """Running services."""
         return list(self._keepers)
 
     async def drain(self, within_s: float) -> None:
-        """Ask everyone to go elsewhere, send what they are owed, and end; bounded in time."""
+        """Ask clients to reconnect elsewhere, flush and stop, within the timeout."""
         keepers = [*self._keepers.values(), *filter(None, [self._decoy])]
         await asyncio.gather(*(keeper.drain(within_s) for keeper in keepers))
 
     async def close(self) -> None:
-        """End what is left, at once."""
+        """Stop all services immediately."""
         keepers = [*self._keepers.values(), *filter(None, [self._decoy])]
         await asyncio.gather(*self._ending, *(keeper.close() for keeper in keepers))
 
@@ -178,10 +178,10 @@ class Pool:
         return keeper
 
     def _have_decoy(self) -> None:
-        """Have a process that answers strangers for services that do not run, if there are keys.
+        """Start the decoy, which answers clients without a key for services that do not run.
 
-        It is one more worker, whose service has no name and no keys: what it answers does not tell
-        a service that runs from one that does not.
+        Only if there are keys. It is one more worker, whose service has no name and no keys: from
+        its answers a client cannot tell which services run.
         """
         if self._keys is not None and self._decoy is None:
             settings = self._settings

@@ -1,7 +1,7 @@
-"""The process of one service: takes the sockets that its front sends, and does as it is told.
+"""Worker process of one service: takes the sockets and orders that its front sends.
 
-It ends when it is told to, on SIGTERM, and when its front is gone; each time it says goodbye to its
-connections first.
+It exits on an order, on SIGTERM, and when its front has ended; each time it drains its connections
+first.
 """
 
 import asyncio
@@ -47,21 +47,21 @@ from weft.wire.message.message import Message
 _log = logging.getLogger(__name__)
 
 _START_S = 10.0
-# How long the worker of a front that was killed may take to let go of the journal.
+# Timeout for the worker of a killed front to release the journal's lock.
 _LOCK_S = 5.0
-# A worker without a front serves nobody new, and the next front wants its journal: what clients are
-# owed has this long.
+# Drain timeout of a worker whose front has ended: it gets no new connections, and the next front
+# needs its journal.
 _ORPHAN_DRAIN_S = 1.0
-# How late the front may learn that connections have left.
+# Longest delay of the connection count in the front.
 _COUNT_S = 0.25
-# News of a restart waits this long for someone to hear it: everyone was cut off, and comes back.
+# The event of a restart waits this long for a subscription: clients have to reconnect first.
 _HOLD_S = 5.0
-# Most of what a worker makes lives as long as a connection: looking for cycles often finds nothing.
+# Most objects live as long as a connection: the default thresholds would collect in vain.
 _GC_THRESHOLDS = (50_000, 20, 100)
 
 
 class Worker:
-    """One service in a process of its own."""
+    """One service in its own process."""
 
     def __init__(self, start: Start, channel: Channel[News, Order], sockets: socket.socket) -> None:
         self._start = start
@@ -89,7 +89,7 @@ class Worker:
         self._is_ending = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve until it is time to end."""
+        """Serve until ordered or signalled to end."""
         self._loop.add_reader(self._sockets, self._adopt)
         self._host.stay(self._sockets.fileno(), looks=self._start.rules.looks)
         self._host.on_stranger(partial(give_back, self._sockets))
@@ -100,7 +100,7 @@ class Worker:
                 obeying = tasks.create_task(self._obey())
                 counting = tasks.create_task(self._keep_counting())
                 await self._is_ending.wait()
-                # Whoever is on the way waits for the next worker, if there is to be one.
+                # Connections still being passed wait for the next worker, if there is one.
                 self._stop_adopting()
                 await self._host.drain(self._drain_s, self._drain_stall_s)
                 obeying.cancel()
@@ -111,7 +111,7 @@ class Worker:
             await self._host.close()
 
     def _adopt(self) -> None:
-        """Take over one batch of sockets; the loop calls again if there is another."""
+        """Take over one batch of sockets; the loop calls again for the next."""
         try:
             batch, lost = receive(self._sockets)
         except BlockingIOError:
@@ -121,7 +121,7 @@ class Worker:
             return
         self._received += len(batch) + lost
         if lost:
-            _log.error("%s connections were lost: no descriptors are left", lost)
+            _log.error("%s connections were lost: no file descriptors are left", lost)
         self._host.adopt(batch)
 
     def _stop_adopting(self) -> None:
@@ -154,18 +154,18 @@ class Worker:
                     self._drain_s = within_s
                     self._is_ending.set()
         if not self._is_ending.is_set():
-            _log.warning("the front is gone; ending")
+            _log.warning("the front has ended; draining")
             self._drain_s = min(self._drain_s, _ORPHAN_DRAIN_S)
             self._is_ending.set()
 
     async def _keep_counting(self) -> None:
-        """Tell the front how many connections there are, whenever that changes and as a beat."""
+        """Send the front the number of connections on every change, and at least every BEAT_S."""
         beat_at = 0.0
         while True:
             await asyncio.sleep(_COUNT_S)
             count = Count(self._received, self._host.connections, self._host.is_needed)
             is_due = self._loop.time() >= beat_at
-            # A front that was stopped for hours must not find hours of beats.
+            # A front that was stopped for hours must not find hours of counts.
             if count != self._told or (is_due and self._channel.is_drained):
                 self._channel.send(count)
                 self._told = count
@@ -191,7 +191,7 @@ class Worker:
 
 
 async def serve(control: socket.socket, sockets: socket.socket) -> None:
-    """Do what the front at the other end of `control` says, until it says no more."""
+    """Run the worker for the front at the other end of `control` until it ends."""
     channel = await channel_to_front(control)
     try:
         async with asyncio.timeout(_START_S):
@@ -209,7 +209,7 @@ async def serve(control: socket.socket, sockets: socket.socket) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one worker on the two descriptors that its front names; its exit status."""
+    """Run one worker on the two file descriptors given by its front; return its exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise_limit()

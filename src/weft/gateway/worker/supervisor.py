@@ -1,7 +1,7 @@
-"""Keeps the worker process of one service running, and knows how it is.
+"""Supervisor of one service's worker process.
 
-A worker that ends unasked is started again: at once, or after a growing pause if it keeps ending.
-Sockets on their way to it wait for the next one, unless that cannot even start.
+A worker that ends unexpectedly is restarted: at once, or after a growing pause if it keeps ending.
+Sockets being passed wait for the next worker, unless that fails to start.
 """
 
 import asyncio
@@ -46,18 +46,18 @@ _log = logging.getLogger(__name__)
 
 START_S = 10.0
 ANSWER_S = 1.0
-# Whoever lived this long did not fail at once: the next pause is the first again.
+# A worker that ran this long resets the restart pause.
 STABLE_S = 10.0
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
-# How long a worker may take to end after it has hung up, or beyond the time it was given.
+# Grace period for a worker to exit after it closed its stream, or after its drain timeout.
 _GRACE_S = 1.0
-# And to write what is left of its journal, in which it hears and says nothing.
+# Time for a worker to write the rest of its journal, during which it sends no counts.
 _CLOSING_S = 15.0
 
 
 class Keeper:
-    """One service's worker, as its front sees it."""
+    """Supervisor of one service's worker, run by the front."""
 
     def __init__(
         self,
@@ -88,45 +88,45 @@ class Keeper:
 
     @property
     def connections(self) -> int:
-        """How many connections the worker has, those on their way to it included."""
+        """Number of the worker's connections, including those being passed."""
         outgoing = self._outgoing
         on_their_way = len(outgoing) + outgoing.sent - self._count.received
         return on_their_way + self._count.connections
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nobody is connected, nor on the way, and nothing else needs the worker."""
+        """Return whether the worker has no connections, pending ones included, nor other use."""
         if self.connections:
             return False
         if self.up.is_set():
             return not self._count.is_needed
-        # A worker that does not start may have a journal to write.
+        # A worker that fails to start may have a journal to write.
         return not self._start.journal.patterns
 
     @property
     def is_silent(self) -> bool:
-        """Return whether the worker has made no turn for some seconds."""
+        """Return whether the worker has not reported a turn for some seconds."""
         return self._watchdog is not None and self._watchdog.is_silent
 
     def give(self, fd: int, way: int = AS_FRAMES) -> None:
         """Pass a connection to the worker, or to the next one.
 
         Raises:
-            Overloaded: too many are on their way already.
+            Overloaded: Too many connections are being passed.
         """
         self._outgoing.put(fd, way)
         self.handed_over += 1
 
     def change(self, change: Change) -> None:
-        """Tell the worker, and every later one, what is different from now on."""
+        """Send new settings to the worker, and to every later one."""
         start = self._start
         self._start = msgspec.structs.replace(start, rules=change.rules)
         self._tell(change)
 
     def set_keys(self, keys: Records | None) -> None:
-        """Tell the worker, and every later one, who may come in; if it did not hear, tell it again.
+        """Send new keys to the worker, and to every later one; retried on the next call if refused.
 
-        Called again and again with the same keys, it does nothing.
+        Does nothing if the keys are unchanged.
         """
         if keys is self._keys:
             return
@@ -136,7 +136,7 @@ class Keeper:
             self._keys = keys
 
     async def report(self) -> ServiceReport:
-        """How the worker is; it has a second to answer."""
+        """Return the status of the worker, which has ANSWER_S to answer."""
         answer = await self._ask(Ask)
         status = answer.status if isinstance(answer, Answer) else None
         return ServiceReport(
@@ -149,12 +149,12 @@ class Keeper:
         )
 
     async def nodes(self) -> tuple[Candidate, ...] | None:
-        """The gateways of the service; None if the worker does not say in a second."""
+        """Return the gateways of the service; None if the worker does not answer in ANSWER_S."""
         answer = await self._ask(AskNodes)
         return answer.nodes if isinstance(answer, Nodes) else None
 
     async def drain(self, within_s: float) -> None:
-        """Let the worker say goodbye to everyone and end; bounded in time."""
+        """Drain and stop the worker, within the timeout."""
         self._is_ending = True
         self._tell(Drain(within_s))
         if not self.up.is_set():
@@ -162,7 +162,7 @@ class Keeper:
         await asyncio.wait([self._task], timeout=within_s + _GRACE_S)
 
     async def close(self) -> None:
-        """End the worker at once, if it is still there."""
+        """Stop the worker immediately, if it still runs."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -193,7 +193,7 @@ class Keeper:
             if self._is_ending:
                 return
             if not was_up:
-                # The next one will hardly start either; nobody should wait to see.
+                # The next one will hardly start either: clients need not wait for it.
                 service = self._start.service
                 self._turn_away(InternalError(f"service {service!r} cannot be started"))
             self.restarts += 1
@@ -203,12 +203,12 @@ class Keeper:
             pause_s = min(max(2 * pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
 
     async def _live(self) -> int | None:
-        """Run one worker until it ends; its exit status, None if there was none to run."""
+        """Run one worker until it exits; return its exit status, None if it was not started."""
         try:
             return await self._run()
         except Exception:
-            # Whatever it was, the service must come back: it is treated like a crash.
-            _log.exception("the worker cannot be run", extra=self._about)
+            # The service must come back whatever the error: it is treated like a crash.
+            _log.exception("failed to run the worker", extra=self._about)
             return None
 
     async def _run(self) -> int:
@@ -226,7 +226,7 @@ class Keeper:
             await asyncio.wait_for(process.wait(), _GRACE_S)
         except TimeoutError:
             failed = "end" if self.up.is_set() else "start"
-            text = "worker %s did not %s in time and is killed"
+            text = "worker %s did not %s in time, killing it"
             _log.warning(text, process.pid, failed, extra=self._about)
         finally:
             watching.cancel()
@@ -236,7 +236,7 @@ class Keeper:
         return status
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
-        """Kill the worker if it hangs; cancelled when it has ended."""
+        """Kill the worker if it hangs; cancelled when it has exited."""
         await self.up.wait()
         watchdog = self._watchdog = Watchdog(process.pid)
         while True:
@@ -244,7 +244,7 @@ class Keeper:
             limit_s = self._start.rules.watchdog_s
             if watchdog.tick(limit_s) and not self._is_ending:
                 self.hangs += 1
-                text = "worker %s made no turn for %s s and is killed"
+                text = "worker %s made no turn for %s s, killing it"
                 _log.error(text, process.pid, watchdog.silent_s, extra=self._about)
                 process.kill()
                 return
@@ -253,22 +253,22 @@ class Keeper:
         descriptors = (theirs.fileno(), self._outgoing.far.fileno())
         return await asyncio.create_subprocess_exec(
             sys.executable,
-            # Not from the folder that the gateway happens to be started in.
+            # Do not import from the folder that the gateway was started in.
             "-P",
             *("-m", "weft.gateway.worker.process", *map(str, descriptors)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             pass_fds=descriptors,
-            # Signals of the terminal are for the front, which then tells its workers.
+            # Signals of the terminal go to the front, which passes them on as orders.
             start_new_session=True,
         )
 
     async def _talk(self, ours: socket.socket) -> None:
-        """Start the worker, then listen to it until it hangs up."""
+        """Start the worker, then receive its messages until it closes the stream."""
         channel = await channel_to_worker(ours)
         try:
             channel.send(self._start)
-            # From now on it is told of every change: orders are heard in the order they are given.
+            # From now on it is sent every change, in order.
             self._channel = channel
             async with asyncio.timeout(START_S):
                 first = await channel.receive()
@@ -314,17 +314,17 @@ class Keeper:
             self._answers.pop(number, None)
 
     def _tell(self, order: Order) -> bool:
-        """Give the worker an order, if there is one; False if it does not listen."""
+        """Send the worker an order, if one runs; return False if it does not read."""
         if self._channel is not None:
             try:
                 self._channel.send(order)
             except Overloaded as error:
-                _log.warning("cannot be told: %s", error, extra=self._about)
+                _log.warning("order not sent: %s", error, extra=self._about)
                 return False
         return True
 
     def _forget(self) -> None:
-        """Begin anew: nothing that is known of the last worker holds for the next."""
+        """Reset the state of the last worker."""
         self.up.clear()
         self.pid = None
         self._watchdog = None
@@ -336,7 +336,7 @@ class Keeper:
                 answer.set_result(None)
 
     def _turn_away(self, error: WeftError) -> None:
-        """Refuse everyone who waits."""
+        """Refuse all connections that wait for the worker."""
         for passed in self._outgoing.take_all():
             self._refuse(passed, error)
 

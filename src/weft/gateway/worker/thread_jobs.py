@@ -1,4 +1,4 @@
-"""Work that waits for the disk, done on a thread of its own; what came of it is heard in a turn."""
+"""Thread jobs: blocking disk work on a thread, whose results arrive in a turn of the loop."""
 
 import logging
 import os
@@ -13,48 +13,48 @@ from weft.transports.loop.poller import READING, Poll
 
 _log = logging.getLogger(__name__)
 
-# What came of an errand: its result, or why it failed.
+# Callbacks for the result of a job, and for its error.
 Then = Callable[[Any], None]
 Failed = Callable[[Exception], None]
 
 
 class Errands:
-    """One errand after the other."""
+    """Queue of jobs that run one after another on a thread."""
 
     def __init__(self, poll: Poll, name: str) -> None:
         self._poll = poll
         self._todo: queue.SimpleQueue[tuple[Callable[[], Any], Then, Failed] | None]
         self._todo = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        # Rung by the thread; a turn answers, however long the loop is kept waiting.
+        # Signalled by the thread, handled in a turn: independent of how busy the loop is.
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         poll.watch(self._bell, self, READING)
         self._thread.start()
 
     def do(self, errand: Callable[[], Any], then: Then, failed: Failed) -> None:
-        """Have something done; one of the two is called in a turn afterwards."""
+        """Queue a job; one of the two callbacks runs in a turn after it."""
         self._todo.put((errand, then, failed))
 
-    def happened(self, events: int) -> None:  # noqa: ARG002  # the bell only rings
-        """Something was done."""
+    def happened(self, events: int) -> None:  # noqa: ARG002  # only one kind of event
+        """Run the callbacks of finished jobs."""
         os.eventfd_read(self._bell)
         while not self._done.empty():
             self._done.get_nowait()()
 
     def give_up(self, error: WeftError) -> None:
-        """Nothing: there is no connection that could end."""
+        """Log the error: there is no connection to end."""
         _log.error("%s: %s", self._thread.name, error)
 
     def close(self, within_s: float) -> bool:
-        """Finish what is being done and nothing else; False if it took too long."""
+        """Finish the current job and drop the others; return False on timeout."""
         self._poll.watch(self._bell, self, 0)
         while not self._todo.empty():
             self._todo.get_nowait()
         self._todo.put(None)
         self._thread.join(within_s)
         if self._thread.is_alive():
-            # It still has the bell, which ends with the process.
+            # The thread still uses the eventfd, which is closed when the process exits.
             return False
         os.close(self._bell)
         return True
@@ -64,7 +64,7 @@ class Errands:
             errand, then, failed = next_one
             try:
                 result = errand()
-            except Exception as error:  # whoever asked for it is told
+            except Exception as error:  # passed to the caller's callback
                 self._tell(partial(failed, error))
             else:
                 self._tell(partial(then, result))

@@ -1,8 +1,8 @@
-"""Notices a worker process that hangs: one that makes no turn of its loop any more.
+"""Watchdog: detects a worker process that hangs, whose event loop makes no more turns.
 
 Silence is counted in ticks of the front, not by a clock: time in which the front itself was
-stopped, or had no processor, does not count. A process that is silent only because
-it gets no processor or disk is left alone: killing it would make a busy machine busier.
+stopped, or got no CPU, does not count. A process that is silent only because it waits for CPU or
+disk is left alone: killing it would add load to a busy machine.
 """
 
 import logging
@@ -14,24 +14,24 @@ from typing import NamedTuple
 _log = logging.getLogger(__name__)
 
 TICK_S = 1.0
-# Silent for this long, a worker is reported: by /readyz, before anything else is done.
+# Time after which /readyz reports a silent worker.
 REPORTED_S = 5.0
-# A process that spins uses more of the processor than this while it is silent; one that merely
-# waits for its share of a busy machine uses less.
+# A spinning process uses more than this share of a CPU while it is silent; one that waits for CPU
+# time on a busy machine uses less.
 _STARVED_SHARE = 0.1
 
 _CLOCK_HZ = os.sysconf("SC_CLK_TCK")
 
 
 class Usage(NamedTuple):
-    """What the kernel reports about a process: its state, one letter, and its processor time."""
+    """State of a process, one letter, and its CPU time, as the kernel reports them."""
 
     state: str
     cpu_s: float
 
 
 class Watchdog:
-    """Counts for how long one process has been silent."""
+    """Counter of the time for which one process has been silent."""
 
     def __init__(self, pid: int, look: Callable[[int], Usage | None] | None = None) -> None:
         self._pid = pid
@@ -43,8 +43,8 @@ class Watchdog:
 
     @property
     def silent_s(self) -> float:
-        """For how long nothing was heard."""
-        # The tick during which something was heard is not silence.
+        """Time without a message from the process."""
+        # The tick in which a message arrived does not count.
         return max(self._silent_ticks - 1, 0) * TICK_S
 
     @property
@@ -53,12 +53,12 @@ class Watchdog:
         return self.silent_s >= REPORTED_S
 
     def heard(self) -> None:
-        """Note that the process made a turn."""
+        """Record that the process made a turn."""
         self._silent_ticks = 0
         self._is_starved = False
 
     def allow(self, seconds: float) -> None:
-        """Let the process be silent for at least this long: it is closing its files."""
+        """Allow at least this time of silence: the process is closing its files."""
         self._least_s = seconds
 
     def tick(self, limit_s: float) -> bool:
@@ -66,7 +66,7 @@ class Watchdog:
         self._silent_ticks += 1
         usage = self._look(self._pid)
         if usage is None:
-            # It has ended: that is noticed elsewhere.
+            # It has exited, which is handled elsewhere.
             return False
         if self._silent_ticks == 1:
             self._cpu_s = usage.cpu_s
@@ -75,7 +75,7 @@ class Watchdog:
         return not self._waits_for_its_share(usage)
 
     def _waits_for_its_share(self, usage: Usage) -> bool:
-        """Return whether a process lacks the processor or the disk, or is under a debugger."""
+        """Return whether a process waits for CPU or disk, or is under a debugger."""
         used_s = usage.cpu_s - self._cpu_s
         is_starved = usage.state == "R" and used_s < _STARVED_SHARE * self.silent_s
         if not is_starved and usage.state not in {"D", "t"}:
@@ -88,7 +88,7 @@ class Watchdog:
 
 
 def usage_of(pid: int) -> Usage | None:
-    """The state and processor time of a process; None if there is none."""
+    """Return the state and CPU time of a process; None if it does not exist."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from weft.client.sync.subscription import Subscription
     from weft.gateway.gateway import Gateway
 
-# Which version is installed; looked up when it is first asked for.
+# The installed version; read on first access.
 __version__: str
 
 __all__ = [
@@ -52,7 +52,7 @@ __all__ = [
     "errors",
 ]
 
-# A gateway needs no client and a client no gateway: each is imported when it is first asked for.
+# Imported on first access: a gateway needs no client and a client no gateway.
 _HOMES = {
     "AsyncChannel": "weft.client.asyncio.channel",
     "AsyncConnection": "weft.client.asyncio.connection",

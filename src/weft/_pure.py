@@ -1,7 +1,7 @@
-"""With WEFT_PURE=1 in the environment, weft's modules are imported from their .py files.
+"""Import Weft's modules from their .py files if WEFT_PURE=1 is in the environment.
 
-Python prefers an extension module to the source beside it. This finder looks for sources only, for
-every package of weft, so no compiled leftover can be mixed in.
+Python prefers an extension module to the source beside it. This finder considers only sources, for
+every package of Weft, so that no compiled module is mixed in.
 """
 
 import os
@@ -14,13 +14,13 @@ IS_ASKED_FOR = os.environ.get("WEFT_PURE", "") not in {"", "0"}
 
 
 class SourceFinder:
-    """Finds the .py file of a weft module and never its extension."""
+    """Finds the .py file of a Weft module, never its extension module."""
 
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Answer the import system; None leaves the module to the finders after this one."""
+        """Return the spec of a Weft module; None leaves a module to the next finder."""
         if path is None or not name.startswith("weft."):
             return None
         for folder in path:

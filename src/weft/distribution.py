@@ -1,4 +1,4 @@
-"""The name of the installed package, which is not the name that is imported, and its version."""
+"""Name and version of the installed distribution; the name differs from the package's."""
 
 from importlib import metadata
 

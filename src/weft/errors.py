@@ -1,12 +1,12 @@
-"""Everything Weft raises, split by who must act.
+"""All exceptions of Weft, grouped by who must act.
 
     WeftError
-    ├── UsageError            you called it wrongly: change the call
+    ├── UsageError            wrong use of the API: change the call
     │   ├── BadSubject            a subject or pattern that the grammar forbids
     │   ├── BadField              a value its field cannot hold, or a message too large to send
     │   ├── NoSuchField           a look-up of a name the message does not have
     │   ├── WrongType             a typed look-up of a field of another type
-    │   ├── BadOption             an option or setting that does not exist or cannot have this value
+    │   ├── BadOption             an unknown option or setting, or an invalid value
     │   └── NotOpen               a connection or subscription that was closed is used
     ├── ProtocolError         the peer sent what the protocol forbids: end the connection
     │   ├── BadFrame              a frame whose lengths contradict each other
@@ -14,61 +14,61 @@
     │   ├── BadMessage            a body that is not a message
     │   │   └── MessageTooBig         a body over the limits on depth, fields or values
     │   ├── BadGreeting           a first frame that is not a proper CONNECT, or a second one
-    │   ├── UnexpectedFrame       a kind of frame that this side never sends
-    │   ├── TooSlow               a greeting or a frame that was not finished in time
-    │   ├── ControlFlood          more subscribing, unsubscribing and pinging than anyone needs
-    │   ├── BadWord               a word between gateways that is none, or over its bounds
-    │   └── BadAdvert             an advert that was forged, or says what cannot be
-    ├── ConnectionLost        the connection failed or was ended: try again
+    │   ├── UnexpectedFrame       a kind of frame that this peer may not send
+    │   ├── TooSlow               a greeting or a frame that was incomplete at its deadline
+    │   ├── ControlFlood          over the rate limit of operations other than messages
+    │   ├── BadWord               an invalid control message between gateways
+    │   └── BadAdvert             a forged or invalid advertisement
+    ├── ConnectionLost        the connection failed or was closed: try again
     │   ├── Unreachable           no gateway answers at the address
     │   ├── TimedOut              no answer came in time
-    │   ├── ResponderGone         whoever had the request left before answering, or it was lost
-    │   ├── Draining              the gateway is closing down: connect to another, or a little later
-    │   ├── SlowReader            the gateway gave up on a connection that did not read
-    │   ├── Silent                the other side answered no ping
-    │   ├── Overloaded            the gateway, or a buffer, is full at the moment
-    │   ├── JournalFailed         the journal cannot be written at the moment
-    │   ├── Redirected            the gateway has as many links as it may: go to others
-    │   ├── DoubledLink           there is a link between these two gateways already
+    │   ├── ResponderGone         the responder left before it answered, or the request was lost
+    │   ├── Draining              the gateway shuts down: connect to another, or later
+    │   ├── SlowReader            the gateway disconnected a slow consumer
+    │   ├── Silent                the other end did not answer a ping
+    │   ├── Overloaded            the gateway or a buffer is full
+    │   ├── JournalFailed         the journal cannot be written now
+    │   ├── Redirected            the gateway is at its limit of links: connect to others
+    │   ├── DoubledLink           these two gateways are linked already
     │   ├── ClosedByAdmin         an administrator closed the connection
-    │   ├── NoMajority            too few gateways can be reached to open a protected channel
-    │   ├── ChannelContested      somebody else opens a channel of this name at this moment
+    │   ├── NoMajority            no quorum of gateways to open a protected channel
+    │   ├── ChannelContested      another connection is opening a channel of this name
     │   ├── TooManyTries          too many wrong passwords: wait before the next
-    │   ├── NotDirect             no lane goes where a subject leads
-    │   └── InternalError         the gateway failed; its log says how
-    └── Refused               the gateway will not do it: do not try again as it is
-        ├── NotKnown              a request that nobody serves
-        ├── Reserved              a subject that belongs to the system
+    │   ├── NotDirect             no lanes to the subscribers of a subject
+    │   └── InternalError         the gateway failed; see its log
+    └── Refused               the gateway refused: retrying the same call is useless
+        ├── NotKnown              a request without a responder
+        ├── Reserved              a subject reserved for the system
         ├── NotYours              the inbox or the request of another connection
         ├── NoSuchService         a service that this gateway does not run
-        ├── TooMany               over what one connection may have
-        ├── BadKey                no key, or one that is not accepted (any more)
-        ├── NotAllowed            a right that the key does not have
+        ├── TooMany               over a limit of one connection or key
+        ├── BadKey                no key, or one that is not accepted
+        ├── NotAllowed            a permission that the key does not have
         ├── NotAdmitted           a gateway that did not prove that it belongs to the mesh
-        ├── LinkedToSelf          a gateway that met itself
-        ├── SameNumber            two gateways of a mesh that chose the same number
-        ├── CopiedKey             two gateways of a mesh that have the same `node.key`
-        ├── ChannelExists         a channel of this name is there already
+        ├── LinkedToSelf          a gateway that connected to itself
+        ├── SameNumber            two gateways of a mesh with the same number
+        ├── CopiedKey             two gateways of a mesh with the same `node.key`
+        ├── ChannelExists         a channel of this name exists
         ├── WrongPassword         no channel of this name has this password
-        ├── ChannelLost           another channel has the name now: this one is no more
-        ├── ChannelClosed         somebody who may closed the channel for everybody
+        ├── ChannelLost           the channel lost its name to another one
+        ├── ChannelClosed         the channel was closed for all members
         ├── NotAMember            a channel that this connection has not joined
-        └── RequestFailed         the responder answered that it could not do what was asked
+        └── RequestFailed         the responder answered that it failed
 
-On the wire an error is its number, its name and a sentence. The thousands tell a client what to do:
-1xxx fix the call, 2xxx end the connection and report a bug, 3xxx connect or try again, 4xxx do not.
-Numbers are never reused.
+On the wire an error has a number, a name and a text. The thousands determine the client's reaction:
+1xxx fix the call, 2xxx end the connection and report a bug, 3xxx connect or try again, 4xxx do not
+retry. Numbers are never reused.
 """
 
 
 class WeftError(Exception):
-    """The root of everything Weft raises on purpose."""
+    """Base class of all exceptions that Weft raises on purpose."""
 
     number = 0
 
 
 class UsageError(WeftError, ValueError):
-    """The caller asked for something that cannot be."""
+    """Wrong use of the API."""
 
     number = 1000
 
@@ -80,9 +80,9 @@ class BadSubject(UsageError):
 
 
 class BadField(UsageError):
-    """A value its field type cannot hold, or fields beyond what one message may carry.
+    """A value its field type cannot hold, or fields over a limit of messages.
 
-    `field` is the path of the field that it is about, such as `a.b[2]`, or empty.
+    `field` is the path of the field, such as `a.b[2]`, or empty.
     """
 
     number = 1002
@@ -93,7 +93,7 @@ class BadField(UsageError):
         return f"field {shortened(self.field)}: {text}" if self.field else text
 
     def within(self, place: str) -> None:
-        """Note the field or item that it was found in, from the innermost to the outermost."""
+        """Prefix `field` with the enclosing field or item."""
         joint = "." if self.field and not self.field.startswith("[") else ""
         self.field = f"{place}{joint}{self.field}"
 
@@ -103,7 +103,7 @@ class NoSuchField(UsageError, KeyError):
 
     number = 1003
 
-    # KeyError prints the repr of its argument; people should read the sentence.
+    # KeyError prints the repr of its argument instead of the text.
     __str__ = Exception.__str__
 
 
@@ -114,7 +114,7 @@ class WrongType(UsageError, TypeError):
 
 
 class BadOption(UsageError):
-    """An option or setting that does not exist, or that cannot have this value."""
+    """An unknown option or setting, or an invalid value of one."""
 
     number = 1005
 
@@ -126,7 +126,7 @@ class NotOpen(UsageError):
 
 
 class ProtocolError(WeftError):
-    """The peer sent what the protocol forbids; nothing after it can be trusted."""
+    """The peer violated the protocol; its further input is not trusted."""
 
     number = 2000
 
@@ -156,43 +156,43 @@ class MessageTooBig(BadMessage):
 
 
 class BadGreeting(ProtocolError):
-    """A first frame that is not a proper CONNECT, or a second CONNECT."""
+    """A first frame that is not a valid CONNECT, or a second CONNECT."""
 
     number = 2005
 
 
 class UnexpectedFrame(ProtocolError):
-    """A kind of frame that this side never sends."""
+    """A kind of frame that this peer may not send."""
 
     number = 2006
 
 
 class TooSlow(ProtocolError):
-    """A greeting or a frame that was not finished in time."""
+    """A greeting or a frame that was incomplete at its deadline."""
 
     number = 2007
 
 
 class ControlFlood(ProtocolError):
-    """More subscribing, unsubscribing and pinging than anyone needs."""
+    """Over the rate limit of operations other than messages."""
 
     number = 2008
 
 
 class BadWord(ProtocolError):
-    """A word between gateways that is none, or one that is over its bounds."""
+    """An invalid control message between gateways, or one over its bounds."""
 
     number = 2010
 
 
 class BadAdvert(ProtocolError):
-    """An advert that was forged, or that says what cannot be."""
+    """A forged or invalid advertisement of a gateway."""
 
     number = 2011
 
 
 class ConnectionLost(WeftError, ConnectionError):
-    """The connection failed or was ended; what was asked for may be tried again."""
+    """The connection failed or was closed; the operation may be retried."""
 
     number = 3000
 
@@ -210,59 +210,59 @@ class TimedOut(ConnectionLost, TimeoutError):
 
 
 class ResponderGone(ConnectionLost):
-    """Whoever had the request left before answering it, or it was lost on its way."""
+    """The responder left before it answered, or the request was lost on the way."""
 
     number = 3003
 
 
 class Draining(ConnectionLost):
-    """The gateway is closing down: connect to another, or to this one a little later."""
+    """The gateway shuts down: connect to another, or to this one later."""
 
     number = 3004
 
 
 class SlowReader(ConnectionLost):
-    """The gateway gave up on a connection that did not read what it was sent."""
+    """The gateway disconnected a connection that did not read its messages: a slow consumer."""
 
     number = 3005
 
 
 class Silent(ConnectionLost):
-    """The other side answered no ping."""
+    """The other end did not answer a ping."""
 
     number = 3006
 
 
 class Overloaded(ConnectionLost):
-    """The gateway, or a buffer, is full at the moment."""
+    """The gateway or a buffer is full."""
 
     number = 3007
 
 
 class InternalError(ConnectionLost):
-    """The gateway failed; its log says how."""
+    """The gateway failed; see its log."""
 
     number = 3008
 
 
 class JournalFailed(ConnectionLost):
-    """The journal cannot be written at the moment: the message is not known to be safe.
+    """The journal cannot be written now: the message may not be durable.
 
-    It was not delivered if the journal was failing already; if it was being written when the disk
-    failed it was delivered, and may be kept later. The text says which.
+    It was not delivered if the journal was failing already. If the disk failed during the write it
+    was delivered, and may be journaled later. The text names the case.
     """
 
     number = 3009
 
 
 class Redirected(ConnectionLost):
-    """The gateway has as many links as it may; it says where else to go."""
+    """The gateway is at its limit of links; it names others to connect to."""
 
     number = 3010
 
 
 class DoubledLink(ConnectionLost):
-    """There is a link between these two gateways already."""
+    """These two gateways are linked already."""
 
     number = 3011
 
@@ -274,43 +274,43 @@ class ClosedByAdmin(ConnectionLost):
 
 
 class NoMajority(ConnectionLost):
-    """Too few gateways can be reached, or did not answer in time, to open a protected channel."""
+    """No quorum of gateways answered in time to open a protected channel."""
 
     number = 3013
 
 
 class ChannelContested(ConnectionLost):
-    """Somebody else opens a channel of this name at this moment."""
+    """Another connection is opening a channel of this name."""
 
     number = 3014
 
 
 class TooManyTries(ConnectionLost):
-    """Too many wrong passwords for a channel, or from one place: wait before the next."""
+    """Too many wrong passwords for a channel, or from one host: wait before the next."""
 
     number = 3015
 
 
 class NotDirect(ConnectionLost):
-    """No lane goes where a subject leads, and one was asked for; the text says why."""
+    """Lanes were requested, but none lead to the subscribers; the text names the reason."""
 
     number = 3016
 
 
 class Refused(WeftError):
-    """The gateway will not do it; asking again in the same way will not help."""
+    """The gateway refused; retrying the same call is useless."""
 
     number = 4000
 
 
 class NotKnown(Refused):
-    """A request that nobody serves."""
+    """A request without a responder."""
 
     number = 4001
 
 
 class Reserved(Refused):
-    """A subject that belongs to the system."""
+    """A subject that is reserved for the system."""
 
     number = 4002
 
@@ -328,31 +328,31 @@ class NoSuchService(Refused):
 
 
 class TooMany(Refused):
-    """Over what one connection may have."""
+    """Over a limit of one connection or key."""
 
     number = 4005
 
 
 class BadKey(Refused):
-    """No key was shown, or one that is unknown, expired or revoked; it ends the connection."""
+    """Missing, unknown, expired or revoked key; it ends the connection."""
 
     number = 4006
 
 
 class NotAllowed(Refused):
-    """The key does not have this right."""
+    """The key does not have this permission."""
 
     number = 4007
 
 
 class NotAdmitted(Refused):
-    """The other side of a link did not prove that it belongs to the mesh."""
+    """The other end of a link did not prove that it belongs to the mesh."""
 
     number = 4010
 
 
 class LinkedToSelf(Refused):
-    """The other side of a link has the key of this one."""
+    """The other end of a link has the key of this one."""
 
     number = 4011
 
@@ -364,31 +364,31 @@ class SameNumber(Refused):
 
 
 class ChannelExists(Refused):
-    """A channel of this name is there already: join it."""
+    """A channel of this name exists: join it."""
 
     number = 4013
 
 
 class WrongPassword(Refused):
-    """No channel of this name has this password; whether there is one at all is not said."""
+    """No channel of this name has this password, or there is no such channel."""
 
     number = 4014
 
 
 class ChannelLost(Refused):
-    """Another channel has the name of this one now, which is no more."""
+    """The channel lost its name to another channel, and is closed."""
 
     number = 4015
 
 
 class ChannelClosed(Refused):
-    """The channel was closed for everybody, by whoever opened it or by a service."""
+    """The channel was closed for all members, by its owner or by a service."""
 
     number = 4016
 
 
 class NotAMember(Refused):
-    """A channel that this connection has not joined, or not any more."""
+    """A channel that this connection has not joined, or has left."""
 
     number = 4017
 
@@ -400,18 +400,18 @@ class CopiedKey(Refused):
 
 
 class RequestFailed(Refused):
-    """The responder answered that it could not do what was asked; the text is the responder's."""
+    """The responder answered that it failed; the text is the responder's."""
 
     number = 4018
 
 
 def error_from_wire(number: int, text: str) -> WeftError:
-    """The error that a number on the wire stands for; an unknown one is of its thousand."""
+    """The error of a number on the wire; an unknown number gives the error of its thousand."""
     return _BY_NUMBER.get(number, _BY_NUMBER.get(number // 1000 * 1000, WeftError))(text)
 
 
 def shortened(text: str) -> str:
-    """A text as an error may show it: quoted, and cut if it is long."""
+    """Quote a text for an error message, cut to 64 characters."""
     return repr(text) if len(text) <= 64 else f"{text[:64]!r}…"
 
 

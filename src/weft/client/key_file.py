@@ -1,4 +1,4 @@
-"""A key as whoever uses it keeps it: alone in a file, which is for its owner only."""
+"""Read a client's key from a file that only its owner may read."""
 
 import stat
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from pathlib import Path
 
 from weft.errors import BadOption
 
-# More than a key and whatever was printed before it.
+# Room for the key and the command output that may precede it.
 FILE_MAX_BYTES = 4096
 
 _OTHERS = 0o077
 
 
 def key_in(path: str | Path, warn: Callable[[str], None]) -> str:
-    """The key in a file, which is its last line; `warn` is told if others can get at it.
+    """Return the key in a file, its last word; call `warn` if other users may access the file.
 
     Raises:
-        BadOption: the file cannot be read, or holds no key.
+        BadOption: Unreadable file, or no key in it.
     """
     try:
         with Path(path).open("rb") as file:

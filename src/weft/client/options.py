@@ -1,4 +1,4 @@
-"""What may be asked of a connection, a subscription or a gathering, checked before it begins."""
+"""Options of connections, subscriptions and requests, validated on creation."""
 
 import dataclasses
 import difflib
@@ -30,7 +30,7 @@ _Value = TypeVar("_Value")
 
 
 class ConnectOptions(TypedDict, total=False):
-    """The keyword options of a connection; `Options` says what each means and its default."""
+    """Keyword options of a connection; `Options` documents their meanings and defaults."""
 
     service: str
     key: str | None
@@ -56,53 +56,53 @@ class ConnectOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a connection behaves."""
+    """Options of a connection."""
 
     service: str = "default"
-    # What a gateway that has keys knows us by; it is shown nowhere else.
-    # None is no key, so that `os.environ.get("WEFT_KEY")` will do.
+    # Authenticates the client at gateways that require keys; never shown or logged.
+    # None means no key, so that `os.environ.get("WEFT_KEY")` can be passed as it is.
     key: str | None = field(default="", repr=False)
     # The client's own name, a subject such as `me.1`; empty lets the gateway choose one.
     name: str = ""
-    # Where the client could be reached directly, told to the gateway.
+    # Address at which other clients can reach this one directly; sent to the gateway.
     reachable_at: str = ""
-    # Let the gateway offer lanes to other clients, and take them up: `auto`; `never`; or `require`:
-    # publish only what goes by lanes, and nothing through the gateway.
+    # Direct connections (lanes) to other clients: `auto` uses the gateway's offers; `never`;
+    # `require` publishes through lanes only and never through the gateway.
     direct: Direct = "auto"
-    # Look for an answer that is to come by a lane before the loop rests, at most 100 µs: `auto`, as
-    # long as that is mostly not in vain; or `never`, where cores are scarce.
+    # Spin for up to 100 µs for the next lane message before blocking in the event loop: `auto`
+    # backs off when spinning does not pay; `never` suits machines with few cores.
     look: Look = "auto"
-    # Wait for ever for the first connection, instead of raising if no gateway can be had.
+    # Wait without limit for the first connection instead of raising if no gateway is reachable.
     wait: bool = False
-    # Ask for the closest gateway: True the address given, a text the gateways named by it. Those
-    # given are then for when that fails.
+    # Connect to the closest gateway: True looks it up at the address given, a str at the discovery
+    # addresses that it holds; the given addresses are then the fallback.
     closest: bool | str = False
-    # Where this client is, in the words of the gateways' `mesh.region`: a first guess.
+    # Region of this client, a name as in `mesh.region` of the gateways: a hint for the choice.
     region: str = ""
-    # For tls:// addresses; without one the system's certificates are trusted.
+    # For tls:// addresses; default: the certificates that the system trusts.
     tls: ssl.SSLContext | None = None
     on_status: StatusCallback | None = None
     logger: Logger = field(default_factory=lambda: logging.getLogger("weft.client"))
-    # How long a call waits that is not told otherwise.
+    # Default timeout of calls.
     timeout_s: float = 10.0
-    # How long reaching a gateway may take, its greeting included.
+    # Limit for connecting to one gateway, including the handshake.
     connect_timeout_s: float = 5.0
     backoff_first_s: float = 0.05
     backoff_cap_s: float = 5.0
-    # What is published and not yet sent, and what happens to more.
+    # Limit on published bytes that are not yet sent, and what publish() does when it is reached.
     buffer_bytes: int = 8 << 20
     when_full: WhenFull = "block"
-    # What is received and not yet taken: by one subscription, or by the callbacks of a blocking
-    # connection together.
+    # Limit on received bytes that are not yet processed: per subscription, or for all callbacks of
+    # a blocking connection together.
     queue_bytes: int = 4 << 20
-    # How many answers may be awaited at once.
+    # Limit on concurrently pending replies.
     waiting_max: int = 65_536
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Validate the values.
 
         Raises:
-            BadOption: an option has an impossible value.
+            BadOption: Invalid value of an option.
         """
         _check_choice("when_full", self.when_full, get_args(WhenFull))
         _check_choice("direct", self.direct, get_args(Direct))
@@ -133,7 +133,7 @@ class Options:
 
 
 class SubscribeOptions(TypedDict, total=False):
-    """The keyword options of a subscription; `Wish` says what each means and its default."""
+    """Keyword options of a subscription; `Wish` documents their meanings and defaults."""
 
     group: str
     policy: Policy
@@ -145,25 +145,25 @@ class SubscribeOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """How a subscription is served."""
+    """Options of a subscription."""
 
-    # Of the members of a queue group one gets each message.
+    # Queue group: each message reaches exactly one of its members.
     group: str = ""
-    # What the gateway does when this reader falls behind.
+    # What the gateway does when this subscriber becomes a slow consumer.
     policy: Policy = "cut"
-    # Hear messages, but never be chosen to answer a request.
+    # Receive messages, but never be selected as the responder of a request.
     listen_only: bool = False
-    # 0: as much as the connection's option says.
+    # 0: the `queue_bytes` of the connection.
     queue_bytes: int = 0
     on_gap: Callable[[Gap], object] | None = None
-    # First what the journal has: from a position on, a moment, or some time ago, such as "5m".
+    # Replay the journal first: from a position, a time, or an age such as "5m".
     since: Since | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Validate the values.
 
         Raises:
-            BadOption: an option has an impossible value.
+            BadOption: Invalid value of an option.
         """
         _check_choice("policy", self.policy, get_args(Policy))
         if self.queue_bytes:
@@ -175,7 +175,7 @@ class Wish:
 
 
 class PublishOptions(TypedDict, total=False):
-    """The keyword options of publish()."""
+    """Keyword options of publish()."""
 
     reply: str
     not_back: bool
@@ -184,14 +184,14 @@ class PublishOptions(TypedDict, total=False):
 
 
 class RequestOptions(TypedDict, total=False):
-    """The keyword options of send_request()."""
+    """Keyword options of send_request()."""
 
     resend: bool
     masked: bool
 
 
 class GatherOptions(TypedDict, total=False):
-    """When a gathering of answers ends: at whichever comes first."""
+    """Limits of a gather() call; the first one reached ends it."""
 
     count: int | None
     quiet_s: float | None
@@ -200,20 +200,20 @@ class GatherOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathering:
-    """When a gathering of answers ends: at whichever comes first."""
+    """Limits of a gather() call; the first one reached ends it."""
 
-    # So many answers.
+    # Maximum number of answers.
     count: int | None = None
-    # So long a pause after an answer.
+    # Maximum time after an answer without another one.
     quiet_s: float | None = None
-    # So long after the question; None: the connection's `timeout_s`.
+    # Maximum time after the request; None: the connection's `timeout_s`.
     deadline_s: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Validate the values.
 
         Raises:
-            BadOption: an option has an impossible value.
+            BadOption: Invalid value of an option.
         """
         for name in ("count", "quiet_s", "deadline_s"):
             value = getattr(self, name)
@@ -222,10 +222,10 @@ class Gathering:
 
 
 def made(kind: type[_Value], given: Mapping[str, Any]) -> _Value:
-    """An options value from keywords.
+    """Return the options of this type with the given keywords.
 
     Raises:
-        BadOption: there is no such option, or it cannot have this value.
+        BadOption: Unknown option, or invalid value.
     """
     known = [each.name for each in dataclasses.fields(kind)]  # type: ignore[arg-type]  # only ours
     for name in given:
@@ -249,6 +249,6 @@ def _check_text(name: str, value: object) -> None:
 def _check_positive(name: str, value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise BadOption(f"{name} is {value!r}, not a number")
-    # Written so that it catches what is not a number at all.
+    # Written so that it rejects NaN, too.
     if not value > 0:
         raise BadOption(f"{name} is {value}, and must be more than 0")

@@ -1,4 +1,4 @@
-"""What a connection tells its owner: how it fares, what was lost, what was refused."""
+"""Status reports of a connection: state changes, losses and refusals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,55 +9,56 @@ from weft.errors import WeftError
 
 
 class Logger(Protocol):
-    """What the client logs to; `logging.Logger` and its adapters are such."""
+    """Interface of the logger; satisfied by `logging.Logger` and its adapters."""
 
     def info(self, message: str, /, *args: object) -> None:
-        """Note what an operator may want to read."""
+        """Log a message of level INFO."""
 
     def warning(self, message: str, /, *args: object) -> None:
-        """Note what an operator should know."""
+        """Log a message of level WARNING."""
 
     def exception(self, message: str, /, *args: object) -> None:
-        """Note what somebody must mend, and the exception that is being handled."""
+        """Log a message of level ERROR with the exception that is being handled."""
 
     def error(self, message: str, /, *args: object, exc_info: BaseException | None = None) -> None:
-        """Note what somebody must mend."""
+        """Log a message of level ERROR."""
 
 
 class What(StrEnum):
-    """What happened to a connection."""
+    """Kind of a status report."""
 
-    CHOSEN = "chosen"  # the closest gateway was looked for, and what came of it
+    CHOSEN = "chosen"  # the search for the closest gateway ended: its result
     CONNECTED = "connected"
-    DISCONNECTED = "disconnected"  # it was lost, and will be sought again
-    RECONNECTING = "reconnecting"  # the next attempt, and after how long it is made
-    FAILED = "failed"  # an attempt that reached no gateway
-    REFUSED = "refused"  # the gateway will not have it: the connection, or one frame
-    LANE = "lane"  # a subject goes direct, or through the gateway again, and why
+    DISCONNECTED = "disconnected"  # the connection was lost; the client reconnects
+    RECONNECTING = "reconnecting"  # the next attempt and its delay
+    FAILED = "failed"  # an attempt reached no gateway
+    REFUSED = "refused"  # the gateway refused the connection, or one frame
+    LANE = "lane"  # a subject switched to a lane or back to the gateway, and the reason
     GAP = "gap"  # messages were missed, or may have been
-    DROPPED = "dropped"  # the publish buffer is full and what does not fit is thrown away
+    DROPPED = "dropped"  # the publish buffer is full: new messages are dropped
     HANDLER = "handler"  # a callback raised
-    CLOSED = "closed"  # by its owner; nothing follows
+    CLOSED = "closed"  # by the application; the last status
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Messages that did not come.
+    """Report that messages of a subscription were lost.
 
-    The reasons of a gateway are in docs/protocol.md. This side adds `reconnected` (what was said
+    The reasons of a gateway are in docs/protocol.md. The client adds `reconnected` (messages
+    published while it was disconnected were missed) and `full` (its own queue had no space).
     meanwhile was missed) and `full` (the reader's own queue could hold no more).
     """
 
     reason: str
-    count: int | None = None  # None: nobody knows
-    origin: int = 0  # 0: of any
-    # Why the connection was lost, of a gap `reconnected`.
+    count: int | None = None  # None: unknown
+    origin: int = 0  # gateway number; 0: any
+    # Cause of the disconnection, for reason `reconnected`.
     error: WeftError | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One thing that happened, for the status callback."""
+    """Event of a connection, passed to the status callback."""
 
     what: What
     detail: str
@@ -67,19 +68,19 @@ class Status:
 
 @dataclass(slots=True)
 class Statistics:
-    """What a connection has done so far."""
+    """Counters of a connection since it was opened."""
 
     connects: int = 0
     sent_bytes: int = 0
     received_bytes: int = 0
     dropped: int = (
-        0  # published but thrown away, as `when_full="drop"` asks, or with a lost channel
+        0  # published but dropped: by `when_full="drop"`, or because their channel was lost
     )
     unwanted: int = 0  # received for a subscription that was closed meanwhile
-    repeated: int = 0  # received again after a reconnection, and dropped
-    late: int = 0  # answers that came after their request had ended
-    overflowed: int = 0  # received but thrown away, announced as a gap `full`
-    lane_refusals: int = 0  # strangers, and what others may not send or answer by a lane
+    repeated: int = 0  # duplicates received after a reconnection, dropped
+    late: int = 0  # answers received after their request had ended
+    overflowed: int = 0  # received but dropped for lack of space, reported as gap `full`
+    lane_refusals: int = 0  # unauthenticated lane connections, and lane frames without permission
 
 
 StatusCallback = Callable[[Status], object]
@@ -89,7 +90,7 @@ _LOUD = {What.REFUSED, What.FAILED, What.DISCONNECTED, What.GAP, What.DROPPED}
 
 @dataclass(slots=True)
 class Reporter:
-    """Takes each status to the log and then to whoever asked for it."""
+    """Logs each status and passes it to the status callback."""
 
     logger: Logger
     label: str
@@ -97,9 +98,9 @@ class Reporter:
     statistics: Statistics = field(default_factory=Statistics)
 
     def report(self, status: Status, *, is_raised: bool = False) -> None:
-        """Log a status and pass it on; a callback that raises is logged and heard no less.
+        """Log a status and pass it to the callback; an exception of the callback is logged.
 
-        What is raised, too, is no warning: whoever catches it decides.
+        With `is_raised` the caller also raises the error: it is logged as info, not as a warning.
         """
         self._log(status, is_raised)
         if self.tell is None:
@@ -110,7 +111,7 @@ class Reporter:
             self.logger.exception("%s: the status callback raised", self.label)
 
     def handler_failed(self, subject: str, error: BaseException) -> None:
-        """Say that a callback raised, which ends neither the connection nor the subscription."""
+        """Report an exception of a handler; connection and subscription stay open."""
         self.report(Status(What.HANDLER, f"the handler of {subject} raised {error!r}", error))
 
     def _log(self, status: Status, is_raised: bool) -> None:

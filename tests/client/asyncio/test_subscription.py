@@ -235,5 +235,5 @@ async def test_a_message_that_awaits_no_answer_is_not_answered(gateway: str) -> 
         subscription = connection.subscribe("a")
         await connection.publish("a", b"")
         message = await subscription.next()
-        with pytest.raises(UsageError, match="nobody awaits an answer to this message to 'a'"):
+        with pytest.raises(UsageError, match="this message to 'a' expects no answer"):
             await message.respond(b"")

@@ -1,4 +1,4 @@
-"""A channel of the asyncio face: what is said and heard in it."""
+"""Channel of an asyncio connection: publish, subscribe and request within it."""
 
 import dataclasses
 from collections.abc import Awaitable, Iterable
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class AsyncChannel(ChannelFace):
-    """A channel that a connection opened or joined; leave it to be in it no more.
+    """A channel that a connection opened or joined; leave() ends the membership.
 
-    After a loss the connection joins it again by itself, and what is said meanwhile waits for that.
-    If it cannot be joined again, or is closed or lost, `error` says why, and so do its
-    subscriptions.
+    After a disconnection the connection joins it again, and messages published meanwhile wait for
+    that. If it cannot be joined again, or is closed or lost, `error` gives the reason, and its
+    subscriptions raise it.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class AsyncChannel(ChannelFace):
     def publish(
         self, subject: str, body: Body, **options: Unpack[PublishOptions]
     ) -> Awaitable[Any]:
-        """Say something to everybody in the channel; the options are those of a connection.
+        """Publish to all members of the channel; the options are those of the connection.
 
         Raises:
-            NotOpen: the channel was left.
-            WeftError: why the channel ended, or what AsyncConnection.publish() raises.
+            NotOpen: The channel was left.
+            WeftError: The reason why the channel ended, or an error of AsyncConnection.publish().
         """
         membership = self._membership
         if membership.is_joined:
@@ -57,13 +57,13 @@ class AsyncChannel(ChannelFace):
         handler: Handler | None = None,
         **options: Unpack[SubscribeOptions],
     ) -> AsyncSubscription:
-        """Hear what is said in the channel to a pattern, or to several, or to any.
+        """Subscribe to one or several patterns within the channel; default: all subjects.
 
-        It is like AsyncConnection.subscribe(), but has no history.
+        Like AsyncConnection.subscribe(), but without history.
 
         Raises:
-            NotOpen: the channel was left.
-            WeftError: why the channel ended.
+            NotOpen: The channel was left.
+            WeftError: The reason why the channel ended.
         """
         self._membership.check()
         return AsyncSubscription(self._home, patterns, wish_within(options), handler)
@@ -75,27 +75,27 @@ class AsyncChannel(ChannelFace):
         timeout: float | None = None,
         **options: Unpack[RequestOptions],
     ) -> AsyncReceived:
-        """Ask whoever in the channel serves a subject; see AsyncConnection.send_request()."""
+        """Send a request within the channel; see AsyncConnection.send_request()."""
         await self._ready()
         return await self._connection.send_request(self._full(subject), body, timeout, **options)
 
     async def gather(
         self, subject: str, body: Body, *, masked: bool = False, **ending: Unpack[GatherOptions]
     ) -> list[AsyncReceived]:
-        """Ask everybody in the channel who hears a subject; see AsyncConnection.gather()."""
+        """Gather the answers of all members on a subject; see AsyncConnection.gather()."""
         await self._ready()
         return await self._connection.gather(self._full(subject), body, masked=masked, **ending)
 
     async def leave(self) -> None:
-        """Be in it no more; its subscriptions end. Harmless if done before."""
+        """End the membership and its subscriptions. Idempotent."""
         await self._channels.leave(self._membership)
 
     async def close(self) -> None:
-        """End it for everybody, which takes whoever opened it, a service or an admin.
+        """End the channel for all members; allowed to its opener, services and admins.
 
         Raises:
-            NotAllowed: this connection may not.
-            NotOpen: it was left before.
+            NotAllowed: This connection may not close it.
+            NotOpen: The channel was left.
         """
         await self._channels.close(self._membership)
 

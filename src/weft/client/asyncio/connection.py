@@ -39,15 +39,15 @@ __all__ = ["AsyncConnection", "AsyncReceived", "AsyncSubscription", "Connecting"
 def connect(
     address: str | Iterable[str] = DEFAULT_ADDRESS, **options: Unpack[ConnectOptions]
 ) -> "Connecting":
-    """Reach a gateway; to be awaited, or entered with `async with`.
+    """Connect to a gateway; await the result, or enter it with `async with`.
 
-    Several addresses, or one text with commas, are tried in turn. `Options` says what the options
-    mean.
+    Several addresses, or one string with commas, are tried in turn. `Options` documents the
+    options.
 
     Raises:
-        BadOption: an address or an option cannot be.
-        Unreachable: no gateway answers, unless `wait=True`.
-        Refused: a gateway answers and will not have this client, likewise.
+        BadOption: Invalid address or option.
+        Unreachable: No gateway answers, unless `wait=True`.
+        Refused: A gateway rejected this client, unless `wait=True`.
     """
     return Connecting(addresses_from(address), made(Options, options))
 
@@ -87,7 +87,7 @@ class Connecting:
 
 
 class AsyncConnection(AsyncPublishing, Face):
-    """A connection to a gateway that comes back by itself; made by connect()."""
+    """A connection to a gateway that reconnects by itself; created by connect()."""
 
     def __init__(self, engine: Engine, keeper: Keeper) -> None:
         self._engine = engine
@@ -105,20 +105,20 @@ class AsyncConnection(AsyncPublishing, Face):
         handler: Handler | None = None,
         **options: Unpack[SubscribeOptions],
     ) -> AsyncSubscription:
-        """Hear what is published to a pattern, or to several; see AsyncSubscription.
+        """Subscribe to one or several patterns; see AsyncSubscription.
 
-        It returns at once: `await subscription.ready()` waits for the gateway's word. A refusal is
-        also raised by iteration, and reported as a status. `Wish` says what the options mean.
+        Returns at once: `await subscription.ready()` waits for the confirmation of the gateway. A
+        refusal is also raised by iteration and reported as a status. `Wish` documents the options.
 
         Raises:
-            BadSubject: a pattern or the group is not legal.
-            BadOption: an option cannot be, or disagrees with another subscription.
-            NotOpen: the connection is closed.
-            Overloaded: there are too many subscriptions.
+            BadSubject: Invalid pattern or group.
+            BadOption: Invalid option, or one that conflicts with another subscription.
+            NotOpen: The connection is closed.
+            Overloaded: Too many subscriptions.
         """
         return AsyncSubscription(self._home, patterns, made(Wish, options), handler)
 
-    if TYPE_CHECKING:  # What publish() gives depends on what is asked of it.
+    if TYPE_CHECKING:  # The result of publish() depends on `acknowledge`.
 
         @overload
         def publish(
@@ -165,16 +165,17 @@ class AsyncConnection(AsyncPublishing, Face):
         resend: bool = False,
         masked: bool = False,
     ) -> AsyncReceived:
-        """Ask whoever serves a subject, and wait for the one answer.
+        """Send a request to one responder of a subject and return its answer.
 
-        If the connection is lost meanwhile nobody knows how far the request came: it fails, unless
-        `resend` says that it may be asked twice. With `masked` whoever answers does not learn whom.
+        If the connection is lost meanwhile, the request may or may not have been handled: it fails,
+        unless `resend` allows it to be sent twice. With `masked` the responder does not learn who
+        sent it.
 
         Raises:
-            NotKnown: nobody serves the subject.
-            ResponderGone: whoever had the request left before answering it, or it was lost.
-            TimedOut: no answer came in time.
-            ConnectionLost: the connection was lost, and `resend` was not set.
+            NotKnown: The subject has no responder.
+            ResponderGone: The responder disconnected before answering, or the request was lost.
+            TimedOut: No answer within the timeout.
+            ConnectionLost: The connection was lost, and `resend` was not set.
         """
         draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
         return async_received(await self._calls.request(draft, timeout, resend=resend), self)
@@ -182,126 +183,127 @@ class AsyncConnection(AsyncPublishing, Face):
     async def gather(
         self, subject: str, body: Body, *, masked: bool = False, **ending: Unpack[GatherOptions]
     ) -> list[AsyncReceived]:
-        """Ask everybody who hears a subject; the answers until `Gathering` says that it ends.
+        """Send a request to all subscribers of a subject; return the answers.
 
-        With `masked` those who answer do not learn whom.
+        `Gathering` documents when it ends. With `masked` the responders do not learn who sent it.
 
         Raises:
-            ConnectionLost: the connection was lost meanwhile.
-            Overloaded: the answers are more than `queue_bytes`.
+            ConnectionLost: The connection was lost meanwhile.
+            Overloaded: The answers exceed `queue_bytes`.
         """
         draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
         frames = await self._calls.gather(draft, made(Gathering, ending))
         return [async_received(frame, self) for frame in frames]
 
     async def enable(self, right: EnabledRight, pattern: str) -> None:
-        """Let clients `publish`, `subscribe` or `request` a pattern, while this connection lasts.
+        """Let clients `publish`, `subscribe` or `request` a pattern while this connection is open.
 
-        It takes a key of a service. When the connection comes back it is enabled again.
+        Requires a key of a service. After a reconnection the right is enabled again.
 
         Raises:
-            BadOption: there is no such right.
-            BadSubject: the pattern is not legal.
-            NotAllowed: this connection may not give that right.
-            TooMany: it has enabled as many as it may.
+            BadOption: Unknown right.
+            BadSubject: Invalid pattern.
+            NotAllowed: This connection may not grant that right.
+            TooMany: This connection has reached its limit of enabled patterns.
         """
         await self._calls.enable(right, pattern)
 
     async def disable(self, right: EnabledRight, pattern: str) -> None:
-        """Take back what enable() gave; what it did not is no error."""
+        """Revoke a right that enable() granted; ignored if it was not granted."""
         await self._calls.disable(right, pattern)
 
     async def direct(self, subject: str, timeout: float | None = None) -> None:
-        """Have what is published to a subject go straight to those who get it, whatever the rate.
+        """Send messages to a subject directly to their receivers, whatever their rate.
 
-        It returns once it does: see docs/lanes.md.
+        Returns once all of them are reached directly: see docs/lanes.md.
 
         Raises:
-            BadSubject: it is not a subject.
-            NotDirect: it cannot be, and why.
-            TimedOut: it did not come to it in time.
+            BadSubject: Invalid subject.
+            NotDirect: A direct connection is not possible; the text gives the reason.
+            TimedOut: Not established within the timeout.
         """
         await self._calls.direct(subject, timeout)
 
     async def open_channel(self, name: str, password: str | None = None) -> AsyncChannel:
-        """Open a channel, with a password or without, and be in it; see AsyncChannel.
+        """Open a channel, with or without a password, and join it; see AsyncChannel.
 
-        Only keys made of the password are kept, and none of them can be sent to join with.
+        Only keys derived from the password are stored, and none of them is enough to join.
 
         Raises:
-            BadSubject: the name is not legal.
-            BadOption: the password is empty.
-            ChannelExists: there is one already: join it.
-            ChannelContested: somebody else opens it at this moment: try again.
-            NoMajority: with a password, too few gateways can be reached.
-            NotAllowed: this connection may not.
-            TooMany: it is in as many as it may be.
-            UsageError: it is in this one already.
+            BadSubject: Invalid name.
+            BadOption: Empty password.
+            ChannelExists: A channel of this name exists: join it.
+            ChannelContested: Another client is opening it at the same time: try again.
+            NoMajority: Too few gateways are reachable to open a channel with a password.
+            NotAllowed: This connection may not open channels.
+            TooMany: This connection has reached its limit of channels.
+            UsageError: This connection is already a member.
         """
         membership = await self._channels.open(name, password)
         return AsyncChannel(self, self._home, self._channels, membership)
 
     async def join_channel(self, name: str, password: str | None = None) -> AsyncChannel:
-        """Be in a channel that somebody opened; see AsyncChannel.
+        """Join an existing channel; see AsyncChannel.
 
         Raises:
-            BadSubject: the name is not legal.
-            BadOption: the password is empty.
-            WrongPassword: no channel of this name has this password, or needs none.
-            TooManyTries: too many passwords were wrong: wait for as long as it says.
-            NotAllowed: this connection may not.
-            TooMany: it is in as many as it may be.
-            UsageError: it is in this one already.
-            ProtocolError: the gateway let us in and does not know the password.
+            BadSubject: Invalid name.
+            BadOption: Empty password.
+            WrongPassword: No channel of this name with this password, or without one if not given.
+            TooManyTries: Too many wrong passwords: wait for the time given in the text.
+            NotAllowed: This connection may not join channels.
+            TooMany: This connection has reached its limit of channels.
+            UsageError: This connection is already a member.
+            ProtocolError: The gateway failed to prove that it knows the password.
         """
         membership = await self._channels.join(name, password)
         return AsyncChannel(self, self._home, self._channels, membership)
 
     async def channels(self, limit: int = 100) -> ChannelList:
-        """The channels without a password, or for services and admins all of them.
+        """Return the channels without a password, or, for services and admins, all channels.
 
         Raises:
-            BadOption: the limit is not one.
+            BadOption: The limit is not positive.
         """
         return await self._channels.list(limit)
 
     async def channel_facts(self, name: str) -> ChannelFacts:
-        """Who opened a channel, where, and where its members are.
+        """Return the owner of a channel, its gateway, and the gateways of its members.
 
         Raises:
-            BadSubject: the name is not legal.
-            NotKnown: there is no such channel, or it is not to be seen.
+            BadSubject: Invalid name.
+            NotKnown: No such channel, or not visible to this connection.
         """
         return await self._channels.show(name)
 
     async def close_channel(self, name: str) -> None:
-        """End a channel for everybody, as a service or an admin may.
+        """End a channel for all members; allowed to services and admins.
 
         Raises:
-            BadSubject: the name is not legal.
-            NotKnown: there is no such channel.
-            NotAllowed: this connection may not.
+            BadSubject: Invalid name.
+            NotKnown: No such channel.
+            NotAllowed: This connection may not close it.
         """
         await self._channels.close_named(name)
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait until the gateway has dealt with everything that was published before.
+        """Wait until the gateway has processed all messages published before.
 
         Raises:
-            TimedOut: it did not say so in time.
-            ConnectionLost: the connection was lost meanwhile.
+            TimedOut: No confirmation within the timeout.
+            ConnectionLost: The connection was lost meanwhile.
         """
         await self._calls.flush(timeout)
 
     async def drain(self, timeout: float | None = None) -> None:
-        """Ask for nothing more, let handlers and loops finish what came, and close.
+        """Unsubscribe, let handlers and loops process the received messages, and close.
 
         Raises:
-            TimedOut: it could not all be done in time.
-            ConnectionLost: the connection was lost meanwhile, and with it what was still to come.
-            Overloaded: the gateway does not even read what takes the subscriptions back.
-            NotOpen: it is closed already, or was meanwhile.
-            UsageError: a handler would wait for itself; only then it stays open.
+            TimedOut: Not complete within the timeout.
+            ConnectionLost: The connection was lost meanwhile, and undelivered messages with it.
+            Overloaded: The gateway does not read, so the subscriptions could not be cancelled.
+            NotOpen: The connection was closed before or meanwhile.
+            UsageError: Called within a handler, which would wait for itself; the connection stays
+                open in this case only.
         """
         if asyncio.current_task() in self._tasks:
             raise UsageError("a handler cannot wait until it has finished: drain elsewhere")
@@ -312,13 +314,13 @@ class AsyncConnection(AsyncPublishing, Face):
             await self.close()
 
     async def close(self) -> None:
-        """Stop the handlers, send what is buffered and leave the gateway; harmless if done before.
+        """Stop the handlers, send the buffered messages and disconnect. Idempotent.
 
-        It waits as long as the gateway takes what is sent, at most `timeout_s`. What is left then,
-        and whatever is buffered while there is no connection, is lost: the status `closed` says
-        how much. If it is cancelled it stops at once.
+        Waits at most `timeout_s` for the gateway to read them. Messages that are left then, or that
+        are buffered while there is no connection, are lost: the status `closed` gives their number.
+        If cancelled, it stops at once.
         """
-        # Before the connection refuses what they say: a handler that is stopped may say goodbye.
+        # Before the connection refuses messages: a handler may publish while it is being stopped.
         self._engine.is_closing = True
         self._engine.subscriptions.finish()
         try:

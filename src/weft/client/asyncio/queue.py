@@ -1,4 +1,4 @@
-"""What an asyncio subscription has received and not yet taken: messages and gaps, in order."""
+"""Queue of one asyncio subscription: received messages and gaps, in order."""
 
 import asyncio
 import contextvars
@@ -19,9 +19,9 @@ _MUCH_BYTES = 64 << 10
 
 
 class AsyncQueue:
-    """A bounded queue; the sink of a subscription.
+    """Bounded queue; the sink of a subscription.
 
-    `on_news` is called when something is put into it, for whoever does not wait for it.
+    `on_news` is called when an item is added while no consumer is waiting in wait().
     """
 
     def __init__(self, reading: Reading, wish: Wish, on_news: Callable[[], object]) -> None:
@@ -31,27 +31,27 @@ class AsyncQueue:
         self._on_gap = wish.on_gap
         self._on_news = on_news
         self._refused = 0
-        # Frames as they came, several together; the first several, and which of them is next.
+        # Batches of frames as received; the current batch, and the index of its next frame.
         self._items: deque[list[bytes] | Gap] = deque()
         self._run: list[bytes] = []
         self._at = 0
-        # What the handler has.
+        # The message that the handler is processing.
         self._given: AsyncReceived | None = None
-        # A handler runs in a copy of the context that it was given in.
+        # A handler runs in a copy of the context that it was registered in.
         self.base = contextvars.copy_context()
         self._news = asyncio.Event()
-        # Nobody is told of a message while the one before it is still there to be taken.
+        # No notification while earlier items are still there to be taken.
         self._is_idle = True
         self._done = 0
         self._done_bytes = 0
 
     @property
     def intake(self) -> Intake:
-        """What bounds it."""
+        """The receive window that bounds it."""
         return self._intake
 
     def put(self, frames: list[bytes]) -> None:
-        """Messages came."""
+        """Add a batch of received frames."""
         if self.is_ended:
             return
         size = 0
@@ -65,28 +65,28 @@ class AsyncQueue:
             self._tell()
 
     def missed(self, gap: Gap) -> None:
-        """Messages did not come."""
+        """Add a gap, if `on_gap` is set and there is space."""
         if self._on_gap is None or self.is_ended or not self._intake.admit(0):
             return
         self._items.append(gap)
         self._tell()
 
     def ended(self) -> None:
-        """Nothing more comes; what is here may still be taken."""
+        """End the stream; queued items may still be taken."""
         self.is_ended = True
         self._tell()
 
     def clear(self) -> None:
-        """Throw away what is here; whoever closes does."""
+        """Drop all items and release the receive window; called on close."""
         self._items.clear()
         self._run = []
         self._at = 0
         self._reading.leave(self._intake)
 
     def take(self) -> bytes | None:
-        """The next message, if there is one; release() it when it is dealt with.
+        """Return the next message, or None; release() it when it is processed.
 
-        A gap before it is told to whoever wants to know, who may raise.
+        Calls `on_gap` for gaps in front of it, and passes on what that raises.
         """
         while True:
             if self._at < len(self._run):
@@ -101,10 +101,10 @@ class AsyncQueue:
             self._turn_to(self._items.popleft())
 
     def handle(self, handler: Callable[[AsyncReceived], object], connection: AsyncPublisher) -> Any:
-        """Give a handler what is here, one after the other; what it wants awaited, or None.
+        """Pass queued messages to a handler, one by one; return its first awaitable, or None.
 
-        Of what it was given last it has to say settle(), unless nothing is left. If the handler
-        has changed the context, nothing more is given until the next call is in another one.
+        After an awaitable, and after an exception, the caller must call settle(). Stops if the
+        handler changed the context: the next call must run in a new one.
         """
         while not is_changed(self.base):
             frame = self.take()
@@ -120,29 +120,29 @@ class AsyncQueue:
         return None
 
     def given(self) -> AsyncReceived | None:
-        """What the handler was given last, and has not dealt with."""
+        """The message that the handler was given and has not finished, or None."""
         return self._given
 
     def settle(self) -> None:
-        """The handler has dealt with what it was given last, well or not."""
+        """Release the message that the handler was given; it has returned or raised."""
         message, self._given = self._given, None
         if message is not None:
             self.release(frame_of(message))
 
     def release(self, frame: bytes) -> None:
-        """A message that was taken is dealt with; the intake is told of several together."""
+        """Count a taken message as processed; the receive window is credited in batches of 64."""
         self._done += 1
         self._done_bytes += len(frame)
         if self._done >= _RELEASED_TOGETHER or self._done_bytes > _MUCH_BYTES or self._is_empty():
             self._hand_in()
 
     def pause(self) -> bool:
-        """Nobody takes for now: tell of what comes next; True if there is something already."""
+        """Notify on the next item, as no consumer is running; return whether one is queued."""
         self._is_idle = self._is_empty()
         return not self._is_idle
 
     async def wait(self) -> bool:
-        """Wait until there is something to take; False if nothing more comes."""
+        """Wait for an item; return False if the stream has ended."""
         while self._is_empty():
             if self.is_ended:
                 return False
@@ -155,7 +155,7 @@ class AsyncQueue:
         return self._at >= len(self._run) and not self._items
 
     def _put_each(self, frames: list[bytes]) -> None:
-        """There is not room for all, or was not before: see how far it goes."""
+        """Add frames one by one, as long as there is space, and count those refused."""
         for frame in frames:
             if not self._intake.admit(len(frame)):
                 self._refused += 1
@@ -171,7 +171,7 @@ class AsyncQueue:
             self._run = item
             self._at = 0
             return
-        # Told of together with the messages before it, of which it may be the last.
+        # Credited with the messages before it: it may be the last item.
         self._done += 1
         self._hand_in()
         if self._on_gap is not None and isinstance(item, Gap):

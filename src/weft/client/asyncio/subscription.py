@@ -1,4 +1,4 @@
-"""A subscription of the asyncio face, and the messages it receives."""
+"""Subscriptions of an asyncio connection, and iteration over their messages."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -18,7 +18,7 @@ from weft.client.subscriptions.registry import Listening, Place
 from weft.client.subscriptions.replay import Replay
 from weft.errors import NotOpen, TimedOut, UsageError, WeftError
 
-# How long a handler that is told to stop may take to do so.
+# How long a cancelled handler may take to end.
 STOP_S = 2.0
 
 
@@ -27,9 +27,9 @@ Handler = Callable[[AsyncReceived], object]
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The connection, and perhaps the channel, that a subscription is of.
+    """Context of a subscription: its connection and, if it is in one, its channel.
 
-    `own` starts a task, in a context if one is given, and keeps it until it ends.
+    `own` starts a task, in a context if one is given, and keeps a reference until it ends.
     """
 
     connection: AsyncPublisher
@@ -41,12 +41,12 @@ class Home:
 
 
 class AsyncSubscription:
-    """What a connection was asked to hear; close it to hear no more.
+    """A subscription; close() ends it.
 
-    With a handler, a plain or an async function, its messages are handled one after the other by a
-    task that begins with the first. Without one: `async for message in subscription`. A queue
-    that nobody empties stops the whole connection from reading once it is full. A drain waits for
-    the body of a loop, but not for what is done with a message of next().
+    With a handler, a plain or an async function, a task that starts with the first message calls
+    it for one message at a time. Without a handler: `async for message in subscription`. A queue
+    that is full and not consumed stops the whole connection from reading. drain() waits for the
+    body of a loop, but not for the processing of a message returned by next().
     """
 
     def __init__(
@@ -77,30 +77,30 @@ class AsyncSubscription:
 
     @property
     def patterns(self) -> list[str]:
-        """What it hears."""
+        """The subscribed patterns."""
         return list(self._listening.names)
 
     @property
     def is_open(self) -> bool:
-        """Say if messages may still come."""
+        """Whether the subscription can still receive messages."""
         return self._listening.is_open
 
     async def ready(self, timeout: float | None = None) -> None:
         """Wait until the gateway has confirmed the subscription.
 
         Raises:
-            WeftError: what the gateway said instead.
-            TimedOut: it said nothing in time.
+            WeftError: The gateway refused it.
+            TimedOut: No confirmation within the timeout.
         """
         await self._home.calls.ready(self._listening, timeout)
 
     async def next(self, timeout: float | None = None) -> AsyncReceived:
-        """The next message; without a timeout, however long it takes.
+        """Return the next message; without a timeout, wait without limit.
 
         Raises:
-            TimedOut: none came in time.
-            NotOpen: none will come, because the subscription was closed.
-            WeftError: none will come, because the gateway refused the subscription.
+            TimedOut: No message within the timeout.
+            NotOpen: The subscription is closed.
+            WeftError: The gateway refused the subscription.
         """
         self._check_iterable()
         try:
@@ -112,7 +112,7 @@ class AsyncSubscription:
             raise TimedOut(f"no message to {', '.join(self.patterns)} in {timeout} s") from error
 
     async def close(self) -> None:
-        """Hear nothing more; what was not taken yet is thrown away."""
+        """Unsubscribe and drop the queued messages."""
         self._home.engine.unlisten(self._listening)
         self._queue.clear()
         await stop(task for task in (self._task, self._replaying) if task is not None)
@@ -147,7 +147,7 @@ class AsyncSubscription:
             self._task.add_done_callback(self._stopped)
 
     def _stopped(self, _: asyncio.Task[None]) -> None:
-        # A handler that cancels its own task ends only that; what came meanwhile is still due.
+        # A handler that cancels its own task ends only that task; queued messages are still due.
         self._task = None
         if self._queue.pause() and not self._home.engine.is_closing:
             self._start()
@@ -162,21 +162,21 @@ class AsyncSubscription:
                 if awaited is not None:
                     await awaited
                 elif is_changed(queue.base):
-                    # A handler has set variables, which are not for the next message.
+                    # The handler changed context variables: the next message runs in a new context.
                     return
                 elif not await queue.wait():
                     return
             except (Exception, asyncio.CancelledError) as error:
                 if _is_told_to_stop(error):
                     raise
-                # What a handler waits for may be cancelled; the handler itself is not.
+                # An awaitable of the handler was cancelled, not the handler itself.
                 engine.reporter.handler_failed(", ".join(self.patterns), error)
                 await self._fail(queue.given())
             finally:
                 queue.settle()
 
     async def _fail(self, message: AsyncReceived | None) -> None:
-        """Tell whoever asked that there is no answer; why is for the log of this side alone."""
+        """Answer a request with a generic error; the reason is only in the local log."""
         if message is None or not message.is_waiting:
             return
         try:
@@ -223,7 +223,7 @@ def _is_told_to_stop(error: BaseException) -> bool:
 
 
 async def stop(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """End handlers, except one that asks for it itself."""
+    """Cancel handler tasks, except the calling one, and wait up to `STOP_S` for their end."""
     others = set(tasks) - {asyncio.current_task()}
     for task in others:
         task.cancel()

@@ -1,4 +1,4 @@
-"""The end of a program that did not close its blocking connections: their messages still leave."""
+"""Close blocking connections at exit, so that their buffered messages are sent."""
 
 import atexit
 import concurrent.futures
@@ -9,27 +9,27 @@ from typing import Protocol
 
 from weft.client.sync.loop_thread import until_ended
 
-# How long all of them together may keep a program from ending.
+# Limit for closing all of them together.
 EXIT_S = 5.0
 
 
 class Closable(Protocol):
-    """A connection that is closed at exit if the program has not closed it."""
+    """Interface of a connection that is closed at exit if the program has not closed it."""
 
     def begin_close(self) -> concurrent.futures.Future[None] | None:
-        """Begin to send what is buffered and to leave; None if there is nothing to do."""
+        """Start to flush and disconnect; return None if it is already closed."""
 
 
 _open: weakref.WeakSet[Closable] = weakref.WeakSet()
 
 
 def remember(connection: Closable) -> None:
-    """Close a connection at exit, unless it is closed by then."""
+    """Register a connection to be closed at exit, unless it is closed by then."""
     _open.add(connection)
 
 
 def warn_of(connection: object) -> None:
-    """Warn that a connection was never closed."""
+    """Emit a ResourceWarning that a connection was not closed."""
     warnings.warn(
         f"unclosed {connection!r}: call close(), or use it in a with statement",
         ResourceWarning,
@@ -40,7 +40,7 @@ def warn_of(connection: object) -> None:
 
 @atexit.register
 def close_all() -> None:
-    """Close what is open, within EXIT_S; what is not sent by then is lost."""
+    """Close the open connections within `EXIT_S`; messages not sent by then are lost."""
     deadline = time.monotonic() + EXIT_S
     closing = []
     for connection in list(_open):

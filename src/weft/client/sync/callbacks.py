@@ -1,4 +1,4 @@
-"""Where the callbacks of a blocking connection run: on the library's thread, or pumped by hand."""
+"""Runner of a blocking connection's callbacks: on its own thread, or within pump()."""
 
 import concurrent.futures
 import threading
@@ -15,14 +15,14 @@ from weft.errors import NotOpen, UsageError
 
 _Result = TypeVar("_Result")
 
-# How long a callback may take to end when the connection is closed.
+# Limit on waiting for a callback when the connection is closed.
 STOP_S = 10.0
-# News of the connection that nobody has taken; each is small, but they may come for ever.
+# Limit on queued status calls: each is small, but their number is not bounded otherwise.
 NEWS_MAX = 1024
 
 
 class Callbacks:
-    """Runs calls in order, one at a time; an intake bounds those that carry messages."""
+    """Runs calls in order, one at a time; a receive window bounds the queued messages."""
 
     def __init__(self, intake: Intake, reporter: Reporter) -> None:
         self.intake = intake
@@ -33,32 +33,32 @@ class Callbacks:
         self._news = 0
         self._news_lock = threading.Lock()
         self._changed = threading.Condition(threading.Lock())
-        # Whoever puts a hundred calls wakes those who wait once. It is set before they look for
-        # the last time, so that whoever puts may read it without the lock.
+        # Waiting threads are notified once for a series of put() calls. It is set before their last
+        # check of the queue, so that put() can read it without the lock.
         self._is_anyone_asleep = False
         self._thread: threading.Thread | None = None
-        # Only one thread at a time runs callbacks; this is its number.
+        # Only one thread at a time runs callbacks: the identifier of that thread.
         self._runner: int | None = None
 
     def start(self, name: str | None) -> None:
-        """Begin to run callbacks on a thread of this name; without one they wait for pump()."""
+        """Start the callback thread of this name; with None, calls wait for pump()."""
         if name is not None:
-            # A daemon: a program that forgets to close still ends.
+            # A daemon thread: a program that does not close the connection can still exit.
             self._thread = threading.Thread(target=self._run, name=name, daemon=True)
             self._thread.start()
 
     def put(self, call: Callable[[Any], object], argument: object) -> None:
-        """Put a call that the intake has admitted."""
+        """Queue a call that the receive window has admitted."""
         self._due.append((call, argument))
         if self._is_anyone_asleep:
             self._wake()
 
     def put_back(self, call: Callable[[Any], object], argument: object) -> None:
-        """Put a call before all others: what one that was interrupted has left."""
+        """Put a call in front of the queue: the rest of an interrupted one."""
         self._due.appendleft((call, argument))
 
     def put_news(self, call: Callable[[Any], object], argument: object) -> None:
-        """Put a call that no intake counts; if too many wait already, only count it."""
+        """Queue a status call, outside the receive window; above `NEWS_MAX` only count it."""
         with self._news_lock:
             if self._news >= NEWS_MAX:
                 self.news_lost += 1
@@ -67,14 +67,14 @@ class Callbacks:
         self.put(self._tell, (call, argument))
 
     def is_running_here(self) -> bool:
-        """Say if the calling thread is within a callback."""
+        """Return whether the calling thread is running a callback."""
         return self._runner == threading.get_ident()
 
     def pump(self, timeout: float | None) -> int:
-        """Run what is due on the calling thread; wait for something if nothing is.
+        """Run queued calls on the calling thread; wait up to `timeout` if there are none.
 
         Raises:
-            UsageError: a thread of the library runs it, or the caller is a callback itself.
+            UsageError: The library's thread runs the callbacks, or the caller is a callback.
         """
         if self._thread is not None:
             raise UsageError("pump() needs a connection made with callbacks='pumped'")
@@ -83,10 +83,10 @@ class Callbacks:
         return self._pump(timeout)
 
     def run_until(self, future: concurrent.futures.Future[_Result]) -> _Result:
-        """Wait for a result, and if this connection is pumped by hand, pump meanwhile.
+        """Wait for a result; without a callback thread, run callbacks meanwhile.
 
         Raises:
-            NotOpen: another thread closed the connection first.
+            NotOpen: Another thread closed the connection first.
         """
         if self._thread is None:
             future.add_done_callback(lambda _: self._wake())
@@ -98,7 +98,7 @@ class Callbacks:
             raise NotOpen("the connection was closed meanwhile") from None
 
     def teller(self, on_status: StatusCallback) -> StatusCallback:
-        """A status callback that is run here instead of where the status arises."""
+        """Return a status callback that queues `on_status` here instead of calling it directly."""
 
         def tell(status: Status) -> None:
             try:
@@ -111,17 +111,17 @@ class Callbacks:
         return lambda status: self.put_news(tell, status)
 
     def discard(self) -> None:
-        """From now on throw messages away instead of handing them to callbacks."""
+        """From now on drop messages instead of passing them to callbacks."""
         self.is_discarding = True
 
     def stop(self) -> None:
-        """End, once what is due has run; a callback that stops its own runner does not wait."""
+        """End after the queued calls, and wait for that unless called from a callback."""
         self.end()
         if self._thread is not None and not self.is_running_here():
             self._thread.join(STOP_S)
 
     def end(self) -> None:
-        """End, once what is due has run, without waiting for it."""
+        """End after the queued calls, without waiting."""
         self._due.append(None)
         self._wake()
 
@@ -137,14 +137,14 @@ class Callbacks:
                 try:
                     call(argument)
                 except BaseException as error:
-                    # Not even sys.exit() may end this thread: every later callback would wait.
+                    # Not even sys.exit() may end this thread: later callbacks would never run.
                     self._reporter.handler_failed("the connection", error)
             with self._changed:
                 self._wait(lambda: bool(due), None)
 
     def _pump(self, timeout: float | None, is_over: Callable[[], bool] = lambda: False) -> int:
         with self._changed:
-            # While another thread runs callbacks there is nothing to do for this one.
+            # While another thread runs callbacks, this one has nothing to do.
             self._wait(lambda: is_over() or (bool(self._due) and self._runner is None), timeout)
             if self._runner is not None:
                 return 0
@@ -156,7 +156,7 @@ class Callbacks:
             self._wake()
 
     def _wait(self, is_ready: Callable[[], bool], timeout: float | None) -> None:
-        """Wait, with the lock held, until there is something to do or the time is over."""
+        """Wait, with the lock held, until `is_ready` or the timeout."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             self._is_anyone_asleep = True
@@ -173,17 +173,17 @@ class Callbacks:
             self._changed.notify_all()
 
     def _run_due(self) -> int:
-        # What comes meanwhile is for the next call: this one must come to an end.
+        # Calls that are added meanwhile are left to the next pump(): this one must return.
         count = 0
         for _ in range(len(self._due)):
             item = self._due.popleft()
             if item is None:
-                # There is nothing after it, and whoever pumps again must not wait.
+                # The end of the queue stays, so that later pump() calls return at once.
                 self._due.append(None)
                 break
             call, argument = item
             done = call(argument)
-            # Several messages may be one call.
+            # One call may cover several messages.
             count += done if type(done) is int else 1
         return count
 

@@ -1,4 +1,4 @@
-"""A channel of the blocking face: what is said and heard in it."""
+"""Channel of a blocking connection: publish, subscribe and request within it."""
 
 import contextlib
 import contextvars
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Channel(ChannelFace):
-    """A channel that a connection opened or joined; leave it to be in it no more.
+    """A channel that a connection opened or joined; leave() ends the membership.
 
-    After a loss the connection joins it again by itself, and what is said meanwhile waits for that.
-    If it cannot be joined again, or is closed or lost, `error` says why, and so do its
-    subscriptions.
+    After a disconnection the connection joins it again, and messages published meanwhile wait for
+    that. If it cannot be joined again, or is closed or lost, `error` gives the reason, and its
+    subscriptions raise it.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Channel(ChannelFace):
         self._membership = membership
 
     def publish(self, subject: str, body: Body, **options: Unpack[PublishOptions]) -> Any:
-        """Say something to everybody in the channel; the options are those of a connection.
+        """Publish to all members of the channel; the options are those of the connection.
 
         Raises:
-            NotOpen: the channel was left.
-            WeftError: why the channel ended, or what Connection.publish() raises.
+            NotOpen: The channel was left.
+            WeftError: The reason why the channel ended, or an error of Connection.publish().
         """
         self._ready()
         return self._connection.publish(self._full(subject), body, **options)
@@ -62,13 +62,13 @@ class Channel(ChannelFace):
         handler: Handler | None = None,
         **options: Unpack[SubscribeOptions],
     ) -> Subscription:
-        """Hear what is said in the channel to a pattern, or to several, or to any.
+        """Subscribe to one or several patterns within the channel; default: all subjects.
 
-        It is like Connection.subscribe(), but has no history.
+        Like Connection.subscribe(), but without history.
 
         Raises:
-            NotOpen: the channel was left.
-            WeftError: why the channel ended.
+            NotOpen: The channel was left.
+            WeftError: The reason why the channel ended.
         """
         self._membership.check()
         check_plain(handler)
@@ -83,29 +83,29 @@ class Channel(ChannelFace):
         timeout: float | None = None,
         **options: Unpack[RequestOptions],
     ) -> BlockingReceived:
-        """Ask whoever in the channel serves a subject; see Connection.send_request()."""
+        """Send a request within the channel; see Connection.send_request()."""
         self._ready()
         return self._connection.send_request(self._full(subject), body, timeout, **options)
 
     def gather(
         self, subject: str, body: Body, *, masked: bool = False, **ending: Unpack[GatherOptions]
     ) -> list[BlockingReceived]:
-        """Ask everybody in the channel who hears a subject; see Connection.gather()."""
+        """Gather the answers of all members on a subject; see Connection.gather()."""
         self._ready()
         return self._connection.gather(self._full(subject), body, masked=masked, **ending)
 
     def leave(self) -> None:
-        """Be in it no more; its subscriptions end. Harmless if done before."""
-        # With the connection it was left, too.
+        """End the membership and its subscriptions. Idempotent."""
+        # A closed connection has left the channel, too.
         with contextlib.suppress(NotOpen):
             self._home.background.run(self._channels.leave(self._membership))
 
     def close(self) -> None:
-        """End it for everybody, which takes whoever opened it, a service or an admin.
+        """End the channel for all members; allowed to its opener, services and admins.
 
         Raises:
-            NotAllowed: this connection may not.
-            NotOpen: it was left before.
+            NotAllowed: This connection may not close it.
+            NotOpen: The channel was left.
         """
         self._home.background.run(self._channels.close(self._membership))
 

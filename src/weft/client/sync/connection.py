@@ -1,7 +1,7 @@
 """The blocking client: `with weft.Connection("127.0.0.1:7411") as c: …`.
 
-It is the asyncio engine on a loop in a thread of its own. Callbacks run on a second thread, so that
-they may block and call the connection, or wherever pump() is called.
+Runs the asyncio engine on an event loop in a thread of its own. Callbacks run on a second thread,
+so that they may block and use the connection, or within pump().
 """
 
 import concurrent.futures
@@ -48,9 +48,9 @@ __all__ = ["BlockingReceived", "Connection", "Subscription"]
 
 
 class Connection(BlockingPublishing, Face):
-    """A connection to a gateway that comes back by itself; any thread may use it.
+    """A connection to a gateway that reconnects by itself; usable from any thread.
 
-    A process that is forked off cannot: there every call raises NotOpen, and close() does nothing.
+    A forked process cannot use it: there every call raises NotOpen, and close() does nothing.
     With `callbacks="pumped"` handlers and the status callback run only within pump().
     """
 
@@ -61,12 +61,12 @@ class Connection(BlockingPublishing, Face):
         callbacks: Literal["thread", "pumped"] = "thread",
         **options: Unpack[ConnectOptions],
     ) -> None:
-        """Connect; several addresses, or one text with commas, are tried in turn.
+        """Connect; several addresses, or one string with commas, are tried in turn.
 
         Raises:
-            BadOption: an address or an option cannot be.
-            Unreachable: no gateway answers, unless `wait=True`.
-            Refused: a gateway answers and will not have this client, likewise.
+            BadOption: Invalid address or option.
+            Unreachable: No gateway answers, unless `wait=True`.
+            Refused: A gateway rejected this client, unless `wait=True`.
         """
         if callbacks not in ("thread", "pumped"):
             raise BadOption(f"callbacks is {callbacks!r}, neither 'thread' nor 'pumped'")
@@ -76,7 +76,7 @@ class Connection(BlockingPublishing, Face):
         self._background = Background(f"{label} loop")
         self._background.run(self._prepare(label))
         engine = self._engine
-        # None of them knows this object: one that is dropped is gone at once.
+        # Holds no reference to this object: an unreferenced connection is finalized at once.
         acknowledged = _acknowledging(self._background, self._calls, engine)
         super().__init__(
             engine.outgoing, self._calls, acknowledged, engine.required, self._options.timeout_s
@@ -95,24 +95,24 @@ class Connection(BlockingPublishing, Face):
         handler: Handler | None = None,
         **options: Unpack[SubscribeOptions],
     ) -> Subscription:
-        """Hear what is published to a pattern, or to several; see Subscription.
+        """Subscribe to one or several patterns; see Subscription.
 
-        It returns when the gateway has confirmed it. `Wish` says what the options mean.
+        Returns when the gateway has confirmed it. `Wish` documents the options.
 
         Raises:
-            BadSubject: a pattern or the group is not legal.
-            BadOption: an option cannot be, or disagrees with another subscription.
-            UsageError: the handler is an async function, which nobody would await.
-            NotOpen: the connection is closed.
-            TimedOut: the gateway did not answer in `timeout_s`.
-            WeftError: what the gateway said instead.
+            BadSubject: Invalid pattern or group.
+            BadOption: Invalid option, or one that conflicts with another subscription.
+            UsageError: The handler is an async function, which would not be awaited.
+            NotOpen: The connection is closed.
+            TimedOut: The gateway did not answer within `timeout_s`.
+            WeftError: The gateway refused the subscription.
         """
         check_plain(handler)
         wish = made(Wish, options)
         context = contextvars.copy_context()
         return self._background.run(subscribed(self._home, patterns, wish, handler, context))
 
-    if TYPE_CHECKING:  # What publish() gives depends on what is asked of it.
+    if TYPE_CHECKING:  # The result of publish() depends on `acknowledge`.
 
         @overload
         def publish(
@@ -159,16 +159,17 @@ class Connection(BlockingPublishing, Face):
         resend: bool = False,
         masked: bool = False,
     ) -> BlockingReceived:
-        """Ask whoever serves a subject, and wait for the one answer.
+        """Send a request to one responder of a subject and return its answer.
 
-        If the connection is lost meanwhile nobody knows how far the request came: it fails, unless
-        `resend` says that it may be asked twice. With `masked` whoever answers does not learn whom.
+        If the connection is lost meanwhile, the request may or may not have been handled: it fails,
+        unless `resend` allows it to be sent twice. With `masked` the responder does not learn who
+        sent it.
 
         Raises:
-            NotKnown: nobody serves the subject.
-            ResponderGone: whoever had the request left before answering it, or it was lost.
-            TimedOut: no answer came in time.
-            ConnectionLost: the connection was lost, and `resend` was not set.
+            NotKnown: The subject has no responder.
+            ResponderGone: The responder disconnected before answering, or the request was lost.
+            TimedOut: No answer within the timeout.
+            ConnectionLost: The connection was lost, and `resend` was not set.
         """
         draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
         request = self._calls.request(draft, timeout, resend=resend)
@@ -177,137 +178,138 @@ class Connection(BlockingPublishing, Face):
     def gather(
         self, subject: str, body: Body, *, masked: bool = False, **ending: Unpack[GatherOptions]
     ) -> list[BlockingReceived]:
-        """Ask everybody who hears a subject; the answers until `Gathering` says that it ends.
+        """Send a request to all subscribers of a subject; return the answers.
 
-        With `masked` those who answer do not learn whom.
+        `Gathering` documents when it ends. With `masked` the responders do not learn who sent it.
 
         Raises:
-            ConnectionLost: the connection was lost meanwhile.
-            Overloaded: the answers are more than `queue_bytes`.
+            ConnectionLost: The connection was lost meanwhile.
+            Overloaded: The answers exceed `queue_bytes`.
         """
         draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
         gathering = self._calls.gather(draft, made(Gathering, ending))
         return [blocking_received(frame, self) for frame in self._background.run(gathering)]
 
     def enable(self, right: EnabledRight, pattern: str) -> None:
-        """Let clients `publish`, `subscribe` or `request` a pattern, while this connection lasts.
+        """Let clients `publish`, `subscribe` or `request` a pattern while this connection is open.
 
-        It takes a key of a service. When the connection comes back it is enabled again.
+        Requires a key of a service. After a reconnection the right is enabled again.
 
         Raises:
-            BadOption: there is no such right.
-            BadSubject: the pattern is not legal.
-            NotAllowed: this connection may not give that right.
-            TooMany: it has enabled as many as it may.
+            BadOption: Unknown right.
+            BadSubject: Invalid pattern.
+            NotAllowed: This connection may not grant that right.
+            TooMany: This connection has reached its limit of enabled patterns.
         """
         self._background.run(self._calls.enable(right, pattern))
 
     def disable(self, right: EnabledRight, pattern: str) -> None:
-        """Take back what enable() gave; what it did not is no error."""
+        """Revoke a right that enable() granted; ignored if it was not granted."""
         self._background.run(self._calls.disable(right, pattern))
 
     def direct(self, subject: str, timeout: float | None = None) -> None:
-        """Have what is published to a subject go straight to those who get it, whatever the rate.
+        """Send messages to a subject directly to their receivers, whatever their rate.
 
-        It returns once it does: see docs/lanes.md.
+        Returns once all of them are reached directly: see docs/lanes.md.
 
         Raises:
-            BadSubject: it is not a subject.
-            NotDirect: it cannot be, and why.
-            TimedOut: it did not come to it in time.
+            BadSubject: Invalid subject.
+            NotDirect: A direct connection is not possible; the text gives the reason.
+            TimedOut: Not established within the timeout.
         """
         self._background.run(self._calls.direct(subject, timeout))
 
     def open_channel(self, name: str, password: str | None = None) -> Channel:
-        """Open a channel, with a password or without, and be in it; see Channel.
+        """Open a channel, with or without a password, and join it; see Channel.
 
-        Only keys made of the password are kept, and none of them can be sent to join with.
+        Only keys derived from the password are stored, and none of them is enough to join.
 
         Raises:
-            BadSubject: the name is not legal.
-            BadOption: the password is empty.
-            ChannelExists: there is one already: join it.
-            ChannelContested: somebody else opens it at this moment: try again.
-            NoMajority: with a password, too few gateways can be reached.
-            NotAllowed: this connection may not.
-            TooMany: it is in as many as it may be.
-            UsageError: it is in this one already.
+            BadSubject: Invalid name.
+            BadOption: Empty password.
+            ChannelExists: A channel of this name exists: join it.
+            ChannelContested: Another client is opening it at the same time: try again.
+            NoMajority: Too few gateways are reachable to open a channel with a password.
+            NotAllowed: This connection may not open channels.
+            TooMany: This connection has reached its limit of channels.
+            UsageError: This connection is already a member.
         """
         membership = self._background.run(self._channels.open(name, password))
         return Channel(self, self._home, self._channels, membership)
 
     def join_channel(self, name: str, password: str | None = None) -> Channel:
-        """Be in a channel that somebody opened; see Channel.
+        """Join an existing channel; see Channel.
 
         Raises:
-            BadSubject: the name is not legal.
-            BadOption: the password is empty.
-            WrongPassword: no channel of this name has this password, or needs none.
-            TooManyTries: too many passwords were wrong: wait for as long as it says.
-            NotAllowed: this connection may not.
-            TooMany: it is in as many as it may be.
-            UsageError: it is in this one already.
-            ProtocolError: the gateway let us in and does not know the password.
+            BadSubject: Invalid name.
+            BadOption: Empty password.
+            WrongPassword: No channel of this name with this password, or without one if not given.
+            TooManyTries: Too many wrong passwords: wait for the time given in the text.
+            NotAllowed: This connection may not join channels.
+            TooMany: This connection has reached its limit of channels.
+            UsageError: This connection is already a member.
+            ProtocolError: The gateway failed to prove that it knows the password.
         """
         membership = self._background.run(self._channels.join(name, password))
         return Channel(self, self._home, self._channels, membership)
 
     def channels(self, limit: int = 100) -> ChannelList:
-        """The channels without a password, or for services and admins all of them.
+        """Return the channels without a password, or, for services and admins, all channels.
 
         Raises:
-            BadOption: the limit is not one.
+            BadOption: The limit is not positive.
         """
         return self._background.run(self._channels.list(limit))
 
     def channel_facts(self, name: str) -> ChannelFacts:
-        """Who opened a channel, where, and where its members are.
+        """Return the owner of a channel, its gateway, and the gateways of its members.
 
         Raises:
-            BadSubject: the name is not legal.
-            NotKnown: there is no such channel, or it is not to be seen.
+            BadSubject: Invalid name.
+            NotKnown: No such channel, or not visible to this connection.
         """
         return self._background.run(self._channels.show(name))
 
     def close_channel(self, name: str) -> None:
-        """End a channel for everybody, as a service or an admin may.
+        """End a channel for all members; allowed to services and admins.
 
         Raises:
-            BadSubject: the name is not legal.
-            NotKnown: there is no such channel.
-            NotAllowed: this connection may not.
+            BadSubject: Invalid name.
+            NotKnown: No such channel.
+            NotAllowed: This connection may not close it.
         """
         self._background.run(self._channels.close_named(name))
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until the gateway has dealt with everything that was published before.
+        """Wait until the gateway has processed all messages published before.
 
         Raises:
-            TimedOut: it did not say so in time.
-            ConnectionLost: the connection was lost meanwhile.
+            TimedOut: No confirmation within the timeout.
+            ConnectionLost: The connection was lost meanwhile.
         """
         self._background.run(self._calls.flush(timeout))
 
     def pump(self, timeout: float | None = 0.0) -> int:
-        """Run the callbacks that are due on this thread; how many were.
+        """Run the queued callbacks on this thread and return how many messages and statuses ran.
 
-        If none is, it waits for one: so many seconds, or with None however long it takes.
+        If none is queued, wait up to `timeout` seconds for one; with None without limit.
 
         Raises:
-            UsageError: the connection was not made with `callbacks="pumped"`.
+            UsageError: The connection was not created with `callbacks="pumped"`.
         """
         self._background.check()
         return self._callbacks.pump(timeout)
 
     def drain(self, timeout: float | None = None) -> None:
-        """Ask for nothing more, let callbacks and loops finish what came, and close.
+        """Unsubscribe, let callbacks and loops process the received messages, and close.
 
         Raises:
-            TimedOut: it could not all be done in time.
-            ConnectionLost: the connection was lost meanwhile, and with it what was still to come.
-            Overloaded: the gateway does not even read what takes the subscriptions back.
-            NotOpen: it is closed already, or was meanwhile.
-            UsageError: a callback would wait for itself; only then it stays open.
+            TimedOut: Not complete within the timeout.
+            ConnectionLost: The connection was lost meanwhile, and undelivered messages with it.
+            Overloaded: The gateway does not read, so the subscriptions could not be cancelled.
+            NotOpen: The connection was closed before or meanwhile.
+            UsageError: Called within a callback, which would wait for itself; the connection stays
+                open in this case only.
         """
         if self._callbacks.is_running_here():
             raise UsageError("a callback cannot wait until it has finished: drain elsewhere")
@@ -318,23 +320,22 @@ class Connection(BlockingPublishing, Face):
             self.close()
 
     def close(self) -> None:
-        """Send what is buffered, leave the gateway and stop; harmless if done before.
+        """Send the buffered messages, disconnect and stop the threads. Idempotent.
 
-        It waits as long as the gateway takes what is sent, at most `timeout_s`. What is left then,
-        and whatever is buffered while there is no connection, is lost: the status `closed` says
-        how much.
+        Waits at most `timeout_s` for the gateway to read them. Messages that are left then, or that
+        are buffered while there is no connection, are lost: the status `closed` gives their number.
         """
         self._callbacks.discard()
         try:
             self._background.run(self._keeper.close())
         except NotOpen:
-            # It was closed before, another thread was faster, or this is a process forked off.
+            # Closed before or by another thread, or this is a forked process.
             return
         self._callbacks.stop()
         self._background.stop()
 
     def begin_close(self) -> concurrent.futures.Future[None] | None:
-        """Begin to close, for a program that ends; None if it is closed. See at_exit.py."""
+        """Start to close at the exit of the program; None if already closed. See at_exit.py."""
         if not self._background.is_usable:
             return None
         self._callbacks.discard()
@@ -363,11 +364,11 @@ class Connection(BlockingPublishing, Face):
 
     @functools.cached_property
     def _home(self) -> Home:
-        """What a subscription knows of its connection, which then is not just dropped."""
+        """Context of the subscriptions; it keeps a reference to this connection."""
         return Home(self, self._engine, self._calls, self._background, self._callbacks, self._loops)
 
     async def _prepare(self, label: str) -> None:
-        """Make, on the loop, what lives there."""
+        """Create, on the loop's thread, the objects that belong to it."""
         reporter = Reporter(self._options.logger, label)
         self._engine = Engine(self._options, reporter, self._background.defer)
         self._calls = Calls(self._engine)
@@ -384,11 +385,11 @@ class Connection(BlockingPublishing, Face):
 def _acknowledging(
     background: Background, calls: Calls, engine: Engine
 ) -> Callable[[Draft], Identity]:
-    """What publishes a message and waits until the gateway has taken it."""
+    """Return a function that publishes a message and waits for its acknowledgement."""
     timeout_s = engine.options.timeout_s
 
     def acknowledged(draft: Draft) -> Identity:
-        # Buffered on the calling thread, as everything else that it publishes.
+        # Buffered on the calling thread, in order with its other messages.
         deadline = time.monotonic() + timeout_s
         pending = calls.pending(draft)
         engine.outgoing.put_waiting(pending.frame, timeout_s, pending)
@@ -399,7 +400,7 @@ def _acknowledging(
 
 
 async def _part(keeper: Keeper, callbacks: Callbacks) -> None:
-    """Close a connection that nobody has any more."""
+    """Close a connection that has no references any more."""
     callbacks.discard()
     try:
         await keeper.close()

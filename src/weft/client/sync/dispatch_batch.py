@@ -1,4 +1,4 @@
-"""The messages of a blocking subscription on their way through its handler, where callbacks run."""
+"""Call a handler of a blocking subscription for batches of messages, on the callback thread."""
 
 import contextvars
 import functools
@@ -12,16 +12,16 @@ from weft.client.sync.callbacks import Callbacks
 from weft.errors import UsageError, WeftError
 
 _RELEASED_TOGETHER = 64
-# Of larger ones fewer: what is released late is read late.
+# Fewer of large messages: a late release delays reading.
 _MUCH_BYTES = 64 << 10
 
 Handler = Callable[[BlockingReceived], object]
 
 
 class Handling:
-    """Gives a handler one message after the other; what it raises is told to `report`.
+    """Calls a handler for one message at a time; passes its exceptions to `report`.
 
-    `is_discarding` may be set at any time: from then on messages are thrown away.
+    `is_discarding` may be set at any time: from then on messages are dropped.
     """
 
     def __init__(
@@ -38,21 +38,21 @@ class Handling:
         self._callbacks = callbacks
         self._intake: Intake = callbacks.intake
         self._report = report
-        # A handler runs in a copy of the context that it was given in.
+        # A handler runs in a copy of the context that it was registered in.
         self._base = base or contextvars.copy_context()
 
     def run(self, frames: list[bytes]) -> int:
-        """Handle messages that came one after the other; return how many.
+        """Handle consecutive messages; return how many were handled.
 
-        An interrupt is raised. After it, or once the handler has changed its context, the rest is
-        due again.
+        Raises the exception of an interrupted handler, such as KeyboardInterrupt. After it, or once
+        the handler has changed its context, the remaining messages are queued again.
         """
-        # mypy cannot know that a copy of a context runs what it is given.
+        # mypy does not know that Context.run() returns the result of the function.
         count: int = self._base.copy().run(self.run_here, frames)
         return count
 
     def run_here(self, frames: list[bytes]) -> int:
-        """Handle messages in the current context, which is a copy of the handler's; see run()."""
+        """Handle messages in the current context, a copy of the handler's; see run()."""
         count = 0
         size = 0
         released = 0
@@ -61,7 +61,7 @@ class Handling:
                 count += 1
                 size += len(frame)
                 self._handle(frame)
-                # The intake is told of several together.
+                # The receive window is credited in batches.
                 if count - released >= _RELEASED_TOGETHER or size > _MUCH_BYTES:
                     self._intake.release(size, count - released)
                     released = count
@@ -90,7 +90,7 @@ class Handling:
                 self._fail(message)
 
     def _fail(self, message: BlockingReceived) -> None:
-        """Tell whoever asked that there is no answer; why is for the log of this side alone."""
+        """Answer a request with a generic error; the reason is only in the local log."""
         try:
             message.respond_error(FAILED)
         except WeftError as error:
@@ -98,10 +98,10 @@ class Handling:
 
 
 def check_plain(handler: Handler | None) -> None:
-    """Refuse a handler that would have to be awaited.
+    """Reject an async handler.
 
     Raises:
-        UsageError: it is an async function.
+        UsageError: The handler is an async function.
     """
     called = handler.func if isinstance(handler, functools.partial) else handler
     if inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(
@@ -114,7 +114,7 @@ def check_plain(handler: Handler | None) -> None:
 
 
 def _refuse_awaitable(result: object) -> None:
-    """Refuse what a handler returned to be awaited."""
+    """Reject an awaitable that a handler returned."""
     if not inspect.isawaitable(result):
         return
     if inspect.iscoroutine(result):

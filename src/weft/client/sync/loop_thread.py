@@ -1,7 +1,7 @@
-"""One event loop in one daemon thread, for callers that have none.
+"""Event loop on a daemon thread, for callers without one.
 
-A process that is forked off has a copy of the loop but not the thread, and locks that the thread
-may have held: there nothing is run, or waited for.
+A forked process has a copy of the loop but not the thread, and locks that the thread may have
+held: there nothing runs, and nothing is waited for.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from weft.errors import NotOpen
 
 _Result = TypeVar("_Result")
 
-# How long the thread may take to end when it is told to.
+# Limit on waiting for the thread to end.
 STOP_S = 10.0
 
 OPENED_ELSEWHERE = "the connection was opened in another process"
 
 
 class Background:
-    """Runs coroutines for other threads; stop() it."""
+    """Runs coroutines for other threads until stop()."""
 
     def __init__(self, name: str) -> None:
         self._started: concurrent.futures.Future[asyncio.AbstractEventLoop]
@@ -37,7 +37,7 @@ class Background:
         self._on_fork: list[Callable[[], object]] = []
         self._last: asyncio.Task[None] | None = None
         _all.add(self)
-        # A daemon: a program that forgets to close still ends.
+        # A daemon thread: a program that does not close the connection can still exit.
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
         self._loop = self._started.result()
@@ -45,10 +45,10 @@ class Background:
     def submit(
         self, work: Coroutine[object, object, _Result]
     ) -> concurrent.futures.Future[_Result]:
-        """Begin a coroutine.
+        """Start a coroutine on the loop.
 
         Raises:
-            NotOpen: the loop was stopped, or is that of another process.
+            NotOpen: The loop was stopped, or belongs to another process.
         """
         if self._is_copy:
             work.close()
@@ -60,10 +60,10 @@ class Background:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run(self, work: Coroutine[object, object, _Result]) -> _Result:
-        """Run a coroutine to its end, and wait for it; an interrupted wait cancels it.
+        """Run a coroutine and return its result; interrupting the wait cancels it.
 
         Raises:
-            NotOpen: the loop was stopped, or is that of another process.
+            NotOpen: The loop was stopped, or belongs to another process.
         """
         future = self.submit(work)
         try:
@@ -75,20 +75,20 @@ class Background:
             raise
 
     def check(self) -> None:
-        """Refuse to be used by a process that was forked off.
+        """Raise in a forked process.
 
         Raises:
-            NotOpen: it is.
+            NotOpen: The loop belongs to another process.
         """
         if self._is_copy:
             raise NotOpen(OPENED_ELSEWHERE)
 
     def on_fork(self, call: Callable[[], object]) -> None:
-        """Call this in every process that is forked off, before anything else runs there."""
+        """Call `call` in every forked process, before any other code runs there."""
         self._on_fork.append(call)
 
     def defer(self, call: Callable[..., object], *arguments: object) -> None:
-        """Make a call on the loop, soon; after the end there is nothing left to call."""
+        """Schedule a call on the loop; ignored after the end."""
         if self._is_copy:
             return
         with self._lock:
@@ -96,7 +96,7 @@ class Background:
                 self._loop.call_soon_threadsafe(call, *arguments)
 
     def stop(self, timeout_s: float = STOP_S) -> None:
-        """End the loop, cancel what still runs on it, and wait for the thread."""
+        """Stop the loop, cancel its tasks, and wait for the thread."""
         if self._is_copy:
             return
         with self._lock:
@@ -112,19 +112,20 @@ class Background:
         return not (self._is_copy or self._is_stopped)
 
     def abandon(self, last: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Run a last coroutine and end, while nobody waits for it: for a finalizer.
+        """Run a last coroutine and stop, without waiting: for a finalizer.
 
-        That may run on any thread, between any two steps, so it takes no lock. ended() waits.
+        A finalizer may run on any thread, between any two instructions, so this takes no lock.
+        ended() waits for the end.
         """
         _ending.add(self)
         self._loop.call_soon_threadsafe(self._end_after, last)
 
     def ended(self, timeout_s: float) -> None:
-        """Wait until the thread has ended, but no longer than so."""
+        """Wait until the thread has ended, at most `timeout_s`."""
         self._thread.join(timeout_s)
 
     def forked(self) -> None:
-        """This process is a copy of the one that has the thread."""
+        """Mark this object as the copy in a forked process, which has no thread."""
         self._is_copy = True
         for call in self._on_fork:
             call()
@@ -138,7 +139,7 @@ class Background:
             self._is_stopped = True
         self._stopping.set()
         if not last.cancelled():
-            # Whatever it was, nobody is there to be told but the loop's own handler.
+            # No caller is left: an exception goes to the loop's exception handler.
             last.result()
 
     def _main(self) -> None:
@@ -162,12 +163,12 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 _all: weakref.WeakSet[Background] = weakref.WeakSet()
-# Those that were abandoned and have not ended.
+# Abandoned loops whose thread has not ended.
 _ending: set[Background] = set()
 
 
 def until_ended(deadline: float) -> None:
-    """Wait for all that were abandoned, until a time of the monotonic clock."""
+    """Wait for all abandoned loops, until a time of the monotonic clock."""
     for background in list(_ending):
         background.ended(max(deadline - time.monotonic(), 0.0))
 

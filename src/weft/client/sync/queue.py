@@ -1,7 +1,7 @@
-"""What an iterated subscription of the blocking face has received and not yet taken.
+"""Queue of a blocking subscription without a handler, for iteration on any thread.
 
-The loop's thread puts, any number of others take. An item is a call to make and what to make it
-with: so a message and a gap, which only the subscription can tell apart, wait in one line.
+The loop's thread puts, any number of threads take. An item is a function and its argument, so that
+messages and gaps, which only the subscription can distinguish, share one queue.
 """
 
 import queue
@@ -15,25 +15,25 @@ Item = tuple[Callable[[Any], object], Any]
 
 
 class Mailbox:
-    """A queue between threads; an intake bounds what is put into it."""
+    """Thread-safe queue; bounded by the receive window of its subscription."""
 
     def __init__(self) -> None:
-        # In C, and fast. It has no bound of its own.
+        # Implemented in C and fast, but unbounded by itself.
         self._items: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
 
     def put(self, call: Callable[[Any], object], argument: object) -> None:
-        """Put a call."""
+        """Add a call."""
         self._items.put((call, argument))
 
     def end(self) -> None:
-        """Nothing more comes after what is here."""
+        """End the queue after its current items."""
         self._items.put(None)
 
     def take(self, timeout: float | None) -> Item | None:
-        """The next call, or None at the end, for every taker.
+        """Return the next call, or None at the end, for every taker.
 
         Raises:
-            queue.Empty: nothing came in time.
+            queue.Empty: No item within the timeout.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:

@@ -1,4 +1,4 @@
-"""A subscription of the blocking face, and the messages it receives."""
+"""Subscriptions of a blocking connection, and iteration over their messages."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ from weft.errors import NotOpen, TimedOut, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The connection, and perhaps the channel, that a subscription is of."""
+    """Context of a subscription: its connection and, if it is in one, its channel."""
 
     connection: Publisher
     engine: Engine
@@ -41,12 +41,12 @@ class Home:
 
 
 class Subscription:
-    """What a connection was asked to hear; close it to hear no more.
+    """A subscription; close() ends it.
 
-    With a handler its messages are handled where the connection's callbacks run. Without one:
-    `for message in subscription`, on any thread. A queue that nobody empties stops the whole
-    connection from reading once it is full. A drain waits for the body of a loop, but not for what
-    is done with a message of next().
+    A handler runs where the callbacks of the connection run. Without a handler:
+    `for message in subscription`, on any thread. A queue that is full and not consumed stops the
+    whole connection from reading. drain() waits for the body of a loop, but not for the processing
+    of a message returned by next().
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Subscription:
         handler: Handler | None,
         context: contextvars.Context | None = None,
     ) -> None:
-        """Begin; on the loop's thread. A handler runs in copies of the context."""
+        """Start, on the loop's thread. A handler runs in copies of the context."""
         self._home = home
         self._on_gap = wish.on_gap
         self._is_discarding = False
@@ -90,21 +90,21 @@ class Subscription:
 
     @property
     def intake(self) -> Intake:
-        """What bounds it."""
+        """The receive window that bounds it."""
         return self._intake
 
     @property
     def patterns(self) -> list[str]:
-        """What it hears."""
+        """The subscribed patterns."""
         return list(self._listening.names)
 
     @property
     def is_open(self) -> bool:
-        """Say if messages may still come."""
+        """Whether the subscription can still receive messages."""
         return self._listening.is_open
 
     async def confirmed(self) -> None:
-        """Wait, on the loop's thread, for the gateway's word; without it, end."""
+        """Wait, on the loop's thread, for the gateway's confirmation; end if it is refused."""
         try:
             await self._home.calls.ready(self._listening, None)
         except BaseException:
@@ -112,19 +112,19 @@ class Subscription:
             raise
 
     def next(self, timeout: float | None = None) -> BlockingReceived:
-        """The next message; without a timeout, however long it takes.
+        """Return the next message; without a timeout, wait without limit.
 
         Raises:
-            TimedOut: none came in time.
-            NotOpen: none will come, because the subscription was closed.
-            WeftError: none will come, because the gateway refused the subscription.
+            TimedOut: No message within the timeout.
+            NotOpen: The subscription is closed.
+            WeftError: The gateway refused the subscription.
         """
         frame = self.next_frame(timeout)
         self._intake.release(len(frame))
         return blocking_received(frame, self._home.connection)
 
     def next_frame(self, timeout: float | None) -> bytes:
-        """The frame of the next message, which still counts as not taken; see next()."""
+        """Return the frame of the next message, not yet released from the window; see next()."""
         mailbox = self._iterable()
         self._home.background.check()
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -145,12 +145,12 @@ class Subscription:
                 return frame
 
     def close(self) -> None:
-        """Hear nothing more; what was not taken yet is thrown away."""
+        """Unsubscribe and drop the queued messages."""
         self._is_discarding = True
         if self._handling is not None:
             self._handling.is_discarding = True
         if not self._is_left:
-            # With the connection, or in a process that has none, it is closed already.
+            # Already closed with the connection, or in a forked process.
             with contextlib.suppress(NotOpen):
                 self._home.background.run(self._close())
 
@@ -175,10 +175,10 @@ class Subscription:
     ) -> None:
         self.close()
 
-    # What the engine calls, on the loop's thread.
+    # Called by the engine, on the loop's thread.
 
     def put(self, frames: list[bytes]) -> None:
-        """Messages came."""
+        """Add a batch of received frames."""
         if not self._refused and self._intake.admit_all(sum(map(len, frames)), len(frames)):
             self._put_all(frames)
             return
@@ -193,12 +193,12 @@ class Subscription:
             self._put_all([frame])
 
     def missed(self, gap: Gap) -> None:
-        """Messages did not come."""
+        """Add a gap, if `on_gap` is set and there is space."""
         if self._on_gap is not None and self._intake.admit(0):
             self._put(self._tell_gap, gap)
 
     def ended(self) -> None:
-        """Nothing more comes; what is here may still be taken."""
+        """End the stream; queued items may still be taken."""
         if self._mailbox is not None:
             self._mailbox.end()
 
@@ -220,7 +220,7 @@ class Subscription:
         if self._mailbox is not None:
             self._home.engine.reading.leave(self._intake)
 
-    # What is called where messages are taken.
+    # Called by the thread that takes the messages.
 
     def _receive(self, frame: bytes) -> bytes | None:
         if self._is_discarding:
@@ -255,7 +255,7 @@ async def subscribed(
     handler: Handler | None,
     context: contextvars.Context,
 ) -> Subscription:
-    """A subscription that the gateway has confirmed."""
+    """Return a new subscription that the gateway has confirmed."""
     subscription = Subscription(home, patterns, wish, handler, context)
     await subscription.confirmed()
     return subscription

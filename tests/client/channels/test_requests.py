@@ -201,7 +201,7 @@ async def test_what_is_heard_has_the_subject_that_it_was_said_to(scripted: Scrip
 
 async def test_a_channel_has_no_history(scripted: Scripted) -> None:
     async with member(scripted) as (room, _, __, ___):
-        with pytest.raises(BadOption, match="it has no history"):
+        with pytest.raises(BadOption, match="channels have no history"):
             room.subscribe(since="5m")
 
 

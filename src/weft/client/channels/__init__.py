@@ -1,1 +1,1 @@
-"""Protected channels."""
+"""Channels: requests to the gateway, memberships, and their recovery after a reconnection."""

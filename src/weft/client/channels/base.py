@@ -1,4 +1,4 @@
-"""What both faces tell of a channel that a connection is in."""
+"""Properties of a joined channel that the asyncio and the blocking API share."""
 
 from weft.client.channels.memberships import PREFIX, Membership
 from weft.client.options import SubscribeOptions, Wish, made
@@ -8,7 +8,7 @@ from weft.wire.message.message import Message
 
 
 class ChannelFace:
-    """One channel, whichever way its user waits for it."""
+    """Base class of the channels of both APIs."""
 
     _membership: Membership
 
@@ -18,39 +18,39 @@ class ChannelFace:
 
     @property
     def name(self) -> str:
-        """The name that it was opened and joined by."""
+        """The name of the channel."""
         return self._membership.name
 
     @property
     def id(self) -> str:
-        """Which channel of this name it is; another one, perhaps, after the connection was lost."""
+        """The id of the channel; a reconnection may join another channel of the same name."""
         return self._membership.id
 
     @property
     def is_protected(self) -> bool:
-        """Say if it has a password."""
+        """Whether it has a password."""
         return self._membership.secret is not None
 
     @property
     def is_open(self) -> bool:
-        """Say if this connection is in it, or will be again once it is back."""
+        """Whether this connection is a member, or will be again after it reconnects."""
         return not (self._membership.is_over or self._membership.is_leaving)
 
     @property
     def error(self) -> WeftError | None:
-        """Why it ended, if that was not our own wish."""
+        """The reason why the membership ended, or None after leave() or close()."""
         return self._membership.error
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """The gateways that did not answer when it was opened here."""
+        """The gateways that did not answer when this connection opened the channel."""
         return self._membership.silent
 
     def subject_of(self, message: Received | Message) -> str:
-        """What a message was sent to, as it is said within the channel.
+        """Return the subject of a message relative to the channel.
 
         Raises:
-            UsageError: it was not sent in a channel.
+            UsageError: The message was not sent in a channel.
         """
         subject = message.subject
         if not subject.startswith(PREFIX):
@@ -59,12 +59,12 @@ class ChannelFace:
 
 
 def wish_within(options: SubscribeOptions) -> Wish:
-    """How a subscription in a channel is served.
+    """Return the options of a subscription in a channel.
 
     Raises:
-        BadOption: an option cannot be, or asks for history.
+        BadOption: Invalid option, or `since`, because channels have no history.
     """
     wish = made(Wish, options)
     if wish.since is not None:
-        raise BadOption("what is said in a channel is not kept: it has no history")
+        raise BadOption("channels have no history: leave out the option since")
     return wish

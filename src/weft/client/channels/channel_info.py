@@ -1,4 +1,4 @@
-"""What a gateway tells about channels to somebody who may not be in them."""
+"""Descriptions of channels, as a gateway reports them to members and others."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from weft.wire.message.message import Message
 
 @dataclass(frozen=True, slots=True)
 class ChannelEntry:
-    """One channel of a list."""
+    """A channel in a list of channels."""
 
     name: str
     id: str
@@ -18,7 +18,7 @@ class ChannelEntry:
 
 
 class ChannelList(list[ChannelEntry]):
-    """Channels, those with the most members first; `more` is how many are beyond the limit."""
+    """Channels by descending number of members; `more` counts those beyond the limit."""
 
     def __init__(self, answer: Message) -> None:
         super().__init__(_entry(each) for each in answer["channels"])
@@ -26,7 +26,7 @@ class ChannelList(list[ChannelEntry]):
 
 
 class ChannelPlace(NamedTuple):
-    """A gateway that has members of a channel, and the messages that they sent per second."""
+    """A gateway with members of a channel, and the rate of their messages per second."""
 
     gateway: str
     members: int
@@ -35,7 +35,7 @@ class ChannelPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChannelFacts:
-    """One channel in full: who opened it, where, and where its members are."""
+    """Details of one channel: its owner, its gateway, and the gateways of its members."""
 
     name: str
     id: str
@@ -50,7 +50,7 @@ class ChannelFacts:
 
 
 def facts_in(answer: Message) -> ChannelFacts:
-    """One channel, as a gateway describes it."""
+    """Return the details of a channel from a gateway's answer."""
     places = [
         ChannelPlace(each["gateway"], each["members"], each["message_rate"])
         for each in answer["places"]

@@ -1,7 +1,7 @@
-"""The channels that one connection is a member of, as the engine knows them.
+"""Channel memberships of one connection.
 
-They outlive the line that they were joined over. Each is joined anew over the next, perhaps by
-another id, and only then is a gateway asked for what is heard in it.
+They outlive a disconnection. After a reconnection each channel is joined again, perhaps with
+another id, and only then are its subscriptions sent to the gateway.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ _OVER = (ChannelClosed, ChannelLost, NotAMember)
 
 
 class Membership:
-    """One channel that was joined, or is just being joined; the place of its subscriptions."""
+    """Membership of one channel, joined or being joined; provides the prefix of its subjects."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.id = ""
         self.prefix = ""
-        # Only keys: the password itself is forgotten once they are made.
+        # Derived keys only: the password is discarded once they are derived.
         self.secret: Secret | None = None
         self.silent: tuple[str, ...] = ()
         self.has_opened = False
-        # Between an answer that lets us in and the end of the line that it came over.
+        # From the answer that admits this connection until it is lost.
         self.is_joined = False
         self.is_leaving = False
         self.is_over = False
@@ -40,46 +40,46 @@ class Membership:
         return f"<Membership of {self.name}>"
 
     def entered(self, channel_id: str) -> None:
-        """A gateway let us in; see joined()."""
+        """Set the id that the gateway assigned; joined() follows."""
         self.id = channel_id
         self.prefix = f"{PREFIX}{channel_id}."
 
     def joined(self) -> None:
-        """Messages may be sent now."""
+        """Allow publishing in the channel."""
         self.is_joined = True
         self.settled.set()
 
     def parted(self) -> None:
-        """The line is gone, and with it what it had joined."""
+        """Handle the loss of the connection, which ends the membership at the gateway."""
         self.is_joined = False
         if not self.is_over:
             self.settled.clear()
 
     def end(self, error: WeftError | None) -> None:
-        """Be a member no more."""
+        """End the membership."""
         self.is_over = True
         self.is_joined = False
         self.error = error
         self.settled.set()
 
     def check(self) -> None:
-        """Refuse to be used after the end.
+        """Raise if the membership has ended.
 
         Raises:
-            NotOpen: it was left.
-            WeftError: why it ended otherwise.
+            NotOpen: The channel was left.
+            WeftError: The reason why it ended otherwise.
         """
         if self.is_over or self.is_leaving:
             raise self.error or NotOpen(f"the channel {self.name!r} was left")
 
     async def until_joined(self) -> None:
-        """Wait until it was joined again, if the connection was lost.
+        """Wait until the channel is joined again after a disconnection.
 
         Raises:
-            NotOpen: it was left.
-            WeftError: why it ended otherwise.
+            NotOpen: The channel was left.
+            WeftError: The reason why it ended otherwise.
         """
-        # It may be lost again before whoever waits has its turn.
+        # It may be lost again before the waiting task runs.
         while not (self.is_joined or self.is_over):
             await self.settled.wait()
         self.check()
@@ -89,7 +89,7 @@ Again = Callable[[Membership], Coroutine[object, object, None]]
 
 
 class Memberships:
-    """All of them; `again` joins one anew, and is told by whoever can ask the gateway."""
+    """All memberships of a connection; `again` rejoins one, and is set by the API layer."""
 
     def __init__(self, subscriptions: Subscriptions, reporter: Reporter) -> None:
         self.again: Again | None = None
@@ -99,10 +99,10 @@ class Memberships:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def reserve(self, name: str) -> Membership:
-        """Begin with a channel.
+        """Reserve a channel name for a membership that is to be joined.
 
         Raises:
-            UsageError: this connection is in it already.
+            UsageError: This connection is already a member.
         """
         if name in self._by_name:
             raise UsageError(f"this connection is in the channel {name!r} already")
@@ -111,25 +111,25 @@ class Memberships:
         return membership
 
     def forget(self, membership: Membership) -> None:
-        """End with a channel that was not joined after all."""
+        """Remove a membership that was not joined, or has ended."""
         if self._by_name.get(membership.name) is membership:
             del self._by_name[membership.name]
 
     def resume(self, membership: Membership) -> None:
-        """Hear in a channel, which was joined, what was heard there before.
+        """Restore the subscriptions of a channel that was joined again.
 
         Raises:
-            Overloaded: the gateway does not read.
+            Overloaded: The gateway does not read.
         """
         self._subscriptions.resume(membership)
-        # Only now may others publish: what they say must be heard by themselves, too.
+        # Publishing comes after subscribing: publishers receive their own messages, too.
         membership.joined()
 
     def end(self, membership: Membership, error: WeftError | None) -> None:
-        """End with a channel, and with what is heard there; it is taken back while we are in it.
+        """End a membership and its subscriptions; unsubscribes first if still a member.
 
         Raises:
-            Overloaded: the gateway does not read.
+            Overloaded: The gateway does not read.
         """
         self.forget(membership)
         try:
@@ -141,17 +141,19 @@ class Memberships:
             self._reporter.report(Status(What.REFUSED, detail, error))
 
     def taken_back(self, event: TakenBack) -> bool:
-        """Say if what a gateway took back is more than one subscription, and then end with it.
+        """Handle a revoked subscription that stands for a channel: end the membership.
+
+        Returns whether the event was handled, that is, concerned more than one subscription.
 
         Raises:
-            Overloaded: the gateway does not read.
+            Overloaded: The gateway does not read.
         """
         if not event.pattern.startswith(PREFIX.encode()):
             return False
         is_asked = bool(self._subscriptions.interests.asking(event.pattern, event.group))
         membership = self._at(event.pattern)
         if membership is None or (is_asked and not isinstance(event.error, _OVER)):
-            # What nobody asks for any more ended with its channel, just before.
+            # A subscription that is not registered any more ended with its channel just before.
             return not is_asked
         membership.is_joined = False
         is_ours = membership.is_leaving and isinstance(event.error, ChannelClosed)
@@ -159,22 +161,22 @@ class Memberships:
         return True
 
     def welcomed(self) -> None:
-        """There is a new line: join everything again."""
+        """Join all channels again over a new connection."""
         for membership in self._by_name.values():
-            # One without an id is being joined by whoever waits for it.
+            # One without an id is still being joined by its caller.
             if membership.id and self.again is not None:
                 task = asyncio.ensure_future(self.again(membership))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
     def parted(self) -> None:
-        """The line is gone."""
+        """Handle the loss of the connection."""
         self._cancel()
         for membership in self._by_name.values():
             membership.parted()
 
     def clear(self) -> None:
-        """The connection is closed."""
+        """End all memberships; the connection is closed."""
         self._cancel()
         for membership in self._by_name.values():
             membership.end(None)
@@ -185,7 +187,7 @@ class Memberships:
             task.cancel()
 
     def _at(self, pattern: bytes) -> Membership | None:
-        """The channel that a pattern stands for as a whole."""
+        """Return the joined channel whose subjects a pattern covers entirely."""
         for membership in self._by_name.values():
             if membership.is_joined and pattern == f"{membership.prefix}>".encode():
                 return membership

@@ -1,7 +1,7 @@
-"""What a client asks a gateway about channels, and how it comes back into one.
+"""Channel operations: requests to the gateway, and rejoining after a reconnection.
 
-The keys of a password are made on another thread, because that takes long on purpose, and nothing
-but the keys is kept. Whoever had opened a channel opens it again if it is gone.
+Keys are derived from a password on another thread, because that is slow by design; the password
+itself is not stored. After a reconnection the opener opens the channel again if it is gone.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ from weft.wire.subjects import checked_subject
 
 ASK = "_WEFT.ask.channel."
 
-# A gateway asks all others and waits two seconds for them.
+# The gateway asks all others and waits up to 2 s for their answers.
 OPEN_MIN_S = 5.0
-# How often a channel is tried again: a fifth wrong password would make everybody wait.
+# Limit on attempts to rejoin: a fifth wrong password would trigger the gateway's throttle.
 TRIES = 4
 AGAIN_FIRST_S = 0.5
 AGAIN_CAP_S = 4.0
@@ -48,7 +48,7 @@ _NOT_YET = (WrongPassword, ChannelExists)
 
 
 class Channels:
-    """The verbs for channels, for both faces; on the loop's thread."""
+    """Channel operations for both APIs; runs on the loop's thread."""
 
     def __init__(
         self, engine: Engine, calls: Calls, chance: Callable[[], float] = random.random
@@ -57,22 +57,22 @@ class Channels:
         self._calls = calls
         self._chance = chance
         self._service = engine.options.service
-        # A gateway knows the last few challenges of a connection only: one is answered at a time.
+        # A gateway stores only the last few challenges of a connection: answer one at a time.
         self._turn = asyncio.Lock()
-        # What was cancelled while the gateway had not answered yet, by name.
+        # Joins that were cancelled before the gateway answered, by channel name.
         self._given_up: dict[str, asyncio.Task[None]] = {}
         engine.memberships.again = self._join_again
 
     async def open(self, name: str, password: str | None) -> Membership:
-        """Open a channel and be in it."""
+        """Open a channel and join it."""
         return await self._begin(name, password, self._open)
 
     async def join(self, name: str, password: str | None) -> Membership:
-        """Be in a channel that somebody opened."""
+        """Join an existing channel."""
         return await self._begin(name, password, self._enter)
 
     async def leave(self, membership: Membership) -> None:
-        """Be in a channel no more; harmless if that is so already."""
+        """End a membership. Idempotent."""
         if membership.is_over or membership.is_leaving:
             return
         was_joined = membership.is_joined
@@ -82,7 +82,7 @@ class Channels:
             await self._take_leave(membership)
 
     async def close(self, membership: Membership) -> None:
-        """End a channel for everybody."""
+        """End a channel for all members."""
         await self.until_joined(membership)
         membership.is_leaving = True
         try:
@@ -94,11 +94,11 @@ class Channels:
             self._end(membership, None)
 
     async def close_named(self, name: str) -> None:
-        """End a channel for everybody, without being in it."""
+        """End a channel by name for all members, without a membership."""
         await self._ask("close", Message(name=_checked(name)))
 
     async def list(self, limit: int) -> ChannelList:
-        """The channels that may be seen."""
+        """Return the visible channels, at most `limit`."""
         if limit < 1:
             raise BadOption(f"limit is {limit}, and must be more than 0")
         answer = await self._ask("list", Message(limit=limit))
@@ -108,7 +108,7 @@ class Channels:
             raise BadMessage(f"channels that cannot be understood: {error}") from error
 
     async def show(self, name: str) -> ChannelFacts:
-        """All that is known of one channel."""
+        """Return the details of one channel."""
         answer = await self._ask("show", Message(name=_checked(name)))
         try:
             return facts_in(answer)
@@ -116,7 +116,7 @@ class Channels:
             raise BadMessage(f"a channel that cannot be understood: {error}") from error
 
     async def until_joined(self, membership: Membership) -> None:
-        """Wait until something can be sent in a channel; see Membership.until_joined()."""
+        """Wait until a channel can be published to; see Membership.until_joined()."""
         about = f"the channel {membership.name!r} was not joined again"
         async with self._calls.limited(None, about):
             await membership.until_joined()
@@ -149,18 +149,18 @@ class Channels:
         line = self._engine.line
         await enter(membership)
         if self._engine.line is not line:
-            # The answer came, and then the end before we had our turn.
+            # The answer arrived, but the connection was lost before this task ran.
             raise ConnectionLost(f"the connection was lost while {name!r} was joined")
         membership.joined()
 
     async def _give_up(self, entering: asyncio.Future[None], membership: Membership) -> None:
-        """Leave what is joined after nobody waits for it any more."""
+        """Leave a channel whose join was cancelled, once the gateway has answered."""
         try:
             await entering
             membership.end(None)
             await self._take_leave(membership)
         except WeftError:
-            # It was not joined, so there is nothing to leave.
+            # Not joined, so there is nothing to leave.
             return
         finally:
             self._engine.memberships.forget(membership)
@@ -190,13 +190,13 @@ class Channels:
             return
         channel_id = _id_in(answer)
         if secret is not None:
-            # Others are in it than those who know the password.
+            # It is open, so its members need not know the password.
             await self._ask("leave", Message(id=channel_id))
             raise WrongPassword(f"the channel {name!r} has no password: join it without one")
         membership.entered(channel_id)
 
     async def _prove(self, name: str, secret: Secret, answer: Message) -> str:
-        """Show that the password is known, and have the gateway show it, too; the id."""
+        """Prove knowledge of the password, verify the gateway's proof, return the channel id."""
         challenge = _blob_in(answer, "challenge")
         claim = Claim(self._service, name.encode(), challenge, os.urandom(_NONCE_BYTES))
         told = Message(
@@ -214,18 +214,18 @@ class Channels:
         return channel_id
 
     async def _join_again(self, membership: Membership) -> None:
-        """Come back into a channel over a new line; if that cannot be, it is over."""
+        """Rejoin a channel over a new connection, or end the membership if that fails."""
         try:
             await self._retry(membership)
         except WeftError as error:
             self._end(membership, error)
             return
         except Exception as error:
-            # Only a fault of our own comes here. It must not look like a long silence.
+            # Only an internal error gets here: end the membership instead of leaving it silent.
             self._end(membership, InternalError(f"the client failed: {error!r}"))
             raise
         if membership.is_over:
-            # It was left while the gateway let us in.
+            # It was left while the gateway was processing the join.
             await self._take_leave(membership)
             return
         try:
@@ -234,7 +234,7 @@ class Channels:
             self._engine.fail(error)
 
     async def _take_leave(self, membership: Membership) -> None:
-        # With its connection it was left, too.
+        # A lost connection has left the channel, too.
         with contextlib.suppress(ConnectionLost, NotAMember):
             await self._ask("leave", Message(id=membership.id))
 
@@ -242,13 +242,13 @@ class Channels:
         try:
             self._engine.memberships.end(membership, error)
         except Overloaded as full:
-            # A new line joins, and asks for, only what is still wanted.
+            # The new connection joins and subscribes only the registered channels.
             self._engine.fail(full)
 
     async def _retry(self, membership: Membership) -> None:
         backoff = Backoff(AGAIN_FIRST_S, AGAIN_CAP_S)
         if not membership.has_opened:
-            # Whoever opened it comes first: it may be gone, and a vain try is a wrong password.
+            # The opener goes first: without a channel an attempt counts as a wrong password.
             await asyncio.sleep(backoff.next_delay_s(self._chance()))
         for tries_left in reversed(range(TRIES)):
             try:
@@ -258,7 +258,7 @@ class Channels:
                     raise
             else:
                 return
-            # At least half: the gateway must have the time to hear of the channel.
+            # At least half of the delay, so that the gateway can learn of the channel.
             await asyncio.sleep(backoff.next_delay_s(0.5 + self._chance() / 2))
 
     async def _come_back(self, membership: Membership) -> None:
@@ -276,7 +276,7 @@ class Channels:
 
 
 def _checked(name: str) -> str:
-    """The name of a channel; a legal subject."""
+    """Return a channel name that is a valid subject."""
     return checked_subject(name).decode()
 
 

@@ -1,4 +1,5 @@
-# The same as scope.py, by the functions behind copy_context(); unchanged contexts are one pointer.
+# Same as context_check.py, with the function behind copy_context(): an unchanged context is the
+# same pointer.
 cdef extern from "Python.h":
     object PyContext_CopyCurrent()
 

@@ -1,7 +1,7 @@
-"""Whether the context of variables is still what it was: handlers must not leave theirs behind.
+"""Detect whether a handler changed its context variables, which must not reach the next message.
 
-To run each message in a copy of the context would cost a fifth of its way through the client. So
-messages share one copy until a handler has changed it, and then the next message gets a new copy.
+Running each message in its own copy of the context would cost a fifth of the client's time per
+message. Messages share one copy until a handler changes it; the next message gets a new copy.
 """
 
 from contextvars import Context, copy_context

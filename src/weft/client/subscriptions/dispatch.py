@@ -1,9 +1,10 @@
-"""From a received frame to the subscriptions that want it, worked out once a subject.
+"""Dispatch of received frames to subscriptions, with one cached route per subject.
 
-Plain subscriptions all get a message; of those of one group, and of those that could answer a
-request, one does, each in turn. Messages that were received over an earlier line are dropped: a
-gateway that was cut off from others gets later what a client already had elsewhere. Those of a
-group are not: each goes to one gateway, and so comes once, but perhaps late.
+Every plain subscription gets each message. Of the subscriptions of a group, and of the possible
+responders of a request, one gets each message, in turn. Messages that were received over an earlier
+connection are dropped as duplicates: a gateway that was partitioned from others gets late messages
+that this client already had. Group messages are not deduplicated: each goes to one gateway only,
+so it arrives once, but perhaps late.
 """
 
 from collections.abc import Callable
@@ -17,29 +18,29 @@ from weft.wire.frames import HEADER_BYTES, Flag
 from weft.wire.subjects import is_subject
 
 CACHED_SUBJECTS_MAX = 8192
-# As many gateways as a mesh may have.
+# The maximum number of gateways in a mesh.
 ORIGINS_MAX = 4096
 
 _ORIGIN = 8
 _SEQUENCE = 16
-# Messages of a lane are numbered by their publisher, from here on.
+# Sequence numbers of lane messages are assigned by their publisher and start here.
 _DIRECT = 1 << 63
 _SUBJECT = HEADER_BYTES
 _REQUEST = int(Flag.REQUEST)
 
-# Frames that came one after the other, of one subject; whoever gets them changes nothing.
+# Takes consecutive frames of one subject; must not change the list.
 Put = Callable[[list[bytes]], None]
 
 
 class Turns:
-    """Several of whom one gets each frame."""
+    """Round-robin over several receivers: one of them gets each frame."""
 
     def __init__(self, puts: list[Put]) -> None:
         self._puts = puts
         self._next = 0
 
     def put(self, frames: list[bytes]) -> None:
-        """Give each frame to whoever's turn it is."""
+        """Pass each frame to the next receiver in turn."""
         turns = len(self._puts)
         for first in range(min(turns, len(frames))):
             self._puts[(self._next + first) % turns](frames[first::turns])
@@ -47,45 +48,45 @@ class Turns:
 
 
 class Route:
-    """Who gets the messages of one subject, and who its requests."""
+    """Receivers of the messages and of the requests of one subject."""
 
     def __init__(self, messages: list[Put], requests: list[Put], *, is_shared: bool) -> None:
         self.messages = messages
         self.requests = requests
-        # A group's: what comes was given to nobody else.
+        # Route of a group: the messages reach no other connection, so they are never duplicates.
         self.is_shared = is_shared
 
 
 class Dispatch:
-    """The subscriptions of one connection, ready for frames."""
+    """Dispatch table of one connection."""
 
     def __init__(self, interests: Interests, statistics: Statistics) -> None:
         self._interests = interests
         self._statistics = statistics
         self._routes: dict[bytes, Route] = {}
         self.requests = OpenRequests()
-        # By origin: the last sequence that was received, and the last over an earlier line.
+        # By origin: the last sequence number received, and the last one over an earlier connection.
         self._received: dict[int, int] = {}
         self._before: dict[int, int] = {}
-        # The same of the origin that the last message came from.
+        # The same values for the origin of the last message.
         self._origin = 0
         self._last = 0
         self._floor = 0
 
     def resume(self) -> None:
-        """Another line begins: drop what was received before, if it comes again."""
+        """Start a new connection: from now on drop messages that were received before."""
         self._turn_to(0)
         self._before = dict(self._received)
 
     def forget(self) -> None:
-        """A subscription came or went: work every route out anew."""
+        """Clear the cached routes, after a subscription was added, removed or confirmed."""
         self._routes.clear()
 
     def deliver(self, frames: list[bytes]) -> None:
-        """Hand MESSAGE frames that share flags and subject to whoever wants them.
+        """Pass MESSAGE frames with the same flags and subject to their subscriptions.
 
         Raises:
-            BadFrame: what they were sent to is not a subject.
+            BadFrame: Invalid subject.
         """
         first = frames[0]
         subject = cut(first, _SUBJECT, _SUBJECT + first[6])
@@ -105,7 +106,7 @@ class Dispatch:
                 put(frames)
 
     def _unreceived(self, frames: list[bytes]) -> list[bytes]:
-        """Return those that were not received over an earlier line."""
+        """Return the frames that were not received over an earlier connection."""
         count = 0
         for each in frames:
             frame = each
@@ -125,10 +126,10 @@ class Dispatch:
         return [frame for frame in frames if not self._is_repeated(frame)]
 
     def _turn_to(self, origin: int) -> None:
-        """Look at the sequences of another origin."""
+        """Make the sequence numbers of another origin the current ones."""
         received = self._received
         if self._origin:
-            # The origin that was heard of longest ago is forgotten first.
+            # The least recently seen origin is removed first.
             received.pop(self._origin, None)
             received[self._origin] = self._last
             if len(received) > ORIGINS_MAX:
@@ -149,12 +150,12 @@ class Dispatch:
         responders = [each for each in found if not each.wish.listen_only]
         is_shared = bool(found) and bool(found[0].group)
         route = Route(
-            # What only one gets is not given to anybody else.
+            # Group messages reach this connection only, so they need no confirmed subscription.
             self._one_of(found) if is_shared else self._all_of(confirmed),
             self._one_of(responders),
             is_shared=is_shared,
         )
-        # Forgetting all is crude, but a program that hears more subjects than this repeats few.
+        # Clearing the whole cache is crude, but programs with more subjects rarely repeat them.
         if len(self._routes) >= CACHED_SUBJECTS_MAX:
             self._routes.clear()
         self._routes[subject] = route

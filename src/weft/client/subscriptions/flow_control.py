@@ -1,7 +1,7 @@
-"""Whether the socket is read: while every reader has room, or an answer is awaited.
+"""Flow control: read the socket while every receive window has space, or a reply is pending.
 
-A handler may ask something and wait for the answer, which comes behind messages that its own full
-queue has no room for. To stop reading then would be to wait for ever.
+A handler may send a request and wait for the reply, which arrives behind messages that its own full
+queue has no space for. Pausing reads then would deadlock.
 """
 
 import asyncio
@@ -14,18 +14,18 @@ from weft.client.lanes.transport import Wire
 from weft.client.status import Reporter, Status, What
 from weft.client.subscriptions.receive_window import GROUP_REST_BYTES, Intake
 
-# Runs a call on the loop soon: `call_soon`, or `call_soon_threadsafe` if other threads use it.
+# Schedules a call on the loop: `call_soon`, or `call_soon_threadsafe` if other threads use it.
 Defer = Callable[..., object]
 
 
 class Reading:
-    """The flow into all the readers of one connection."""
+    """Flow control of one connection over all its receive windows."""
 
     def __init__(
         self, session: Session, reporter: Reporter, queue_bytes: int, defer: Defer
     ) -> None:
         self.line: Line | None = None
-        # Those of lanes, which other clients send by.
+        # Transports of lanes, on which other clients send.
         self.wires: set[Wire] = set()
         self.is_closing = False
         self._session = session
@@ -36,41 +36,43 @@ class Reading:
         self._full: set[Intake] = set()
 
     def intake(self, limit_bytes: int, *, is_member: bool = False) -> Intake:
-        """The bound of a new reader, perhaps a member of a group; 0: the connection's own."""
+        """Return a new receive window; `limit_bytes` 0 means the connection's `queue_bytes`."""
         rest_bytes = GROUP_REST_BYTES if is_member and not limit_bytes else 0
         intake = Intake(limit_bytes or self._queue_bytes, self, rest_bytes)
         self._intakes.add(intake)
         return intake
 
     def leave(self, intake: Intake) -> None:
-        """A reader is gone, and with it its bound."""
+        """Remove a receive window with its subscription."""
         self._intakes.discard(intake)
         self._full.discard(intake)
         intake.leave()
         self.steer()
 
     def hold(self, intake: Intake) -> None:
-        """An intake is full."""
+        """Pause reading for a window that is full."""
         self._full.add(intake)
         self.steer()
 
     def ease(self, intake: Intake) -> None:
-        """An intake has room again; on any thread."""
+        """Resume reading for a window that has space again; callable on any thread."""
         self._defer(self._eased, intake)
 
     def overshoot_bytes(self) -> int:
-        """How much may still come after reading has stopped."""
+        """Return how many bytes may still arrive after reading was paused."""
         return (1 + len(self.wires)) * (READ_BYTES + self._session.body_limit_bytes)
 
     def overflowed(self, refused: int) -> None:
-        """A reader could not be given a message; reported for the first of several."""
+        """Count a dropped message; report the first of a series (`refused` is 1)."""
         self._reporter.statistics.overflowed += 1
         if refused == 1:
-            detail = "a subscription is full; what it misses will be announced to it"
+            detail = (
+                "the queue of a subscription is full; it will get a gap for the dropped messages"
+            )
             self._reporter.report(Status(What.GAP, detail))
 
     def steer(self) -> None:
-        """Read or rest, as it must now be."""
+        """Pause or resume the transports according to the full windows and pending replies."""
         is_wanted = bool(self._full) and not self._session.awaited and not self.is_closing
         if self.line is not None:
             self.line.rest(is_wanted and self._session.is_open)
@@ -78,15 +80,15 @@ class Reading:
             wire.rest(is_wanted or wire.is_early)
 
     async def until_taken(self) -> None:
-        """Wait until every reader has taken and dealt with what it was given."""
+        """Wait until every subscription has processed its received messages."""
         for intake in list(self._intakes):
             if intake not in self._intakes:
-                # Its reader has gone while another was waited for.
+                # Its subscription was closed while another was waited for.
                 continue
             await self.until_empty(intake)
 
     async def until_empty(self, intake: Intake) -> None:
-        """Wait until a reader has taken and dealt with what it was given, or is gone."""
+        """Wait until a subscription has processed its received messages, or is closed."""
         taken = asyncio.Event()
         tell = functools.partial(self._defer, taken.set)
         intake.when_empty(tell)
@@ -96,7 +98,7 @@ class Reading:
             intake.forget(tell)
 
     def _eased(self, intake: Intake) -> None:
-        # It may have filled up again since it said so; then it has asked to hold again.
+        # It may have filled up again since; then it has called hold() again.
         if not intake.is_full:
             self._full.discard(intake)
             self.steer()

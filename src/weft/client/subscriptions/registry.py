@@ -1,8 +1,9 @@
-"""What one connection is subscribed to, counted, so that the gateway is asked once and told once.
+"""Registry of the subscriptions of one connection, reference-counted per pattern and group.
 
-Two subscriptions may ask for the same pattern in the same group: the gateway hears of the first and
-of the last. They must agree on the options, which it keeps once. Two that overlap must be of one
-group, or of none: a connection gets a message once, and nothing in it says on whose behalf.
+Several subscriptions may have the same pattern and group: the gateway sees SUBSCRIBE for the first
+and UNSUBSCRIBE for the last. They must agree on the options, which the gateway stores once.
+Overlapping patterns must have the same group, or none: a connection receives a message once, and
+the message does not name the subscription that it is for.
 """
 
 import asyncio
@@ -17,39 +18,39 @@ from weft.wire.subjects import checked_pattern, checked_subject, is_literal, mat
 
 
 class Sink(Protocol):
-    """Where a subscription's messages go; called on the loop's thread, and never waits."""
+    """Receiver of a subscription's messages; called on the loop's thread, must not block."""
 
     def put(self, frames: list[bytes]) -> None:
-        """Messages came one after the other, each a whole frame; the list may not be changed."""
+        """Take consecutive frames, each complete; must not change the list."""
 
     def missed(self, gap: Gap) -> None:
-        """Messages did not come."""
+        """Take a report of lost messages."""
 
     def ended(self) -> None:
-        """Nothing more comes."""
+        """Take the end of the stream."""
 
 
 class Place(Protocol):
-    """The channel that a subscription is in; what its patterns begin with may change."""
+    """The channel of a subscription; its subject prefix may change after a reconnection."""
 
     prefix: str
     is_joined: bool
 
 
 class Listening:
-    """One subscription as the engine knows it; a waiter for the gateway's confirmation."""
+    """State of one subscription in the engine; waits for the gateway's confirmation."""
 
     def __init__(
         self, patterns: Iterable[str], wish: Wish, sink: Sink, place: Place | None = None
     ) -> None:
-        """Check the patterns and the group.
+        """Validate the patterns and the group.
 
         Raises:
-            BadSubject: one of them is not legal.
-            BadOption: there is no pattern, or more than one frame can name.
+            BadSubject: Invalid pattern or group.
+            BadOption: No pattern, or more patterns than one frame can carry.
         """
         given = [patterns] if isinstance(patterns, str) else list(patterns)
-        # In order and without doubles: each counts once.
+        # In order and without duplicates: each pattern counts once.
         self.names = [name.decode() for name in dict.fromkeys(map(checked_pattern, given))]
         if not self.names:
             raise BadOption("a subscription needs a pattern")
@@ -61,29 +62,29 @@ class Listening:
         self.is_open = True
         self.error: WeftError | None = None
         self.settled = asyncio.Event()
-        # The gateway confirmed it over the line that there is. What comes before that may have
-        # holes: somebody's hot route may be on its way back to the gateway.
-        # Nobody waits for one that ended.
+        # Confirmed over the current connection. Messages that arrive before may have gaps: a hot
+        # route may still be switching from a lane back to the gateway. Also set when the
+        # subscription ends, to release its waiters.
         self.confirmed = asyncio.Event()
-        # What it is told as soon as it is confirmed again.
+        # Gap to report as soon as it is confirmed again.
         self._gap: Gap | None = None
 
     @property
     def is_parked(self) -> bool:
-        """Say if a gateway cannot be asked for it: it is in a channel that must be joined first."""
+        """Whether it must wait for its channel to be joined before it is sent to the gateway."""
         return self.place is not None and not self.place.is_joined
 
     def follow(self) -> None:
-        """Ask for what the names stand for where the channel is now."""
+        """Update the patterns with the current prefix of the channel."""
         prefix = "" if self.place is None else self.place.prefix
         self.patterns = tuple(checked_pattern(prefix + name) for name in self.names)
         self.body = self._body()
 
     def check(self, limit_bytes: int) -> None:
-        """Refuse what the gateway could not be asked for.
+        """Check that the gateway can take the subscription.
 
         Raises:
-            BadOption: the patterns are longer than a body may be.
+            BadOption: The patterns exceed the gateway's body limit.
         """
         if len(self.body) > limit_bytes:
             raise BadOption(
@@ -92,7 +93,7 @@ class Listening:
             )
 
     def answered(self, frame: bytes) -> None:  # noqa: ARG002  # that it came is what counts
-        """The gateway confirmed it: from here on it hears everything."""
+        """Mark it as confirmed: from here on it receives every message."""
         self.confirmed.set()
         self.settled.set()
         gap, self._gap = self._gap, None
@@ -100,20 +101,20 @@ class Listening:
             self.sink.missed(gap)
 
     def failed(self, error: WeftError) -> None:
-        """The gateway refused it, for good."""
+        """End it: the gateway refused it permanently."""
         self.end(error)
 
     def lost(self, error: WeftError) -> None:
-        """The connection ended first; the next one is asked anew."""
+        """Ignore the loss of the connection: the subscription is sent again over the next one."""
 
     def asked_again(self, lost: WeftError | None) -> None:
-        """Another line must confirm it; it missed what was said since the last was lost."""
+        """Await a new confirmation; messages since the last connection was lost are a gap."""
         if self.confirmed.is_set():
             self.confirmed.clear()
             self._gap = Gap("reconnected", error=lost)
 
     def end(self, error: WeftError | None = None) -> None:
-        """Hear nothing more."""
+        """End the subscription."""
         if self.is_open:
             self.is_open = False
             self.error = error
@@ -122,7 +123,7 @@ class Listening:
             self.sink.ended()
 
     def _body(self) -> bytes:
-        """The options as SUBSCRIBE carries them."""
+        """Return the patterns and options as the body of SUBSCRIBE."""
         options: dict[str, object] = {}
         if self.wish.policy != "cut":
             options["policy"] = self.wish.policy
@@ -137,10 +138,10 @@ class Listening:
 
 
 class Interests:
-    """The subscriptions of one connection."""
+    """The subscriptions of one connection, by group and pattern."""
 
     def __init__(self) -> None:
-        # Ordered sets: the first to come is the first to be asked for again.
+        # Ordered sets: the oldest subscription is sent first after a reconnection.
         self._all: dict[Listening, None] = {}
         self._groups: dict[bytes, dict[bytes, dict[Listening, None]]] = {}
         self._wild: dict[bytes, None] = {}
@@ -152,10 +153,10 @@ class Interests:
         return len(self._all)
 
     def add(self, listening: Listening) -> None:
-        """Count a subscription in.
+        """Add a subscription.
 
         Raises:
-            BadOption: it cannot be told apart from, or disagrees with, one that is there.
+            BadOption: It conflicts with a registered one: other options, or an overlap.
         """
         self._check_options(listening)
         self._check_overlaps(listening)
@@ -167,7 +168,7 @@ class Interests:
                 self._wild[pattern] = None
 
     def remove(self, listening: Listening) -> list[bytes]:
-        """Count a subscription out; the patterns that nobody here asks for any more."""
+        """Remove a subscription; return the patterns that no subscription here has any more."""
         gone: list[bytes] = []
         if listening not in self._all:
             return gone
@@ -187,7 +188,7 @@ class Interests:
         return gone
 
     def find(self, subject: bytes) -> list[Listening]:
-        """Whoever asks for a subject, each once, in the order they came to it."""
+        """Return the subscriptions that match a subject, each once, in order of registration."""
         found: dict[Listening, None] = {}
         names = [subject, *(pattern for pattern in self._wild if matches(pattern, subject))]
         for patterns in self._groups.values():
@@ -196,7 +197,7 @@ class Interests:
         return list(found)
 
     def asking(self, pattern: bytes, group: bytes) -> list[Listening]:
-        """Whoever asks for this very pattern in this group."""
+        """Return the subscriptions with exactly this pattern and group."""
         return list(self._groups.get(group, {}).get(pattern, {}))
 
     def _asks(self, pattern: bytes) -> bool:

@@ -1,8 +1,8 @@
-"""History first, then what comes live: no message is left out at the seam, and none comes twice.
+"""Replay of journal history followed by live messages, without a gap or duplicates.
 
-Pages of the journal are asked for, each when the one before it was taken. When the end is reached
-the gateway is asked for what comes live, which is held, and then for what the journal got until
-then. What is in both is known by its origin and sequence.
+Pages of the journal are requested one at a time, each after the one before was processed. At the
+end of the journal the gateway is asked for live messages, which are held, and then for the records
+that the journal got until that moment. Duplicates are recognized by origin and sequence number.
 """
 
 import asyncio
@@ -25,20 +25,20 @@ QUESTION = "_WEFT.ask.history"
 _ORIGIN = 8
 _SEQUENCE = 16
 _TIME = 24
-# After a failure that may pass.
+# Delay after a temporary failure.
 _AGAIN_S = 0.1
 
 
 class Reader(Sink, Protocol):
-    """Where the messages go, and how much of them waits there to be taken."""
+    """Receiver of the messages, with the receive window that bounds it."""
 
     @property
     def intake(self) -> Intake:
-        """What bounds it."""
+        """The receive window that bounds it."""
 
 
 class Replay:
-    """The sink of a subscription that begins in the past."""
+    """Sink of a subscription with `since`: replays history, then passes live messages through."""
 
     def __init__(self, reader: Reader, since: Since) -> None:
         self._reader = reader
@@ -48,7 +48,7 @@ class Replay:
         self._held: list[bytes] = []
         self._held_bytes = 0
         self._refused = 0
-        # The last sequence of each origin that was handed on.
+        # The last sequence number of each origin that was passed on.
         self._last: dict[int, int] = {}
         self._last_ns = 0
         self._node = ""
@@ -57,7 +57,7 @@ class Replay:
     # What the engine calls.
 
     def put(self, frames: list[bytes]) -> None:
-        """Messages came live."""
+        """Pass live messages on, or hold them while the replay runs."""
         if self._is_live:
             self._reader.put(frames)
             return
@@ -69,21 +69,21 @@ class Replay:
                 self._held_bytes += len(frame)
 
     def missed(self, gap: Gap) -> None:
-        """Messages did not come live; until then, the journal has them."""
+        """Pass a gap on; ignored during the replay, because the journal has those messages."""
         if self._is_live:
             self._reader.missed(gap)
 
     def ended(self) -> None:
-        """Nothing more comes."""
+        """Pass the end on."""
         self._reader.ended()
 
     async def run(self, listening: Listening, engine: Engine, calls: Calls) -> None:
-        """Hand on what was kept, and from then on what comes live."""
+        """Replay the history, subscribe, replay the records added meanwhile, and go live."""
         try:
             await self._catch_up(listening, engine, calls)
             if listening.is_open:
                 engine.listen(listening)
-                # What comes live is heard from then on, and the journal must reach as far.
+                # Live messages start at the confirmation: the journal must be read up to there.
                 await listening.confirmed.wait()
                 await self._catch_up(listening, engine, calls)
         except WeftError as error:
@@ -93,7 +93,7 @@ class Replay:
             self._go_live()
 
     async def _catch_up(self, listening: Listening, engine: Engine, calls: Calls) -> None:
-        """Hand on page after page, until there is nothing that was kept before it was asked for."""
+        """Replay pages until the end of the journal at the time of the last request."""
         patterns = [pattern.decode() for pattern in listening.patterns]
         while listening.is_open:
             page = await self._ask(calls, patterns)
@@ -107,7 +107,7 @@ class Replay:
                 return
 
     async def _ask(self, calls: Calls, patterns: list[str]) -> Message | None:
-        """The next page; None if it may be had later."""
+        """Return the next page, or None if it must be requested again later."""
         body = {"patterns": patterns, "offset": len(self._large), **self._question}
         try:
             answer = await calls.request(Draft(QUESTION, body), None, resend=True)
@@ -116,7 +116,7 @@ class Replay:
         page = Message.from_frame(answer)
         node = page.get_string("node")
         if self._node and node != self._node:
-            # Positions are a gateway's own: ask this one by time. What is known is left out.
+            # Positions differ between gateways: continue by time and drop the duplicates.
             self._node = node
             self._large = b""
             self._question = {"time": moment(self._last_ns)} if self._last_ns else self._beginning
@@ -142,7 +142,7 @@ class Replay:
             self._reader.missed(Gap("full", self._refused))
 
     def _put_new(self, frames: list[bytes]) -> None:
-        """Hand on what was not handed on before, in runs of one subject."""
+        """Pass on frames that were not passed on before, one at a time."""
         for frame in frames:
             origin, sequence = u32_at(frame, _ORIGIN), u64_at(frame, _SEQUENCE)
             if sequence > self._last.get(origin, 0):

@@ -1,6 +1,6 @@
-"""The subscriptions of one connection: what the gateway is asked for, and what it says to that.
+"""Subscriptions of one connection: requests to the gateway and its answers.
 
-They outlive the line that they were asked for over; the next one is asked anew.
+They outlive a disconnection and are sent again over the next connection.
 """
 
 from weft.client.connection.session import Session, unsubscribe_frame
@@ -12,7 +12,7 @@ from weft.errors import BadOption, NotOpen, Overloaded, WeftError
 
 
 class Subscriptions:
-    """What a connection hears; `is_asking` says that a gateway listens at the moment."""
+    """Manages the subscriptions; `is_asking` is True while the gateway can take requests."""
 
     def __init__(
         self, session: Session, outgoing: Outgoing, reporter: Reporter, limit: int
@@ -27,16 +27,16 @@ class Subscriptions:
         self._is_withdrawn = False
 
     def add(self, listening: Listening) -> None:
-        """Begin a subscription; `listening.settled` is set once the gateway has answered.
+        """Add a subscription; `listening.settled` is set once the gateway has answered.
 
         Raises:
-            BadOption: it disagrees with one that is there, or has too many patterns.
-            NotOpen: everything was withdrawn.
-            Overloaded: there are too many, or the gateway does not read.
+            BadOption: It conflicts with a registered subscription, or has too many patterns.
+            NotOpen: withdraw() was called.
+            Overloaded: Too many subscriptions, or the gateway does not read.
         """
         if self._is_withdrawn:
             raise NotOpen("the connection is closed")
-        # Each is asked for again, and awaits an answer, when the connection comes back.
+        # Each is sent again after a reconnection, and awaits an answer.
         if len(self.interests) >= self._limit:
             raise Overloaded(f"{self._limit} subscriptions are all there may be")
         listening.check(self._session.body_limit_bytes)
@@ -46,28 +46,28 @@ class Subscriptions:
             try:
                 self._outgoing.put_control(self._frame(listening))
             except BaseException:
-                # It was not asked for, so no answer to it comes either.
+                # It was not sent, so no answer to it arrives either.
                 self._session.withdraw(listening)
                 self._remove(listening)
                 raise
 
     def remove(self, listening: Listening) -> None:
-        """End a subscription; nothing more comes of it.
+        """End a subscription and unsubscribe its patterns.
 
         Raises:
-            Overloaded: the gateway does not read, and goes on sending what nobody wants.
+            Overloaded: The gateway does not read, and continues to send unwanted messages.
         """
         gone = self._remove(listening)
         if gone and self.is_asking and not listening.is_parked:
             self._outgoing.put_control(unsubscribe_frame(gone, listening.group))
 
     def confirmed(self, listening: Listening, frame: bytes) -> None:
-        """The gateway confirmed one: it is heard from here on."""
+        """Handle the gateway's confirmation of a subscription."""
         listening.answered(frame)
         self.dispatch.forget()
 
     def refused(self, listening: Listening, error: WeftError) -> None:
-        """The gateway refused one; it has no effect there, so there is nothing to take back."""
+        """Handle the gateway's refusal of a subscription, which needs no UNSUBSCRIBE."""
         self._remove(listening)
         names = ", ".join(listening.names[:3])
         self._reporter.report(
@@ -75,10 +75,10 @@ class Subscriptions:
         )
 
     def taken_back(self, pattern: bytes, group: bytes, error: WeftError) -> None:
-        """The gateway lets us hear a pattern no more; whoever asked for it hears nothing more.
+        """Handle a revoked subscription: end all subscriptions of this pattern and group.
 
         Raises:
-            Overloaded: the gateway does not read.
+            Overloaded: The gateway does not read.
         """
         for listening in self.interests.asking(pattern, group):
             listening.failed(error)
@@ -89,7 +89,7 @@ class Subscriptions:
         self._reporter.report(Status(What.REFUSED, detail, error))
 
     def ask_again(self, lost: WeftError | None = None) -> bytes:
-        """The frames that ask a new gateway for everything, after the last connection was lost."""
+        """Return the frames that send all subscriptions to a new gateway after a disconnection."""
         if self._is_withdrawn:
             return b""
         self._refuse_too_long()
@@ -101,10 +101,10 @@ class Subscriptions:
         return b"".join([self._frame(listening) for listening in asked])
 
     def resume(self, place: Place) -> None:
-        """Ask for what is heard in a channel that was joined again, perhaps by another id.
+        """Send the subscriptions of a channel that was joined again, perhaps with another id.
 
         Raises:
-            Overloaded: the gateway does not read.
+            Overloaded: The gateway does not read.
         """
         within = self._within(place)
         for listening in within:
@@ -116,26 +116,26 @@ class Subscriptions:
             self._outgoing.put_control(b"".join([self._frame(each) for each in within]))
 
     def leave(self, place: Place, error: WeftError | None) -> None:
-        """End what is heard in a channel.
+        """End the subscriptions of a channel.
 
         Raises:
-            Overloaded: the gateway does not read.
+            Overloaded: The gateway does not read.
         """
         for listening in self._within(place):
             listening.end(error)
             self.remove(listening)
 
     def announce(self, gap: Gap, detail: str) -> None:
-        """Messages were missed: tell the owner, and every subscription in its place."""
+        """Report lost messages as a status, and to every subscription as a gap."""
         self._reporter.report(Status(What.GAP, detail, gap=gap))
         for listening in self.interests:
             listening.sink.missed(gap)
 
     def withdraw(self) -> None:
-        """Ask for nothing more, now or later; what is on its way is still delivered.
+        """Unsubscribe everything and refuse new subscriptions; messages in transit still arrive.
 
         Raises:
-            Overloaded: the gateway does not read.
+            Overloaded: The gateway does not read.
         """
         was_withdrawn = self._is_withdrawn
         self._is_withdrawn = True
@@ -146,12 +146,12 @@ class Subscriptions:
                     self._outgoing.put_control(frame)
 
     def finish(self) -> None:
-        """Tell each that nothing more comes; it still has what came."""
+        """End all subscriptions; received messages may still be taken."""
         for listening in self.interests:
             listening.end()
 
     def clear(self) -> None:
-        """End all of them."""
+        """Remove all subscriptions."""
         self._is_withdrawn = True
         for listening in self.interests:
             self._remove(listening)
@@ -160,7 +160,7 @@ class Subscriptions:
         return [listening for listening in self.interests if listening.place is place]
 
     def _refuse_too_long(self) -> None:
-        """Give up what this gateway takes no frame for; it would end every connection over it."""
+        """End subscriptions over the gateway's body limit, for which it would disconnect."""
         for listening in self.interests:
             try:
                 listening.check(self._session.body_limit_bytes)

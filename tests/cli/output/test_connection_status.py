@@ -19,7 +19,7 @@ def test_losses_are_told_and_that_all_is_well_again(capsys: pytest.CaptureFixtur
     tell(Status(What.CONNECTED, "connected to g"))
     tell(Status(What.GAP, "3 messages were missed\x1b", gap=Gap("slow", 3)))
     tell(Status(What.REFUSED, "a frame to a is refused", Reserved("no")))
-    tell(Status(What.DROPPED, "what is published is dropped", Overloaded("full")))
+    tell(Status(What.DROPPED, "published messages are dropped", Overloaded("full")))
     tell(Status(What.DISCONNECTED, "g was lost", SlowReader("too slow")))
     tell(Status(What.RECONNECTING, "in 0.1 s"))
     tell(Status(What.CONNECTED, "connected to g"))
@@ -27,7 +27,7 @@ def test_losses_are_told_and_that_all_is_well_again(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err.splitlines() == [
         "weft: gap: 3 messages were missed\\x1b",
         "weft: a frame to a is refused: no",
-        "weft: what is published is dropped: full",
+        "weft: published messages are dropped: full",
         "weft: disconnected from g: too slow; trying to connect again",
         "weft: connected again to g; messages may have been missed meanwhile",
     ]
@@ -83,5 +83,5 @@ def test_what_makes_messages_be_lost_is_remembered() -> None:
 def test_what_is_dropped_is_remembered() -> None:
     tell = Teller()
     tell(Status(What.CONNECTED, "connected to g"))
-    tell(Status(What.DROPPED, "what is published is dropped"))
+    tell(Status(What.DROPPED, "published messages are dropped"))
     assert isinstance(tell.loss("2 messages"), Overloaded)

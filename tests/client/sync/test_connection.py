@@ -578,7 +578,7 @@ def test_an_answer_that_comes_too_late_for_its_requester_is_refused(running: Any
         asking.join(30)
         running.start()
         server.flush(30)
-        with pytest.raises(ConnectionLost, match="its requester was told so"):
+        with pytest.raises(ConnectionLost, match="the requester was notified"):
             request.respond("too late")
         asker.close()
 

@@ -1,1 +1,1 @@
-"""The connection to a gateway: session, transport, reconnects."""
+"""Connections: transport, session, engine, and the reconnect loop."""

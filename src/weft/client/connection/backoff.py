@@ -1,11 +1,11 @@
-"""How long to wait before the next attempt to connect: doubling, capped, and spread by chance."""
+"""Exponential back-off with full jitter for reconnect attempts."""
 
 
 class Backoff:
-    """Delays that double from a first one up to a cap.
+    """Delays that double from a first value up to a cap.
 
-    What is waited is any part of the delay, so that a thousand clients that lost one gateway do not
-    come back in step. Chance comes in as an argument.
+    The actual delay is a random fraction, so that a thousand clients that lost the same gateway do
+    not reconnect in step. The random number is an argument.
     """
 
     def __init__(self, first_s: float, cap_s: float) -> None:
@@ -14,11 +14,11 @@ class Backoff:
         self._next_s = first_s
 
     def next_delay_s(self, chance: float) -> float:
-        """The delay before the next attempt; `chance` is drawn evenly from 0 … 1."""
+        """Return the delay before the next attempt; `chance` is uniform in 0 … 1."""
         delay_s = self._next_s
         self._next_s = min(delay_s * 2, self._cap_s)
         return delay_s * chance
 
     def reset(self) -> None:
-        """Begin again with the first delay."""
+        """Start again with the first delay."""
         self._next_s = self._first_s

@@ -1,8 +1,8 @@
-"""Finds the closest gateway: asks one for candidates, measures those, and says which to take.
+"""Discovery of the closest gateway: request candidates, measure them, and rank them.
 
-Regions and load are a first guess, by which the one that is asked ranks them. What counts is the
-round trip that is measured here; those as close as the closest are taken in the order of the guess.
-Every wait is bounded. Who began with TLS is never led to a gateway without.
+The gateway that is asked ranks candidates by region and load, which is a first guess. The measured
+round-trip time decides; candidates within a tolerance of the closest keep the order of the guess.
+Every wait is bounded. A client that uses TLS is never sent to an address without TLS.
 """
 
 import asyncio
@@ -20,22 +20,22 @@ from weft.client.options import Options
 from weft.errors import BadOption, NotAllowed, Unreachable, WeftError
 from weft.wire.address import Address, addresses_from
 
-# How long the one that is asked may take, and how long all measurements together.
+# Limit for the request, and limit for all measurements together.
 ASK_S = 1.0
 MEASURE_S = 1.0
-# So many are measured, and the best of so many round trips counts.
+# Maximum number of candidates to measure, and of round trips per candidate; the best one counts.
 MEASURED_MAX = 3
 TRIES = 2
-# Not farther than the closest, as far as anybody could tell: by so much, or so large a part.
+# A candidate is as close as the closest if it is slower by at most this time, or this fraction.
 NEAR_S = 0.005
 NEAR_PART = 0.1
 
-# Refused for what we are or asked for: not because there is nobody.
+# Statuses that mean a refusal of this client or its request.
 _REFUSALS = {400, 401, 403, 404}
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A candidate as a gateway names it; more may be said of it."""
+    """A candidate in a gateway's answer; unknown fields are ignored."""
 
     name: str
     address: str
@@ -44,13 +44,13 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What `/closest` answers."""
+    """Answer of `/closest`."""
 
     candidates: list[Named]
 
 
 class Sought(NamedTuple):
-    """What is asked for, and how."""
+    """Parameters of a discovery request."""
 
     service: str
     region: str
@@ -60,31 +60,31 @@ class Sought(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A candidate, and how far it is."""
+    """A candidate with its round-trip time."""
 
     name: str
     address: Address
     region: str = ""
     load: int = 0
-    # Not a number that is finite: it did not answer in time.
+    # Infinite: it did not answer in time.
     rtt_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which gateways to try, best first; none if none were found, and then why not."""
+    """Gateways to try, best first; if there are none, the reason."""
 
     found: tuple[Found, ...] = ()
     source: str = ""
     problem: WeftError | None = None
 
     def addresses(self, given: Sequence[Address]) -> tuple[Address, ...]:
-        """Where to try, in turn: those that were given come last, and are always tried."""
+        """Return the addresses to try in order: the found ones, then the given ones."""
         best = [each.address for each in self.found]
         return (*best, *(each for each in given if each not in best))
 
     def why(self, address: Address) -> str:
-        """Why one address was taken."""
+        """Return the reason why an address was selected."""
         for place, each in enumerate(self.found, 1):
             if each.address == address:
                 order = "the closest" if place == 1 else f"number {place}"
@@ -94,11 +94,11 @@ class Choice:
 
 
 async def ask(asked: Address, sought: Sought, limit: int) -> list[Found]:
-    """The candidates that a gateway names, the best guess first, as far as they can be used.
+    """Return the usable candidates that a gateway lists, in its order.
 
     Raises:
-        Unreachable: it does not answer in time, or nonsense.
-        NotAllowed: it does not tell us.
+        Unreachable: No answer within the limit, or an invalid one.
+        NotAllowed: The gateway refused the request.
     """
     query = {"service": sought.service, "limit": limit}
     if sought.region:
@@ -119,26 +119,26 @@ async def ask(asked: Address, sought: Sought, limit: int) -> list[Found]:
 
 
 async def measure(found: Sequence[Found], tls: ssl.SSLContext | None) -> list[Found]:
-    """The same, each with its round trip, in the order that they should be tried in.
+    """Return the candidates with their round-trip times, in the order to try them.
 
-    Those that did not answer in time are the last.
+    Candidates that did not answer in time are last.
     """
     trips = await asyncio.gather(*(_best_trip_s(each.address, tls) for each in found))
     measured = [replace(each, rtt_s=rtt_s) for each, rtt_s in zip(found, trips, strict=True)]
     closest_s = min(trips, default=math.inf)
     near_s = closest_s + max(NEAR_S, NEAR_PART * closest_s)
-    # A sort that keeps the order of what is equal keeps that of the guess.
+    # The sort is stable: candidates with equal keys keep the order of the guess.
     return sorted(measured, key=lambda each: 0.0 if each.rtt_s <= near_s else each.rtt_s)
 
 
 class Seeker:
-    """Looks for the closest gateway whenever a connection needs one."""
+    """Finds the closest gateway whenever a connection needs one."""
 
     def __init__(self, options: Options, given: tuple[Address, ...]) -> None:
-        """Take note of whom to ask.
+        """Determine the discovery addresses.
 
         Raises:
-            BadOption: who speaks TLS would have to ask without it.
+            BadOption: A client that uses TLS would send the request without it.
         """
         asked = given if options.closest is True else addresses_from(str(options.closest))
         self._is_tls = any(each.is_tls for each in given)
@@ -149,13 +149,13 @@ class Seeker:
         self._is_web = any(each.is_web for each in given)
         tls = options.tls
         if tls is None and (self._is_tls or any(each.is_tls for each in asked)):
-            # Made once: it reads many certificates.
+            # Created once: it reads many certificates.
             tls = ssl.create_default_context()
         self._sought = Sought(options.service, options.region, options.key or "", tls)
 
     async def seek(self) -> Choice:
-        """Ask in turn, and measure what the first names that answers."""
-        problem: WeftError = Unreachable("nobody was asked")
+        """Ask the discovery addresses in turn; measure the candidates of the first answer."""
+        problem: WeftError = Unreachable("no discovery address")
         for asked in self._asked:
             try:
                 found = await ask(asked, self._sought, MEASURED_MAX)
@@ -166,7 +166,7 @@ class Seeker:
         return Choice(problem=problem)
 
     async def among(self, named: Sequence[str], adviser: Address) -> Choice:
-        """Measure those that a gateway named to whoever has to leave it."""
+        """Measure the candidates that a gateway advised when it sent this client away."""
         rows = [Named(name="", address=each) for each in named[:MEASURED_MAX]]
         found = [each for row in rows if (each := _usable(row, adviser)) is not None]
         return await self._chosen(found, f"advised by {adviser}")
@@ -188,9 +188,9 @@ class Seeker:
 
 
 def _usable(named: Named, asked: Address) -> Found | None:
-    """A candidate, if it can be gone to from where it was named."""
+    """Return the candidate if its address is valid and keeps TLS, else None."""
     if not named.address:
-        # It does not know where it can be reached, but we do.
+        # The gateway does not know its own address; the one that we used works.
         return Found(named.name, asked, named.region, named.load)
     try:
         address = addresses_from([named.address])[0]
@@ -209,7 +209,7 @@ async def _best_trip_s(address: Address, tls: ssl.SSLContext | None) -> float:
             for _ in range(TRIES):
                 best_s = min(best_s, await round_trip_s(address, tls))
     except (Unreachable, TimeoutError):
-        # What was measured so far counts.
+        # Earlier round trips count.
         return best_s
     return best_s
 

@@ -1,11 +1,11 @@
-"""What both faces of the client tell of their connection."""
+"""Properties of a connection that the asyncio and the blocking API share."""
 
 from weft.client.connection.engine import Engine
 from weft.client.status import Statistics
 
 
 class Face:
-    """One connection, whichever way its user waits for it."""
+    """Base class of the connections of both APIs."""
 
     _engine: Engine
 
@@ -14,30 +14,30 @@ class Face:
 
     @property
     def name(self) -> str:
-        """The name that the gateway knows this connection by."""
+        """The name of this connection at the gateway."""
         return self._engine.session.name
 
     @property
     def gateway(self) -> str:
-        """The name of the gateway, the present one or the last."""
+        """The name of the current gateway, or of the last one."""
         return self._engine.session.gateway
 
     @property
     def address(self) -> str:
-        """Where that gateway is; empty before the first was tried."""
+        """The address of that gateway; empty before the first attempt."""
         return self._engine.address
 
     @property
     def why(self) -> str:
-        """Why that gateway was taken: it was given, or it is the closest of some."""
+        """The reason why that gateway was selected: given, or the closest of several."""
         return self._engine.why
 
     @property
     def is_connected(self) -> bool:
-        """Say if there is a connection at the moment."""
+        """Whether the connection is currently established."""
         return self._engine.session.is_open
 
     @property
     def statistics(self) -> Statistics:
-        """What the connection has done so far."""
+        """Counters of the connection since it was opened."""
         return self._engine.counted()

@@ -1,7 +1,7 @@
-"""What both faces stand on: the session, the buffer and the subscriptions, driven by a line.
+"""Engine of a connection, shared by both APIs: session, send buffer and subscriptions.
 
-Everything here runs on the loop's thread, except what says otherwise. The keeper gives it one line
-after the other; between two lines it keeps what is published and knows what to ask for again.
+Runs on the loop's thread, except where noted. The reconnect loop passes it one transport after the
+other; in between it buffers published messages and remembers the subscriptions to send again.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ LIBRARY = "weft-python"
 
 
 class Engine:
-    """One client's traffic; see keeper.py for its lines and calls.py for what awaits answers."""
+    """Traffic of one client; see reconnect.py for its transports and calls.py for requests."""
 
     def __init__(self, options: Options, reporter: Reporter, defer: Defer) -> None:
         self.options = options
@@ -75,16 +75,16 @@ class Engine:
         self.enabling = Enabling(self.session, reporter)
         self.line: Line | None = None
         self.opened = asyncio.Event()
-        # Its owner closes it: what came is thrown away, but what was said still leaves.
+        # Set while the owner closes it: received messages are dropped, buffered ones still sent.
         self.is_closing = False
         self.is_closed = False
         self.is_parting = False
-        # Where a gateway that says goodbye would have us go.
+        # Gateways that a GOODBYE recommends.
         self.elsewhere: tuple[str, ...] = ()
-        # Where we are, or were last, and why there.
+        # Address of the current or last gateway, and the reason why it was selected.
         self.address = ""
         self.why = ""
-        # Between a welcome and a goodbye.
+        # True between WELCOME and GOODBYE.
         self._is_sending = False
         self._is_about_to_flush = False
         self.reading = Reading(self.session, reporter, options.queue_bytes, defer)
@@ -92,10 +92,10 @@ class Engine:
         self.lanes = Lanes(self, is_required=is_required, is_looking=options.look == "auto")
         self.required = Required(self.lanes.splitter) if is_required else None
         self._cause: WeftError | None = None
-        # Why the last line that was open was lost.
+        # Why the last open connection was lost.
         self._lost: WeftError | None = None
         self._unsent = 0
-        # Bytes that had left for the gateway when that was last looked at.
+        # Bytes that had been sent to the gateway at the last check.
         self._left = 0
         self._hearing = Hearing(self.subscriptions, self.memberships, reporter)
         self._on: dict[type[Any], Callable[[Any], None]] = self._hearing.on | {
@@ -110,7 +110,7 @@ class Engine:
         }
 
     def __str__(self) -> str:
-        """Who it is, of which service, and where, for people."""
+        """Return name, service and gateway for people."""
         session = self.session
         if self.is_closed:
             where = "closed"
@@ -131,21 +131,21 @@ class Engine:
         self.reading.steer()
 
     def writable(self, line: Line) -> None:
-        """The socket takes bytes again."""
+        """Continue after the socket became writable."""
         if line is not self.line:
             return
         self.room.made()
         self.flush()
 
     def ended(self, line: Line, error: Exception | None) -> None:
-        """The line is gone: tell whoever awaited something, and keep what the next can carry."""
+        """Handle the end of a transport: fail pending replies, keep frames for the next one."""
         if line is not self.line:
             return
         self.line = None
         self.reading.line = None
         was_open = self.session.is_open
         cause = self._cause_of(line, error)
-        # A socket that broke does not say how much it still had: no more than this.
+        # A broken socket does not report its unsent bytes: this is the upper bound.
         is_broken = error is not None and line.is_blocked
         self._unsent = self.outgoing.in_flight_bytes if is_broken else line.unsent_bytes
         self._stop_sending()
@@ -162,10 +162,10 @@ class Engine:
         if was_open and not self.is_closed:
             self.reporter.report(Status(What.DISCONNECTED, f"{line.address} was lost", cause))
 
-    # What the keeper calls.
+    # Called by the reconnect loop.
 
     def begin(self, line: Line) -> None:
-        """Greet over a new line."""
+        """Start the handshake over a new transport."""
         self.line = line
         self.reading.line = line
         self.is_parting = False
@@ -177,11 +177,11 @@ class Engine:
         line.write(self.session.begin(self.loop.time()))
 
     def cause(self, line: Line) -> WeftError:
-        """Why a line ended, or did not begin."""
+        """Return why a transport ended, or failed to connect."""
         return self._cause_of(line, None)
 
     def keep_alive(self) -> float:
-        """Ping a gateway that is silent, give up one that stays so; when to look again, in s."""
+        """Ping a silent gateway, drop one that stays silent; return seconds to the next call."""
         now = self.loop.time()
         if self.line is not None and self.line.is_resting:
             self.session.not_listening(now)
@@ -196,7 +196,7 @@ class Engine:
         return max(self.session.keep_alive_at() - now, 0.0)
 
     def _is_moving(self, line: Line) -> bool:
-        """Return whether bytes still wait to be sent, and some have left since the last look."""
+        """Return whether bytes are waiting and some were sent since the last check."""
         waiting = line.unacknowledged_bytes()
         left = line.written_bytes - waiting
         has_moved = left > self._left
@@ -204,16 +204,16 @@ class Engine:
         return has_moved and waiting > 0
 
     def fail(self, error: WeftError) -> None:
-        """End the line, for a reason that whoever waits will be told."""
+        """Abort the transport; pending replies fail with this error."""
         self._cause = self._cause or error
         self._stop_sending()
         if self.line is not None:
             self.line.abort()
 
     def say_goodbye(self) -> bool:
-        """Send all that is buffered, whether the socket likes it or not, and then a goodbye.
+        """Send all buffered frames, even if the socket is blocked, followed by GOODBYE.
 
-        False if there is nobody to say it to, or it was said before.
+        Returns False if there is no open connection, or GOODBYE was already sent.
         """
         line = self.line
         if line is None or not self._is_sending:
@@ -226,14 +226,14 @@ class Engine:
         return True
 
     def refuse(self) -> None:
-        """Take nothing more; what is buffered may still leave."""
+        """Refuse new frames; buffered ones may still be sent."""
         self.is_closing = self.is_closed = True
         self.reading.is_closing = True
         self._cause = self._cause or ConnectionLost("the connection was closed")
         self.outgoing.close()
 
     def close(self) -> int:
-        """End the line and every subscription at once; how many bytes were never sent."""
+        """Abort the transport and end all subscriptions; return the number of unsent bytes."""
         self.refuse()
         line = self.line
         if line is not None:
@@ -246,33 +246,33 @@ class Engine:
         self.memberships.clear()
         unsent = self.outgoing.waiting_bytes + self._unsent
         self.room.made()
-        # Whoever waits for a connection finds that there will be none.
+        # Tasks in until_open() find that the connection is closed.
         self.opened.set()
         return unsent
 
-    # What the faces call.
+    # Called by the asyncio and the blocking API.
 
     def counted(self) -> Statistics:
-        """What was done so far, as it is now."""
+        """Return the current counters."""
         dropped, refusals = self.outgoing.dropped, self.lanes.refusals
         return replace(self.statistics, dropped=dropped, lane_refusals=refusals)
 
     def listen(self, listening: Listening) -> None:
-        """Begin a subscription; see Subscriptions.add()."""
+        """Add a subscription; see Subscriptions.add()."""
         self.subscriptions.add(listening)
         self.reading.steer()
 
     def unlisten(self, listening: Listening) -> None:
-        """End a subscription; nothing more comes of it."""
+        """Remove a subscription."""
         try:
             self.subscriptions.remove(listening)
         except Overloaded as error:
-            # A new line asks only for what is still wanted.
+            # A new connection subscribes only the registered patterns.
             self.fail(error)
         self.lanes.reconsider()
 
     def flush(self) -> None:
-        """Send what is buffered, as far as the socket takes it."""
+        """Send buffered frames until the socket is blocked."""
         line = self.line
         while (
             line is not None
@@ -286,20 +286,20 @@ class Engine:
                 self.room.made()
 
     async def until_open(self) -> None:
-        """Wait for a connection.
+        """Wait for an open connection.
 
         Raises:
-            NotOpen: there will be none, because it is closed.
+            NotOpen: The connection was closed.
         """
-        # It may be lost again before whoever waits has its turn.
+        # It may be lost again before the waiting task runs.
         while not (self.opened.is_set() or self.is_closed):
             await self.opened.wait()
         if self.is_closed:
             raise NotOpen("the connection is closed")
 
     def put_and_flush(self, frame: bytes) -> bool:
-        """Buffer a frame, if there is room, and send it at once: somebody waits for the answer."""
-        # Whatever is put before it ends, by any thread, is in the flush that follows.
+        """Buffer a frame, if there is space, and send it at once, because its reply is awaited."""
+        # Frames that other threads put meanwhile are part of the flush that follows.
         self._is_about_to_flush = True
         try:
             is_put = self.outgoing.put(frame)
@@ -308,30 +308,30 @@ class Engine:
             self.flush()
         return is_put
 
-    # What lanes call.
+    # Called by lanes.
 
     def tell_gateway(self, frame: bytes) -> None:
-        """Send a frame to the gateway, after all that was sent before."""
+        """Send a frame to the gateway, after all frames sent before."""
         if self.line is not None and self._is_sending:
             self.line.write(frame)
 
     def deal(self, runs: list[list[bytes]]) -> None:
-        """Hand messages that came by a lane, or waited for one, to whoever wants them."""
+        """Deliver messages that arrived through a lane, or were held for one."""
         self._deal(self.session.sort(runs))
 
     def gone(self, replies: list[bytes], error: WeftError) -> None:
-        """Whoever was asked by a lane is gone: no answer to these comes."""
+        """Fail requests whose responder on a lane is gone."""
         for reply in replies:
             waiter = self.session.waiter(reply)
             if waiter is not None:
                 waiter.failed(error)
 
     def local_host(self) -> str:
-        """The address of this machine by which the gateway knows it."""
+        """Return the local address of the connection to the gateway."""
         return "" if self.line is None else self.line.local_host()
 
     def _writer(self, line: Line) -> Callable[[memoryview], object]:
-        """Who sends what is buffered: everything to the gateway, unless there are lanes."""
+        """Return the function that sends buffered frames: to the gateway, or split among lanes."""
         if not self.lanes.is_needed:
             return line.write
         return lambda view: self.lanes.split(view, line.write)
@@ -348,7 +348,7 @@ class Engine:
             self.fail(error)
 
     def _asks(self, pending: Pending) -> None:
-        """The frame of an acknowledged message is written next: its answer may come."""
+        """Register the waiter of an acknowledged message, whose frame is written next."""
         self.session.question(pending.waiter, pending.subject, pending.reply)
         if pending.is_given_up:
             self.session.forget(pending.waiter)
@@ -360,7 +360,7 @@ class Engine:
 
     def _began_to_drop(self) -> None:
         self.reporter.report(
-            Status(What.DROPPED, "what is published is dropped", self.outgoing.is_full())
+            Status(What.DROPPED, "published messages are dropped", self.outgoing.is_full())
         )
 
     def _stop_sending(self) -> None:
@@ -374,7 +374,7 @@ class Engine:
             self._cause = ConnectionLost(f"the connection to {line.address} was ended{reason}")
         return self._cause
 
-    # What the session says.
+    # Handlers of session events.
 
     def _welcomed(self, _: talk.Welcomed) -> None:
         line = self.line
@@ -384,7 +384,7 @@ class Engine:
         self.outgoing.body_limit_bytes = self.session.body_limit_bytes
         self.outgoing.prune()
         self.lanes.welcomed()
-        # All in one write, and before what is buffered: who publishes to itself must hear it.
+        # One write, before buffered frames: a client receives its own messages, too.
         lost = self.session.ended or self._lost
         line.write(self.enabling.ask_again() + self.subscriptions.ask_again(lost))
         self._is_sending = True
@@ -407,7 +407,7 @@ class Engine:
 
     def _told(self, event: talk.News) -> None:
         if isinstance(event.error, ProtocolError | SlowReader | Silent | BadKey):
-            # The gateway ends the connection now, and this is why.
+            # The gateway now ends the connection, for this reason.
             self._cause = event.error
         self._hearing.refused(event)
 
@@ -415,14 +415,14 @@ class Engine:
         self._put_sign_of_life(event.pong)
 
     def _put_sign_of_life(self, frame: bytes) -> None:
-        """Let the gateway know that we live, also while everything else waits for a lane."""
+        """Send a ping or pong, even while other frames wait for a lane."""
         if self.lanes.may_send:
             self.outgoing.put_control(frame)
         else:
             self.tell_gateway(frame)
 
     def _parts(self, event: talk.Parting) -> None:
-        """Answer a goodbye with our own, so that what is owed both ways still arrives."""
+        """Answer a GOODBYE with GOODBYE, so that queued frames in both directions still arrive."""
         self.is_parting = True
         self.elsewhere = event.elsewhere
         self._cause = Draining(f"the gateway says goodbye: {event.text or event.reason}")

@@ -1,4 +1,4 @@
-"""What a gateway says that changes nothing about the connection itself: answers, refusals, gaps."""
+"""Handlers of session events that do not change the connection: answers, refusals, gaps."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from weft.client.subscriptions.subscriptions import Subscriptions
 
 
 class Hearing:
-    """Tells whoever is concerned."""
+    """Passes events to waiters, subscriptions and memberships."""
 
     def __init__(
         self, subscriptions: Subscriptions, memberships: Memberships, reporter: Reporter
@@ -55,6 +55,6 @@ class Hearing:
         self._reporter.statistics.late += 1
 
     def refused(self, event: talk.News) -> None:
-        """A frame was refused whose sender awaits no answer."""
+        """Report a refused frame whose sender awaits no answer."""
         about = f"a frame to {event.subject}" if event.subject else "a frame"
         self._reporter.report(Status(What.REFUSED, f"{about} is refused", event.error))

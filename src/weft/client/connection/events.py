@@ -1,4 +1,4 @@
-"""What a gateway said, as the session tells it to the engine."""
+"""Events that the session reports to the engine."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from weft.errors import WeftError
 
 @dataclass(frozen=True, slots=True)
 class Welcomed:
-    """The gateway took the connection; the facts are in the session."""
+    """The gateway accepted the connection; the session holds the details."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer came for somebody: a whole MESSAGE, OK or PONG frame."""
+    """An answer for a waiter: a whole MESSAGE, OK or PONG frame."""
 
     waiter: Waiter
     frame: bytes
@@ -22,7 +22,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The gateway refused what somebody asked for."""
+    """The gateway refused the request of a waiter."""
 
     waiter: Waiter
     error: WeftError
@@ -30,7 +30,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The gateway refused what nobody awaits an answer to, or says why it ends the connection."""
+    """The gateway refused a frame without a waiter, or reports why it ends the connection."""
 
     subject: str
     error: WeftError
@@ -38,7 +38,7 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """The gateway took back a subscription that this client may no longer have."""
+    """The gateway revoked a subscription for lack of permission or because its channel ended."""
 
     pattern: bytes
     group: bytes
@@ -47,63 +47,63 @@ class TakenBack:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Messages will not come."""
+    """Messages were lost."""
 
     gap: Gap
 
 
 @dataclass(frozen=True, slots=True)
 class Pinged:
-    """The gateway wants to know that we live; this is the frame that says so."""
+    """The gateway sent PING; `pong` is the frame that answers it."""
 
     pong: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """The gateway wants to part: what is still owed comes, then the end."""
+    """The gateway says goodbye: queued frames follow, then the end."""
 
     reason: str
     text: str
-    # Where else to go, the best guess first.
+    # Recommended gateways, the best first.
     elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """Messages came through the gateway while there are lanes: they may have to wait."""
+    """Messages from the gateway while lanes are open: they may have to wait for lane messages."""
 
     run: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class LaneTold:
-    """The gateway says something about lanes: a whole LANE frame."""
+    """A control message about lanes: a whole LANE frame."""
 
     frame: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class LaneTail:
-    """A message that a lane did not bring: a whole TAIL frame."""
+    """A message that its lane did not deliver: a whole TAIL frame."""
 
     frame: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """An answer came after whoever awaited it had given up."""
+    """An answer arrived after its waiter had given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The conversation cannot go on; it is the last event of a connection."""
+    """A protocol error or refusal ends the connection; its last event."""
 
     error: WeftError
 
 
-# Messages are their own event, whole frames of one subject and the same flags: an object for each
-# would cost more than the rest.
+# Messages are events themselves, as lists of whole frames with the same subject and flags: an
+# object for each would cost more than the rest.
 Event = (
     list[bytes]
     | Welcomed

@@ -1,6 +1,6 @@
-"""One page of a gateway, over HTTP on a connection of its own: bounded in bytes.
+"""HTTP GET from a gateway on a separate connection, bounded in bytes.
 
-Whoever asks bounds the time.
+The caller bounds the time.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from weft.errors import Unreachable
 from weft.wire.address import Address
 
 PAGE_MAX_BYTES = 256 << 10
-# Of an answer that says what is wrong.
+# Limit on the text of an error.
 PROBLEM_MAX_BYTES = 1024
 
 _HEAD_MAX_BYTES = 8 << 10
@@ -23,17 +23,17 @@ _OK = b"200"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What was answered."""
+    """Response with its status and body."""
 
     status: int
     body: bytes
 
 
 async def fetch(address: Address, target: str, key: str, tls: ssl.SSLContext | None) -> Page:
-    """The page at a target such as `/closest?limit=3`, shown the key if there is one.
+    """GET a target such as `/closest?limit=3`, with the key as a bearer token if there is one.
 
     Raises:
-        Unreachable: nothing answers there, or what does speaks no HTTP.
+        Unreachable: No answer, or not HTTP.
     """
     async with _connected(address, tls) as (reader, writer):
         writer.write(_request(address, target, key))
@@ -46,7 +46,7 @@ async def fetch(address: Address, target: str, key: str, tls: ssl.SSLContext | N
 
 
 def problem_in(body: bytes) -> str:
-    """Return what the answer to a refused request says: the text of an error, or all of it."""
+    """Return the error text in the body of a refusal, or the whole body."""
     whole = body[:PROBLEM_MAX_BYTES].decode(errors="replace").strip()
     try:
         said = json.loads(whole)["error"]["text"]
@@ -56,10 +56,10 @@ def problem_in(body: bytes) -> str:
 
 
 async def round_trip_s(address: Address, tls: ssl.SSLContext | None) -> float:
-    """How long a gateway takes to answer the smallest question, once there is a connection.
+    """Return the round-trip time of GET /healthz, without the time to connect.
 
     Raises:
-        Unreachable: nothing answers there, or no gateway does.
+        Unreachable: No answer, or not from a gateway.
     """
     loop = asyncio.get_running_loop()
     async with _connected(address, tls) as (reader, writer):
@@ -84,7 +84,7 @@ async def _connected(
         try:
             yield reader, writer
         finally:
-            # Nothing is left to be sent, and nobody waits for the other side to hang up.
+            # Nothing is left to send, and the close of the peer is not awaited.
             writer.transport.abort()
     except (OSError, EOFError, ValueError) as error:
         raise Unreachable(
@@ -93,9 +93,9 @@ async def _connected(
 
 
 def _request(address: Address, target: str, key: str) -> bytes:
-    """A request; the host is named only where something in between may have to know it.
+    """Return the request; only web addresses get a Host header, which a proxy may need.
 
-    A gateway takes one that names none for what it is: not sent by a browser that was led there.
+    A gateway treats a request without Host as one that no browser was tricked into sending.
     """
     version, headers = ("1.1", f"Host: {_host(address)}\r\n") if address.is_web else ("1.0", "")
     if key:

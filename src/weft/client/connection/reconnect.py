@@ -1,9 +1,8 @@
-"""Keeps a connection: dials, greets, watches for silence, and after a loss dials again, for ever.
+"""Reconnect loop: dial, handshake, watch for silence, and dial again after a loss, without limit.
 
-Every attempt and every failure is reported. The addresses are tried in turn, without a pause within
-a round; before each further round there is one, which grows. A gateway that refuses the connection
-is asked again only after the longest pause. If none accepts the key it is given up: they will not
-change their minds.
+Every attempt and every failure is reported. The addresses are tried in turn, without a delay within
+a round; the delay before each further round grows. After a refusal by a gateway the next round
+follows the maximum delay. If no gateway accepts the key, the loop ends: retrying would not help.
 """
 
 import asyncio
@@ -19,12 +18,12 @@ from weft.client.status import Status, What
 from weft.errors import BadKey, ConnectionLost, InternalError, NotOpen, Unreachable, WeftError
 from weft.wire.address import Address
 
-# How long a gateway may take to let us go, or to take more of what it is sent.
+# Limit on waiting for a gateway to close the connection, or to read more bytes.
 CLOSE_S = 2.0
 
 
 class Keeper:
-    """Gives an engine one line after the other."""
+    """Supplies an engine with one transport after the other."""
 
     def __init__(
         self,
@@ -37,7 +36,7 @@ class Keeper:
         self._given = self._addresses = addresses
         self._seeker = Seeker(engine.options, addresses) if engine.options.closest else None
         self._choice = Choice()
-        # What a gateway that said goodbye advised, and which one did.
+        # The gateways that a GOODBYE recommended, and the address that it came from.
         self._advice: tuple[tuple[str, ...], Address] | None = None
         self._chance = chance
         self._backoff = Backoff(self._options.backoff_first_s, self._options.backoff_cap_s)
@@ -52,10 +51,10 @@ class Keeper:
         """Connect for the first time.
 
         Raises:
-            Unreachable: no gateway answers, and waiting was not asked for.
-            Refused: a gateway answers and will not have this client; likewise.
-            BadKey: every gateway answers that it does not accept the key.
-            NotOpen: it was opened or closed before.
+            Unreachable: No gateway answers, unless `wait=True`.
+            Refused: A gateway rejected this client, unless `wait=True`.
+            BadKey: Every gateway rejected the key.
+            NotOpen: It was opened or closed before.
         """
         if self._task is not None or self._is_closing:
             raise NotOpen("a connection is opened once")
@@ -69,9 +68,9 @@ class Keeper:
             raise
 
     async def close(self) -> None:
-        """Send what is buffered, part from the gateway and stop; harmless if done before.
+        """Send buffered frames, disconnect and stop. Idempotent.
 
-        If it is cancelled it stops at once.
+        If cancelled, it stops at once.
         """
         if self._is_closing:
             await self._closed.wait()
@@ -86,9 +85,9 @@ class Keeper:
             self.abandon()
 
     def abandon(self) -> None:
-        """Stop at once; what is not sent by now is lost.
+        """Stop at once; unsent frames are lost.
 
-        It waits for nothing, so that whoever is cancelled leaves neither a socket nor a waiter.
+        Waits for nothing, so that a cancelled caller leaves neither a socket nor a waiter behind.
         """
         if self._closed.is_set():
             return
@@ -118,7 +117,7 @@ class Keeper:
             except WeftError as error:
                 errors.append(error)
                 self._turn_to_next()
-        # A gateway that says no has more to tell than one that is not there.
+        # A refusal is more informative than an unreachable address.
         raise next((error for error in errors if not _is_passing(error)), errors[-1])
 
     async def _keep(self, line: Line | None) -> None:
@@ -135,7 +134,7 @@ class Keeper:
             self._engine.fail(error)
             self._engine.close()
         except Exception as error:
-            # Only a fault of our own comes here. It must not look like a long silence.
+            # Only an internal error gets here: report it instead of staying silent.
             self._engine.reporter.report(
                 Status(What.CLOSED, "the client failed; the connection is given up", error)
             )
@@ -143,13 +142,13 @@ class Keeper:
             self._engine.close()
 
     async def _watch(self, line: Line) -> None:
-        """Wait until a line ends."""
+        """Wait until a transport ends, sending heartbeats."""
         loop = self._engine.loop
         began = loop.time()
         while not line.ended.done():
             await asyncio.wait({line.ended}, timeout=self._engine.keep_alive())
         if loop.time() - began >= self._options.backoff_cap_s:
-            # One that ends at once whenever it begins must not be begun without a pause.
+            # Connections that end soon after they begin keep the back-off delay.
             self._backoff.reset()
         if self._engine.is_parting:
             self._turn_to_next()
@@ -157,7 +156,7 @@ class Keeper:
             self._advice = (self._engine.elsewhere, line.address)
 
     async def _reach(self) -> Line:
-        """Try every address in turn until one answers, however long it takes."""
+        """Try every address in turn until one accepts, without limit."""
         delay_s = self._backoff.next_delay_s(self._chance())
         while True:
             self._report_pause(delay_s)
@@ -178,10 +177,10 @@ class Keeper:
                 delay_s = self._options.backoff_cap_s
 
     async def _seek(self) -> None:
-        """Look for the closest gateway, unless one is remembered or nobody asked for it.
+        """Find the closest gateway, if `closest` is set and none is known.
 
-        Those that were given are tried after those that are found, so there is always somewhere
-        to go. Without `closest` nobody is followed anywhere: what was given is what was meant.
+        The given addresses are tried after those found, so the list is never empty. Without
+        `closest` the recommendations of gateways are ignored: only given addresses are used.
         """
         advice, self._advice = self._advice, None
         if self._seeker is None or self._choice.found:
@@ -199,7 +198,7 @@ class Keeper:
         self._engine.reporter.report(Status(What.CHOSEN, detail))
 
     async def _attempt(self, address: Address, *, is_raised: bool = False) -> Line:
-        """Dial and greet one gateway; `is_raised` says that our caller will hear of a failure."""
+        """Connect to one gateway; with `is_raised` the caller reports a failure."""
         self._attempts += 1
         limit_s = self._options.connect_timeout_s
         deadline = self._engine.loop.time() + limit_s
@@ -226,13 +225,13 @@ class Keeper:
         return await dial(address, tls, self._engine)
 
     async def _greet(self, line: Line, deadline: float) -> None:
-        """Greet over a line and await the welcome; without one the line is ended."""
+        """Send CONNECT and wait for WELCOME; without it, abort the transport."""
         engine = self._engine
         engine.begin(line)
         answers = {line.welcomed, line.ended}
         try:
-            # Not cancelled by a timeout: a loop that stood still finds the welcome and the end of
-            # the time at once, and a line that is welcome must not be taken for a failure.
+            # Not cancelled by a timeout: a loop that was blocked finds WELCOME and the deadline at
+            # the same time, and an accepted connection must not count as a failure.
             left_s = max(deadline - engine.loop.time(), 0.0)
             await asyncio.wait(answers, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         except BaseException:
@@ -251,7 +250,7 @@ class Keeper:
         engine.refuse()
         if line is None:
             return
-        # To a gateway that said goodbye first it was said already.
+        # A GOODBYE of the gateway was already answered with ours.
         if engine.say_goodbye() or engine.is_parting:
             engine.reading.steer()
             await self._let_go(line)
@@ -260,7 +259,7 @@ class Keeper:
             await asyncio.wait({line.ended}, timeout=CLOSE_S)
 
     async def _let_go(self, line: Line) -> None:
-        """Wait until the gateway hangs up, as long as it takes what it is sent."""
+        """Wait until the gateway closes the connection, as long as it keeps reading."""
         loop = self._engine.loop
         deadline = loop.time() + self._options.timeout_s
         unsent = line.unsent_bytes + 1
@@ -283,5 +282,5 @@ class Keeper:
 
 
 def _is_passing(error: WeftError) -> bool:
-    """Say if trying again soon could help."""
+    """Return whether another attempt soon could succeed."""
     return isinstance(error, ConnectionLost)

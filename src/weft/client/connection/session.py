@@ -1,8 +1,8 @@
-"""The client's side of the conversation with a gateway: bytes in, events out; verbs in, bytes out.
+"""Client side of the protocol: bytes in, events out; calls in, bytes out.
 
-No I/O, no clock, no chance: time and unpredictable names come in as arguments. One session outlives
-its connections: begin() starts the next one, end() says who waited in vain. Any split of the bytes
-gives the same events, and whole frames before a bad one always count.
+Does no I/O and has no clock or randomness: time and nonces are arguments. One session outlives its
+connections: begin() starts the next one, end() returns the waiters to fail. The events do not
+depend on how the bytes are split, and complete frames before an invalid one are processed.
 """
 
 import math
@@ -44,22 +44,22 @@ from weft.wire.message.message import Message
 from weft.wire.nonces import Nonces
 
 GREETING_LIMIT_BYTES = 4096
-# A gateway that says nothing for so long is pinged, and given up after as long again: a gateway
-# that hangs is noticed within nine seconds, however long its own patience is.
+# A gateway that is silent for this long is pinged, and dropped after the same time again: a hung
+# gateway is detected within 9 s, whatever its own ping interval is.
 HEARTBEAT_S = 4.5
-# A timer that is later than this did not run because the program stood still.
+# A timer that is later than this was delayed because the program was blocked.
 LATE_S = 1.0
 
 _MESSAGE = int(Kind.MESSAGE)
 _SUBJECT = frames.HEADER_BYTES
 _FROM_GATEWAY = int(Flag.FROM_GATEWAY)
-# What replies of the gateway itself have before their nonce, which has no dot.
+# Prefix of reply subjects for requests to the gateway itself; nonces contain no dot.
 _OF_GATEWAY = b"g."
 
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """What a client says of itself."""
+    """Description of a client in CONNECT."""
 
     service: str
     name: str
@@ -70,7 +70,7 @@ class Greeting:
 
 
 class Session:
-    """One client's conversation, over one connection after the other."""
+    """Protocol state of one client, over one connection after the other."""
 
     def __init__(self, greeting: Greeting, waiting_max: int, nonces: Nonces) -> None:
         self.name = greeting.name
@@ -80,7 +80,7 @@ class Session:
         self.inbox = b""
         self.body_limit_bytes = frames.BODY_LIMIT_BYTES
         self.ping_s = 0.0
-        # Why the gateway ended the connection before this one, if it did and says so.
+        # Why the gateway ended the previous connection, if it reports that.
         self.ended: WeftError | None = None
         self.is_open = False
         self._greeting = greeting
@@ -94,7 +94,7 @@ class Session:
         self._heard_at = 0.0
         self._pinged_at: float | None = None
         self._number = 0
-        # Messages may have to wait for others that come by lanes: they are sorted later.
+        # Messages may have to wait for others on lanes, so they are sorted later.
         self.has_lanes = False
         self._on: dict[int, Callable[[bytes], Event | None]] = {
             Kind.MESSAGE: self._inbox_message,
@@ -110,11 +110,11 @@ class Session:
 
     @property
     def awaited(self) -> int:
-        """How many answers are awaited."""
+        """The number of pending replies."""
         return len(self._waiting)
 
     def begin(self, now: float) -> bytes:
-        """The greeting that a new connection begins with."""
+        """Return the CONNECT frame that starts a new connection."""
         self._decoder = Decoder(GREETING_LIMIT_BYTES)
         self._first.clear()
         self._is_ended = False
@@ -124,7 +124,7 @@ class Session:
         if self._greeting.reachable_at:
             told["address"] = self._greeting.reachable_at
         if self.inbox:
-            # Known to the gateway and to us alone: by this it knows which connection was ours.
+            # Known to the gateway and this client only: identifies the previous connection as ours.
             told["was"] = self.inbox.decode()
         if self._greeting.key:
             told["key"] = self._greeting.key
@@ -135,13 +135,13 @@ class Session:
         return frames.encode(Kind.CONNECT, service, body, self._greeting.name.encode())
 
     def end(self) -> list[Waiter]:
-        """The connection is gone: whoever still awaits an answer over it."""
+        """End the connection; return the waiters whose replies were pending on it."""
         self.is_open = False
         self._is_ended = True
         return self._waiting.take_all()
 
     def receive(self, data: bytes | memoryview, now: float) -> list[Event]:
-        """What the bytes that arrived say, in order."""
+        """Return the events in received bytes, in order."""
         events: list[Event] = []
         if self._is_ended:
             return events
@@ -163,7 +163,7 @@ class Session:
         return events
 
     def sort(self, runs: list[list[bytes]]) -> list[Event]:
-        """What whole frames say, wherever they came from; runs that share kind and subject."""
+        """Return the events in batches of frames of the same kind and subject, from any source."""
         events: list[Event] = []
         for run in runs:
             self._sort(run, events)
@@ -171,8 +171,8 @@ class Session:
 
     def _sort(self, run: list[bytes], events: list[Event]) -> None:
         first = run[0]
-        # Most subjects do not begin with `_` and cost no more than this look; of those
-        # that do, only what is in the own inbox is told apart one by one.
+        # Most subjects do not begin with `_`, so this check is all they cost; of the others only
+        # messages to the own inbox are handled one by one.
         if first[4] == _MESSAGE and (
             first[_SUBJECT : _SUBJECT + 1] != b"_" or not first.startswith(self._answers, _SUBJECT)
         ):
@@ -181,15 +181,15 @@ class Session:
             events += filter(None, map(self._other, run))
 
     def keep_alive(self, now: float) -> bytes:
-        """The PING to send if nothing was heard for long; empty while there is no need.
+        """Return the PING to send after a silence; empty if none is due.
 
         Raises:
-            Silent: nothing was heard for as long again.
+            Silent: No answer to a PING within the same time again.
         """
         if now < self.keep_alive_at():
             return b""
-        # A program that stood still heard nothing either: only an unanswered ping counts, and not
-        # one whose answer may have come and waits to be read.
+        # A program that was blocked received nothing either: only an unanswered ping counts, and
+        # only if its answer cannot be waiting in the socket.
         if self._pinged_at is not None and now < self.keep_alive_at() + LATE_S:
             silent_s = now - self._heard_at
             raise Silent(f"nothing was heard for {silent_s:.1f} s, and no ping answered")
@@ -197,69 +197,69 @@ class Session:
         return frames.encode(Kind.PING)
 
     def sending(self, now: float) -> None:
-        """What waits to be sent moves: a ping may be behind it, and its time begins again."""
+        """Restart the timeout of a ping: frames in front of it are still being sent."""
         if self._pinged_at is not None:
             self._pinged_at = now
 
     def keep_alive_at(self) -> float:
-        """When keep_alive() is due again."""
+        """Return the time at which keep_alive() is due again."""
         since = self._heard_at if self._pinged_at is None else self._pinged_at
         return since + self.ping_s
 
     def not_listening(self, now: float) -> None:
-        """Silence does not count while this side does not read."""
+        """Reset the silence timer: reading is paused on this side."""
         self._heard_at = now
         self._pinged_at = None
 
     def subscribe(self, waiter: Waiter, names: Sequence[bytes], group: bytes, body: bytes) -> bytes:
-        """The frame that asks for patterns; the body names all but the first, and the options."""
+        """Return a SUBSCRIBE frame; the body has all patterns but the first, and the options."""
         self._waiting.add_question(waiter, (False, names[0], group))
         return frames.encode(Kind.SUBSCRIBE, names[0], body, group, Flag.ANSWER)
 
     def request(self, waiter: Waiter, *, of_gateway: bool = False) -> bytes:
-        """A new reply subject; what comes to it is for the waiter until forget() is called.
+        """Return a new reply subject; messages to it go to the waiter until forget().
 
         Args:
-            waiter: is told what comes.
-            of_gateway: the gateway itself is asked: nobody else's answer counts.
+            waiter: Receives the answers.
+            of_gateway: The request is for the gateway itself: only its answers are accepted.
         """
         reply = (self._own_answers if of_gateway else self._answers) + self._nonces.take()
         self._waiting.add_request(waiter, reply)
         return reply
 
     def check_waiting(self, more: int) -> None:
-        """Make sure that one more answer may be awaited, beside others that are yet to be asked.
+        """Check that one more reply may be pending, in addition to `more` that are not yet sent.
 
         Raises:
-            Overloaded: it may not.
+            Overloaded: The limit on pending replies is reached.
         """
         self._waiting.check(more)
 
     def question(self, waiter: Waiter, subject: bytes, reply: bytes) -> None:
-        """Await the OK or ERROR for a message that is sent now, and was checked before."""
+        """Await OK or ERROR for a message that is sent now, after check_waiting()."""
         self._waiting.add_checked_question(waiter, (True, subject, reply))
 
     def ping(self, waiter: Waiter) -> bytes:
-        """A PING whose PONG is for the waiter."""
+        """Return a PING frame whose PONG goes to the waiter."""
         self._number += 1
         body = Message(number=self._number).encode()
         self._waiting.add_ping(waiter, body)
         return frames.encode(Kind.PING, body=body)
 
     def waiter(self, reply: bytes) -> Waiter | None:
-        """Whoever awaits messages to a reply subject."""
+        """Return the waiter of a reply subject."""
         return self._waiting.request(reply)
 
     def forget(self, waiter: Waiter) -> None:
-        """Await nothing more for a waiter."""
+        """Remove a waiter."""
         self._waiting.forget(waiter)
 
     def withdraw(self, waiter: Waiter) -> None:
-        """Await nothing for a waiter whose frame was not sent after all."""
+        """Remove a waiter whose frame was not sent."""
         self._waiting.withdraw(waiter)
 
     def _greeted(self, data: bytes | memoryview, events: list[Event]) -> bytes:
-        """Read the first frame; what follows it is returned, to be read under the real limit."""
+        """Read the first frame; return the bytes after it, to be read with the gateway's limit."""
         self._first += data
         self._decoder.feed(data)
         frame = self._decoder.next_frame()
@@ -292,10 +292,10 @@ class Session:
                 f"the gateway speaks version {version}, this client {PROTOCOL_VERSION}"
             )
         if not (self.inbox and 0 < ping_s < math.inf):
-            raise BadGreeting(f"an inbox {self.inbox!r} and pings after {ping_s} s cannot be")
+            raise BadGreeting(f"invalid inbox {self.inbox!r} or ping_s {ping_s} in WELCOME")
         self.ping_s = min(ping_s, HEARTBEAT_S)
         if not 0 < self.body_limit_bytes <= BODY_LIMIT_MAX_BYTES:
-            raise BadGreeting(f"a body limit of {self.body_limit_bytes} bytes cannot be")
+            raise BadGreeting(f"invalid body_limit {self.body_limit_bytes} in WELCOME")
         self._answers = self.inbox + b"."
         self._own_answers = self._answers + _OF_GATEWAY
         self.name = facts.reply
@@ -312,7 +312,7 @@ class Session:
     def _inbox_message(self, frame: bytes) -> Event:
         subject = frame[_SUBJECT : _SUBJECT + frame[6]]
         if not subject.startswith(self._answers):
-            # It was the reply or the body that went on like it.
+            # The reply subject or the body continued with the bytes of the inbox.
             return [frame]
         if not frame[5] & _FROM_GATEWAY and subject.startswith(self._own_answers):
             return Late()
@@ -321,7 +321,7 @@ class Session:
 
     def _ok(self, frame: bytes) -> Event | None:
         parts = frames.parse(frame)
-        # Only a message is given a number; they start at 1.
+        # Only messages have a sequence number; it starts at 1.
         question = (parts.sequence > 0, parts.subject, parts.reply)
         waiter = self._waiting.take_question(question)
         return None if waiter is None else Answered(waiter, frame)
@@ -335,7 +335,7 @@ class Session:
             is_message = _readable(frame).get("kind") == _MESSAGE
             waiter = self._waiting.take_question((is_message, parts.subject, parts.reply))
         elif _readable(frame).get("kind") == Kind.SUBSCRIBE:
-            # Every frame that asks for a subscription wants an answer: this is none.
+            # Every SUBSCRIBE is sent with ANSWER: this error answers none, so it revokes.
             return TakenBack(parts.subject, parts.reply, error)
         else:
             return News(parts.subject.decode(errors="replace"), error)
@@ -367,18 +367,18 @@ class Session:
 
 
 def unsubscribe_frame(names: Sequence[bytes], group: bytes) -> bytes:
-    """The frame that takes patterns back."""
+    """Return the frame that unsubscribes patterns."""
     body = patterns_body(names[1:], {})
     return frames.encode(Kind.UNSUBSCRIBE, names[0], body, group)
 
 
 def goodbye_frame() -> bytes:
-    """The frame that says that this client leaves."""
+    """Return the frame that announces the end of the connection."""
     return frames.encode(Kind.GOODBYE, body=Message(reason="closed", text="").encode())
 
 
 def patterns_body(more: Sequence[bytes], options: dict[str, object]) -> bytes:
-    """The body of SUBSCRIBE and UNSUBSCRIBE: more patterns, and what is asked of them."""
+    """Return the body of SUBSCRIBE and UNSUBSCRIBE: further patterns, and options."""
     told = dict(options)
     if more:
         told["patterns"] = [name.decode() for name in more]
@@ -386,7 +386,7 @@ def patterns_body(more: Sequence[bytes], options: dict[str, object]) -> bytes:
 
 
 def _readable(frame: bytes) -> Message:
-    """The message in a frame of control, whose body may be left out."""
+    """Return the message in a control frame; its body may be empty."""
     parts = frames.parse(frame)
     return Message.from_frame(frame) if parts.body else _EMPTY_BODY
 
@@ -400,7 +400,7 @@ def _error_in(frame: bytes) -> WeftError:
 
 
 def _ended_in(welcome: Message) -> WeftError | None:
-    """What a welcome says of the end of the connection before."""
+    """Return the reason in WELCOME for the end of the previous connection."""
     if "ended" not in welcome:
         return None
     return error_from_wire(welcome.get_int64("ended"), welcome.get_string("ended_text"))

@@ -1,4 +1,4 @@
-"""One TCP or TLS connection to a gateway: bytes both ways, and how it ended."""
+"""TCP or TLS connection to a gateway."""
 
 import asyncio
 import fcntl
@@ -11,29 +11,29 @@ from typing import Protocol, cast
 from weft.errors import Unreachable
 from weft.wire.address import Address
 
-# Beyond this the socket is considered full, and what follows waits in our own buffer.
+# High-water mark of the socket's buffer; above it frames stay in the send buffer.
 _HIGH_WATER_BYTES = 64 << 10
-# How long the other end may take nothing of what it is owed before it is left.
+# Limit on waiting for a peer that reads nothing before the connection is aborted.
 PARTING_S = 2.0
-# The most that one read brings.
+# Maximum size of one read.
 READ_BYTES = 128 << 10
 
 
 class Owner(Protocol):
-    """Whoever speaks over a line."""
+    """Interface of the transport's owner."""
 
     def received(self, line: "Line", data: memoryview) -> None:
-        """Bytes arrived; they are gone when this returns."""
+        """Take received bytes; they are valid only during the call."""
 
     def writable(self, line: "Line") -> None:
-        """The socket takes bytes again."""
+        """Continue after the socket became writable."""
 
     def ended(self, line: "Line", error: Exception | None) -> None:
-        """Nothing more arrives or leaves."""
+        """Handle the end of the connection."""
 
 
 class Line(asyncio.BufferedProtocol):
-    """The transport's view of its owner, and the owner's of the transport."""
+    """asyncio protocol of one connection, with direct writes to the socket."""
 
     def __init__(self, address: Address, owner: Owner) -> None:
         self.address = address
@@ -44,39 +44,39 @@ class Line(asyncio.BufferedProtocol):
         self.ended: asyncio.Future[None] = self._loop.create_future()
         self._owner = owner
         self._transport: asyncio.Transport | None = None
-        # For writing without the transport, which would keep a copy; it closes it.
+        # Writes that bypass the transport, which would copy them; the transport closes it.
         self._fd = -1
         self._given_up = 0
-        # All that was ever given to write().
+        # All bytes ever passed to write().
         self.written_bytes = 0
-        # Read into again and again: a new object for every read costs more than the read.
+        # One buffer for all reads: a new object for each costs more than the read.
         self._room = memoryview(bytearray(READ_BYTES))
 
     @property
     def unsent_bytes(self) -> int:
-        """What the socket has not taken; after abort(), what it never did."""
+        """Bytes that the socket has not accepted, or, after abort(), never did."""
         waiting = 0 if self._transport is None else self._transport.get_write_buffer_size()
         return self._given_up + waiting
 
     def unacknowledged_bytes(self) -> int:
-        """Return how many bytes have not reached the machine of the gateway, as far as is known."""
+        """Return how many bytes the peer's host has not acknowledged, as far as known."""
         if self._fd < 0 or self._transport is None:
             return self.unsent_bytes
         try:
             queued = fcntl.ioctl(self._fd, termios.TIOCOUTQ, bytes(4))
         except OSError:
-            # The socket is broken, or has no such queue: its end is noticed elsewhere.
+            # The socket is broken, or has no such queue: its end is detected elsewhere.
             return self.unsent_bytes
         return self.unsent_bytes + int.from_bytes(queued, sys.byteorder)
 
     def local_host(self) -> str:
-        """The address of this machine that it goes out from; empty if there is none."""
+        """Return the local address of the connection; empty if there is none."""
         name = None if self._transport is None else self._transport.get_extra_info("sockname")
         return str(name[0]) if isinstance(name, tuple) else ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport that was made."""
-        # uvloop's transports are such without being derived from it.
+        """Take the new transport."""
+        # uvloop's transports implement the interface without inheriting from it.
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=_HIGH_WATER_BYTES)
         sock = self._transport.get_extra_info("socket")
@@ -84,31 +84,31 @@ class Line(asyncio.BufferedProtocol):
             self._fd = sock.fileno()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  # it is always the same
-        """Where to put what arrives."""
+        """Return the buffer for received bytes."""
         return self._room
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Pass on what arrived; it is gone when this returns."""
+        """Pass received bytes on; they are valid only during the call."""
         self._owner.received(self, self._room[:nbytes])
 
     def pause_writing(self) -> None:
-        """The socket's buffer is full."""
+        """Note that the socket's buffer is full."""
         self.is_blocked = True
 
     def resume_writing(self) -> None:
-        """The socket's buffer has emptied."""
+        """Note that the socket's buffer has space again."""
         self.is_blocked = False
         self._owner.writable(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The end, from whichever side."""
+        """Handle the end of the connection, by either side."""
         self._transport = None
         if not self.ended.done():
             self.ended.set_result(None)
             self._owner.ended(self, error)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Send bytes, or copy them to be sent; after the end they go nowhere."""
+        """Send bytes, and copy the rest that the socket does not accept; ignored after the end."""
         if self._transport is None or self._transport.is_closing():
             return
         self.written_bytes += len(data)
@@ -117,7 +117,7 @@ class Line(asyncio.BufferedProtocol):
             self._transport.write(bytes(data[sent:]))
 
     def rest(self, is_wanted: bool) -> None:
-        """Stop reading, or read again."""
+        """Pause or resume reading."""
         if self._transport is None or self._transport.is_closing() or is_wanted == self.is_resting:
             return
         self.is_resting = is_wanted
@@ -127,25 +127,25 @@ class Line(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def leave(self, within_s: float) -> None:
-        """End it once the other end takes nothing more of what it is owed, or after some time."""
+        """Abort once the peer stops reading, or after `within_s`."""
         deadline = self._loop.time() + within_s
         self._loop.call_later(PARTING_S, self._leave, self.unsent_bytes, deadline)
 
     def abort(self) -> None:
-        """End it now; what is unsent is lost."""
+        """End the connection now; unsent bytes are lost."""
         if self._transport is not None:
             self._given_up += self._transport.get_write_buffer_size()
             self._transport.abort()
 
     def _send(self, data: bytes | memoryview) -> int:
-        """Give the socket what it takes at once, if nothing waits before it; how many bytes."""
+        """Write to the socket directly unless bytes are queued; return the number written."""
         transport = self._transport
         if self._fd < 0 or transport is None or transport.get_write_buffer_size():
             return 0
         try:
             return os.write(self._fd, data)
         except OSError:
-            # It is full, or broken: then the transport meets with the same, and tells of the end.
+            # The socket is full or broken; in the latter case the transport reports the end.
             return 0
 
     def _leave(self, unsent: int, deadline: float) -> None:
@@ -160,7 +160,7 @@ async def dial(address: Address, tls: ssl.SSLContext | None, owner: Owner) -> Li
     """Connect to a gateway's address.
 
     Raises:
-        Unreachable: nobody answers there, or not by the name that its certificate has.
+        Unreachable: No answer, or an untrusted certificate.
     """
     line = Line(address, owner)
     await reach(line, tls)
@@ -168,10 +168,10 @@ async def dial(address: Address, tls: ssl.SSLContext | None, owner: Owner) -> Li
 
 
 async def reach(line: Line, tls: ssl.SSLContext | None) -> None:
-    """Connect a line to its address.
+    """Connect a transport to its address.
 
     Raises:
-        Unreachable: as dial() says.
+        Unreachable: See dial().
     """
     address = line.address
     context = (tls or ssl.create_default_context()) if address.is_tls else None
@@ -184,12 +184,12 @@ async def reach(line: Line, tls: ssl.SSLContext | None) -> None:
     except ssl.SSLError as error:
         raise Unreachable(f"no TLS is spoken at {address}: {error.reason}") from error
     except (OSError, ValueError) as error:
-        # A ValueError is a name that cannot even be looked up.
+        # ValueError: a name that is not valid for a lookup.
         raise Unreachable(f"no gateway answers at {address}: {_reason(error)}") from error
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Why, without the number: loops word the same error differently."""
+    """Return the text of an error without its number: event loops word it differently."""
     number = error.errno if isinstance(error, OSError) else None
     if number is None or number < 0:
         return str(error) or "it hung up"

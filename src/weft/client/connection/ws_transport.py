@@ -1,6 +1,6 @@
-"""A connection to a gateway through WebSocket, for where only HTTP gets through.
+"""WebSocket connection to a gateway, for networks that pass only HTTP.
 
-It carries the same frames, in messages of any size; to its owner it is a line like any other.
+Carries the same frames, in messages of any size; its owner uses it like any other transport.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _log.setLevel(logging.CRITICAL)
 
 
 class WebLine(Line):
-    """A line whose bytes travel as WebSocket messages."""
+    """Transport whose bytes are carried in WebSocket messages."""
 
     def __init__(self, address: Address, owner: Owner, service: str, key: str) -> None:
         super().__init__(address, owner)
@@ -40,9 +40,9 @@ class WebLine(Line):
         )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport that was made, and ask for a WebSocket."""
+        """Take the new transport and send the upgrade request."""
         super().connection_made(transport)
-        # Whatever is written must be wrapped.
+        # Disables direct writes: every message needs WebSocket framing.
         self._fd = -1
         request = self._talk.connect()
         if self._key:
@@ -51,7 +51,7 @@ class WebLine(Line):
         self._flush()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Pass on what is in the messages that arrived."""
+        """Pass on the payload of received messages."""
         self._talk.receive_data(bytes(self._room[:nbytes]))
         for event in self._talk.events_received():
             if isinstance(event, Response):
@@ -61,18 +61,18 @@ class WebLine(Line):
         self._flush()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The end, from whichever side."""
+        """Handle the end of the connection, by either side."""
         if not self.opened.done():
             self.opened.set_exception(Unreachable(f"{self.address} hung up"))
         super().connection_lost(error)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Send bytes, or copy them to be sent; after the end they go nowhere."""
+        """Send bytes in one message; ignored after the end."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(Frame(Opcode.BINARY, bytes(data)).serialize(mask=True))
 
     def _answered(self, response: Response) -> None:
-        """What the gateway says to the request for a WebSocket."""
+        """Handle the gateway's response to the upgrade request."""
         if self.opened.done():
             return
         if self._talk.handshake_exc is None:
@@ -99,10 +99,10 @@ async def dial_web(
 ) -> WebLine:
     """Connect to a gateway's address, and open a WebSocket to a service.
 
-    The key is shown with the request, too: a gateway may have to start the service for it.
+    The upgrade request carries the key, too: a gateway may have to start the service for it.
 
     Raises:
-        Unreachable: nobody answers there, or with anything but a WebSocket.
+        Unreachable: No answer, or a refusal of the WebSocket.
     """
     line = WebLine(address, owner, service, key)
     await reach(line, tls)

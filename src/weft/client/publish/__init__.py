@@ -1,1 +1,1 @@
-"""Publishing: encoding and the send buffer."""
+"""Publishing: encoding, the send buffer, and waiting for space in it."""

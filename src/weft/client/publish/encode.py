@@ -1,4 +1,4 @@
-"""What people publish, as the frames that carry it."""
+"""Encoding of published bodies into frames."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,39 +11,39 @@ from weft.wire.message.flat_codec import put_flat
 from weft.wire.message.message import Field, Message
 from weft.wire.subjects import checked_subject
 
-# bytes travel bare, a str as one unnamed string field, a mapping as a field for every key.
+# bytes are sent as they are, a str as one unnamed string field, a mapping as a field per key.
 Body = Message | Received | bytes | bytearray | memoryview | str | Mapping[str, Any]
 
 _MESSAGE = int(Kind.MESSAGE)
 _BARE = int(Flag.BARE)
 _OPENINGS_MAX = 4096
 
-# A program publishes to few subjects and often: the check costs more than all the rest.
+# Cache: programs publish often to few subjects, and validation costs more than all the rest.
 _openings: dict[str, bytes] = {}
 _spare = Spare()
 
 
 def opening(subject: str) -> bytes:
-    """How a message to a subject begins: header and subject, without size and flags.
+    """Return header and subject of a message, with size and flags left empty.
 
     Raises:
-        BadSubject: it is not a subject that can be published to.
+        BadSubject: Invalid subject, or one with wildcards.
     """
     found = _openings.get(subject)
     return _remembered(subject) if found is None else found
 
 
 def message_frame(subject: str, body: Body, reply: str = "", flags: int = 0) -> bytes:
-    """The frame that publishes a body to a subject.
+    """Return the frame that publishes a body to a subject.
 
     Raises:
-        BadSubject: the subject or reply is not one that can be published to.
-        BadField: the body is nothing that can be published.
+        BadSubject: Invalid subject or reply, or one with wildcards.
+        BadField: The body cannot be published.
     """
     writer = _spare.take()
     writer.put(opening(subject))
     if reply:
-        # Not remembered: it is mostly an inbox, and another one each time.
+        # Not cached: it is usually an inbox, different for each message.
         name = checked_subject(reply)
         writer.put(name)
         writer.data[7] = len(name)
@@ -57,10 +57,10 @@ def message_frame(subject: str, body: Body, reply: str = "", flags: int = 0) -> 
 
 
 def message_from(body: Body) -> Message:
-    """The message that a body stands for.
+    """Return a body as a message.
 
     Raises:
-        BadField: it is nothing that can be published.
+        BadField: The body cannot be published.
     """
     if isinstance(body, Message):
         return body
@@ -76,7 +76,7 @@ def message_from(body: Body) -> Message:
 
 
 def _put_body(writer: Writer, body: Body) -> int:
-    """Append a body; the flag that it needs."""
+    """Append a body; return the flag that it requires."""
     if isinstance(body, (bytes, bytearray, memoryview)):
         writer.put(bytes(body))
         return _BARE

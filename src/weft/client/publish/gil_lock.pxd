@@ -1,4 +1,4 @@
-# Nothing: compiled, the interpreter's own lock is enough; the contract is in guard.py.
+# No-ops: compiled code is protected by the GIL; gil_lock.py has the contract.
 
 
 cpdef inline void enter(object lock) noexcept:

@@ -1,18 +1,18 @@
-"""A few steps that no other thread may come between, when they are compiled without a lock.
+"""Critical sections that need no lock when compiled.
 
-Compiled, a thread keeps the interpreter's own lock until it runs Python code or waits, so the steps
-between enter() and leave() are not interrupted as long as they do neither; the .pxd has nothing to
-do. Interpreted, every step may be the last for now, and the lock is taken.
+A compiled thread keeps the GIL until it runs Python code or blocks. Between enter() and leave() it
+does neither, so the functions in the .pxd do nothing. Interpreted code may be interrupted between
+any two steps, so there the lock is taken.
 """
 
 from threading import Lock
 
 
 def enter(lock: Lock) -> None:
-    """Begin; nothing up to leave() may call Python code or wait."""
+    """Enter the section; up to leave() nothing may call Python code or block."""
     lock.acquire()
 
 
 def leave(lock: Lock) -> None:
-    """End, whatever happened."""
+    """Leave the section; call it in a `finally` block."""
     lock.release()

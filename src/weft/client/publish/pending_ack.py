@@ -1,14 +1,14 @@
-"""A message published with `acknowledge`, from the call until its frame is sent."""
+"""A message published with `acknowledge`, until it is acknowledged."""
 
 from weft.client.requests.waiters import Single
 from weft.wire.frames import parse
 
 
 class Pending:
-    """The frame of an acknowledged message, and who awaits its OK or ERROR.
+    """Frame of an acknowledged message, and the waiter of its OK or ERROR.
 
-    The answer can only come once the frame is sent, so the question joins the connection's line of
-    questions then: frames that leave in one order are answered in the same.
+    The answer can only arrive after the frame was sent, so the waiter is registered then: frames
+    are answered in the order in which they are sent.
     """
 
     def __init__(self, frame: bytes, waiter: Single) -> None:
@@ -17,7 +17,7 @@ class Pending:
         self.subject = parts.subject
         self.reply = parts.reply
         self.waiter = waiter
-        # Where its frame ends, counted in all bytes that were ever put into the buffer.
+        # Position of the end of its frame in all bytes ever put into the buffer.
         self.end = 0
-        # Timed out or cancelled: not worth sending over a connection that is yet to come.
+        # Timed out or cancelled: not to be sent over a later connection.
         self.is_given_up = False

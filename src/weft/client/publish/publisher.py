@@ -1,4 +1,4 @@
-"""Publishing, for both faces: into the buffer while there is room, without a turn of the loop."""
+"""publish() of both APIs: writes into the send buffer without waiting for the event loop."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,41 +16,41 @@ _MASKED = int(Flag.MASKED)
 _REQUEST = int(Flag.REQUEST)
 _FAILED = int(Flag.FAILED)
 
-# An iterator that is at its end: whoever awaits it goes on at once.
+# An exhausted iterator: awaiting it returns at once.
 _END: Iterator[None] = iter(())
 
 
 class Done:
-    """What there is nothing to wait for: await it, make it a task, or leave it."""
+    """Completed awaitable: await it, wrap it in a task, or ignore it."""
 
     def __await__(self) -> Iterator[None]:
         return _END
 
-    def send(self, value: object) -> None:  # noqa: ARG002  # there is nobody to take it
-        """Come to the end, as a coroutine does."""
+    def send(self, value: object) -> None:  # noqa: ARG002  # coroutine interface
+        """Finish, as a coroutine does."""
         raise StopIteration
 
     def throw(self, error: Any, *_: object) -> None:
-        """End with an error, as a coroutine does."""
+        """Raise the error, as a coroutine does."""
         raise error
 
     def close(self) -> None:
-        """End, as a coroutine does."""
+        """Do nothing: it is already finished."""
 
 
 _DONE = Done()
 
 
 class Publishing:
-    """What both faces do to publish."""
+    """Base class of the publishing methods of both APIs."""
 
     _outgoing: Outgoing
     _requests: OpenRequests
-    # Set where nothing may go through the gateway.
+    # Set with direct="require", where no message may go through the gateway.
     _required: Required | None
 
     def _put_answer(self, asked: bytes, body: Body, is_failure: bool) -> bytes | None:
-        """Put the answer to a message that came in a frame; the frame if it must wait for room."""
+        """Put the answer to a received frame into the buffer; return it if there is no space."""
         reply_start = HEADER_BYTES + asked[6]
         reply = asked[reply_start : reply_start + asked[7]]
         if asked[5] & _REQUEST:
@@ -58,7 +58,7 @@ class Publishing:
         return self._put(reply.decode(), body, "", _FAILED if is_failure else 0)
 
     def _put(self, subject: str, body: Body, reply: str, flags: int) -> bytes | None:
-        """Put a message into the buffer, or drop it if so chosen; the frame if it must wait."""
+        """Put a message into the buffer or drop it; return its frame if it must wait for space."""
         if self._required is not None:
             self._required.check(subject, flags, reply)
         if (
@@ -72,7 +72,7 @@ class Publishing:
 
 
 class AsyncPublishing(Publishing):
-    """The asyncio connection's way to publish."""
+    """Publishing methods of the asyncio connection."""
 
     def __init__(self, outgoing: Outgoing, calls: Calls, required: Required | None) -> None:
         self._outgoing = outgoing
@@ -81,7 +81,7 @@ class AsyncPublishing(Publishing):
         self._requests = calls.requests
 
     def answer(self, asked: bytes, body: Body, *, is_failure: bool = False) -> Any:
-        """Publish the answer to a message that came in a frame; see Received.respond()."""
+        """Publish the answer to the message in frame `asked`; see Received.respond()."""
         frame = self._put_answer(asked, body, is_failure)
         return _DONE if frame is None else self._calls.wait_for_room(frame)
 
@@ -97,18 +97,18 @@ class AsyncPublishing(Publishing):
     ) -> Any:
         """Publish a message; `not_back` keeps it from this connection's own subscriptions.
 
-        With `masked` whoever gets it sees a stand-in for the reply, and not who sent it.
-        It is buffered when this is called, and nothing is sent until other tasks run. What is
-        returned is to be awaited: it waits while there is no room in the buffer, or, with
-        `acknowledge`, until the gateway has taken the message, and gives its identity.
+        With `masked` receivers see an alias of the reply subject, and not who sent the message.
+        The message is buffered by the call; sending starts when other tasks run. Await the result:
+        it waits for space in the buffer, or, with `acknowledge`, until the gateway has accepted the
+        message, and returns its identity.
 
         Raises:
-            BadSubject: the subject or the reply is not one that can be published to.
-            BadField: the body cannot be published, or is too large.
+            BadSubject: Invalid subject or reply, or one with wildcards.
+            BadField: The body cannot be published, or is too large.
             BadOption: `masked` without a reply.
-            Overloaded: the buffer is full; see the option `when_full`.
-            NotOpen: the connection is closed.
-            WeftError: with `acknowledge`, what the gateway said instead.
+            Overloaded: The buffer is full; see the option `when_full`.
+            NotOpen: The connection is closed.
+            WeftError: With `acknowledge`: the gateway refused the message.
         """
         flags = _flags(not_back, masked, reply)
         if acknowledge:
@@ -118,7 +118,7 @@ class AsyncPublishing(Publishing):
 
 
 class BlockingPublishing(Publishing):
-    """The blocking connection's way to publish; `acknowledged` sends a draft and waits for it."""
+    """Publishing methods of the blocking connection; `acknowledged` sends and waits."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class BlockingPublishing(Publishing):
         self._requests = calls.requests
 
     def answer(self, asked: bytes, body: Body, *, is_failure: bool = False) -> None:
-        """Publish the answer to a message that came in a frame; see Received.respond()."""
+        """Publish the answer to the message in frame `asked`; see Received.respond()."""
         frame = self._put_answer(asked, body, is_failure)
         if frame is not None:
             self._outgoing.put_waiting(frame, self._timeout_s)
@@ -152,22 +152,22 @@ class BlockingPublishing(Publishing):
     ) -> Any:
         """Publish a message; `not_back` keeps it from this connection's own subscriptions.
 
-        With `masked` whoever gets it sees a stand-in for the reply, and not who sent it.
-        It returns once the message is buffered, or, with `acknowledge`, once the gateway has taken
-        it: then with the identity that it was given.
+        With `masked` receivers see an alias of the reply subject, and not who sent the message.
+        Returns once the message is buffered, or, with `acknowledge`, once the gateway has accepted
+        it: then with the identity of the message.
 
         Raises:
-            BadSubject: the subject or the reply is not one that can be published to.
-            BadField: the body cannot be published, or is too large.
+            BadSubject: Invalid subject or reply, or one with wildcards.
+            BadField: The body cannot be published, or is too large.
             BadOption: `masked` without a reply.
-            Overloaded: the buffer is full; see the option `when_full`.
-            NotOpen: the connection is closed.
-            WeftError: with `acknowledge`, what the gateway said instead.
+            Overloaded: The buffer is full; see the option `when_full`.
+            NotOpen: The connection is closed.
+            WeftError: With `acknowledge`: the gateway refused the message.
         """
         flags = _flags(not_back, masked, reply)
         if acknowledge:
             return self._acknowledged(Draft(subject, body, reply, flags))
-        # Not by way of the loop: it is woken only if it sleeps.
+        # Not scheduled on the loop, which is woken only if it sleeps.
         frame = self._put(subject, body, reply, flags)
         if frame is not None:
             self._outgoing.put_waiting(frame, self._timeout_s)
@@ -175,7 +175,7 @@ class BlockingPublishing(Publishing):
 
 
 def _flags(not_back: bool, masked: bool, reply: str) -> int:
-    """What a frame says of how it is to be passed on."""
+    """Return the delivery flags of a frame."""
     flags = _NOT_BACK if not_back else 0
     if masked:
         if not reply:

@@ -1,7 +1,7 @@
-"""Frames that wait to be sent, bounded in bytes; any thread puts, the loop's thread takes.
+"""Send buffer of frames, bounded in bytes; any thread puts, the loop's thread takes.
 
-Control frames go in the same line, so that a PING comes after what was published before it. They
-may go beyond the bound by a reserve: a full buffer must not keep a connection from answering.
+Control frames share the queue, so that a PING follows the messages published before it. They may
+exceed the limit by a reserve: a full buffer must not keep a connection from answering.
 """
 
 import threading
@@ -19,8 +19,8 @@ from weft.wire.byteops import put_bytes, put_u32, u32_at
 from weft.wire.frames import BODY_LIMIT_BYTES, HEADER_BYTES, Flag, Kind
 
 CONTROL_RESERVE_BYTES = 1 << 20
-# What is handed to the socket at once, give or take a frame; a writer that has grown to it, and a
-# little beyond, is kept for the next.
+# Size of one write to the socket, give or take a frame; a writer of this size, or a little more, is
+# kept for reuse.
 CHUNK_BYTES = 48 << 10
 _SPARES_MAX = 32
 
@@ -30,17 +30,17 @@ _BARE = int(Flag.BARE)
 _CHUNK = CHUNK_BYTES
 _CHANNEL = b"_CHANNEL."
 
-# Whoever publishes much would otherwise have the memory fetched from the system and given back
-# again and again. All connections share them.
+# Writers are reused, so that fast publishers do not allocate memory for every chunk. Shared by all
+# connections.
 _spare = Spare(_SPARES_MAX)
 
 
 class Outgoing:
-    """What one connection has yet to send.
+    """Send buffer of one connection.
 
-    `wake` is called, on the thread that puts, when the loop must come and take; not again until it
-    has. `on_drop` is called when the buffer begins to throw away; `on_ask`, if it is set, for each
-    message that wants an acknowledgement, just before its frame is written.
+    `wake` is called on the thread that puts, when the loop must take frames, and not again until
+    it has. `on_drop` is called when the buffer begins to drop messages; `on_ask`, if set, for each
+    acknowledged message, just before its frame is written.
     """
 
     def __init__(
@@ -53,22 +53,22 @@ class Outgoing:
         self.body_limit_bytes = BODY_LIMIT_BYTES
         self.dropped = 0
         self.on_ask: Callable[[Pending], object] | None = None
-        # How many messages wait for room in front of whatever is published next; see room.py.
+        # Number of messages that wait for space ahead of the next one; see send_space.py.
         self.queued = 0
         self._limit = limit_bytes
         self._when_full = when_full
         self._wake = wake
         self._on_drop = on_drop
         self._renew_lock()
-        # Written into one after the other; what is a chunk already waits in front of it.
+        # Frames are appended to the writer; full chunks wait in front of it.
         self._writer: Writer = _spare.take()
         self._chunks: deque[Writer] = deque()
         self._held = 0
         self._in_flight = 0
-        # Bytes that were ever taken, and the messages still here that want an acknowledgement.
+        # Total of bytes taken, and the acknowledged messages that are still here.
         self._passed = 0
         self._pending: deque[Pending] = deque()
-        # Threads that wait for room.
+        # Number of threads that wait for space.
         self._waiting = 0
         self._is_awake = False
         self._is_dropping = False
@@ -76,33 +76,33 @@ class Outgoing:
 
     @property
     def held_bytes(self) -> int:
-        """How much waits here or in the socket's own buffer."""
+        """Bytes here or in the socket's buffer."""
         return self._held + self._in_flight
 
     @property
     def waiting_bytes(self) -> int:
-        """How much waits here."""
+        """Bytes here."""
         return self._held
 
     @property
     def in_flight_bytes(self) -> int:
-        """How much was taken and may still be in the socket's own buffer."""
+        """Bytes taken that may still be in the socket's buffer."""
         return self._in_flight
 
     @property
     def pending(self) -> int:
-        """How many messages here want an acknowledgement."""
+        """Number of acknowledged messages here."""
         return len(self._pending)
 
     def offer(self, frame: bytes) -> bool:
-        """Take a frame, or throw it away if that was chosen; False if it must wait for room.
+        """Add a frame, or drop it if `when_full` is "drop"; return False if it must wait for space.
 
-        What waits for room already comes first.
+        Messages that already wait for space go first.
 
         Raises:
-            Overloaded: there is no room and raising was chosen.
-            BadField: it is larger than the gateway or the buffer could ever take.
-            NotOpen: the connection is closed.
+            Overloaded: No space, and `when_full` is "raise".
+            BadField: The frame exceeds the limit of the gateway or of the buffer.
+            NotOpen: The connection is closed.
         """
         if not self.queued and self.put(frame):
             return True
@@ -119,12 +119,12 @@ class Outgoing:
         return True
 
     def offer_pending(self, pending: Pending) -> bool:
-        """Take the frame of an acknowledged message; False if it must wait for room.
+        """Add the frame of an acknowledged message; return False if it must wait for space.
 
         Raises:
-            Overloaded: there is no room, and waiting for it was not chosen.
-            BadField: it is larger than the gateway or the buffer could ever take.
-            NotOpen: the connection is closed.
+            Overloaded: No space, and `when_full` is not "block".
+            BadField: The frame exceeds the limit of the gateway or of the buffer.
+            NotOpen: The connection is closed.
         """
         if not self.queued and self.put_pending(pending):
             return True
@@ -133,7 +133,7 @@ class Outgoing:
         return False
 
     def put_pending(self, pending: Pending) -> bool:
-        """Take the frame of an acknowledged message, if there is room; see offer_pending()."""
+        """Add the frame of an acknowledged message, if there is space; see offer_pending()."""
         length = len(pending.frame)
         if length > self.body_limit_bytes or length > self._limit:
             self.check(pending.frame)
@@ -146,7 +146,7 @@ class Outgoing:
         return True
 
     def put(self, frame: bytes) -> bool:
-        """Take a frame, if there is room, even before what waits for room; see offer()."""
+        """Add a frame, if there is space, even ahead of waiting messages; see offer()."""
         length = len(frame)
         if length > self.body_limit_bytes or length > self._limit:
             self.check(frame)
@@ -163,7 +163,7 @@ class Outgoing:
         return True
 
     def put_bare(self, opening: bytes, flags: int, body: bytes) -> bool:
-        """Take a message of bare bytes, if there is room; `opening` says what to; see offer()."""
+        """Add a message of bytes, if there is space; `opening` has its subject; see offer()."""
         start = len(opening)
         length = start + len(body)
         if length > self.body_limit_bytes or length > self._limit:
@@ -188,16 +188,16 @@ class Outgoing:
         return True
 
     def put_waiting(self, frame: bytes, timeout_s: float, pending: Pending | None = None) -> None:
-        """Take a frame; the calling thread, which is not the loop's, waits for room if it must.
+        """Add a frame; block the calling thread, which is not the loop's, until there is space.
 
         `pending` is given if the frame is that of an acknowledged message.
 
         Raises:
-            Overloaded: there was no room in time; otherwise see offer().
+            Overloaded: No space within the timeout; for other errors see offer().
         """
         length = len(frame)
         deadline = time.monotonic() + timeout_s
-        # Another thread may take the room that this one was woken for.
+        # Another thread may take the space that this one was woken for.
         while not (self.offer(frame) if pending is None else self.offer_pending(pending)):
             left_s = deadline - time.monotonic()
             if left_s <= 0:
@@ -210,10 +210,10 @@ class Outgoing:
                     self._waiting -= 1
 
     def put_control(self, frame: bytes) -> None:
-        """Take a frame of the conversation itself.
+        """Add a control frame.
 
         Raises:
-            Overloaded: even the reserve is used up, because the gateway does not read.
+            Overloaded: The reserve is used up, too, because the gateway does not read.
         """
         length = len(frame)
         with self._room:
@@ -225,22 +225,22 @@ class Outgoing:
             self._wake()
 
     def check(self, frame: bytes) -> None:
-        """Refuse a frame that no amount of waiting would make room for.
+        """Check that a frame can be sent at all.
 
         Raises:
-            BadField: it is larger than the gateway or the buffer could ever take.
+            BadField: The frame exceeds the limit of the gateway or of the buffer.
         """
         self._refuse_too_long(len(frame), len(frame) - HEADER_BYTES - frame[6] - frame[7])
 
     def has_room(self, length: int) -> bool:
-        """Say if a frame of this length could be put now."""
-        # A closed buffer ends the wait: the next offer() then says that it is closed.
+        """Return whether a frame of this length fits now."""
+        # A closed buffer ends the wait: the next offer() then raises NotOpen.
         return bool(self._refusal) or self._held + self._in_flight + length <= self._limit
 
     def pass_on(self, write: Callable[[memoryview], object]) -> int:
-        """Have what is next to be sent written, and say how many bytes it was; 0 if nothing is.
+        """Write the next chunk with `write` and return its size; 0 if the buffer is empty.
 
-        It is gone when `write` returns, but counts as held until sent() is called.
+        The bytes are valid only during the call, but count as held until sent().
         """
         due: list[Pending] | None = None
         enter(self._lock)
@@ -268,19 +268,19 @@ class Outgoing:
         return size
 
     def sent(self) -> None:
-        """What was taken has left; whoever waits for room is woken."""
+        """Release the space of sent bytes and wake waiting threads."""
         self._in_flight = 0
-        # Whoever begins to wait after this sees the room before it rests.
+        # A thread that begins to wait after this check sees the space before it blocks.
         if self._waiting:
             with self._room:
                 self._room.notify_all()
 
     def lost(self, inbox: bytes) -> list[Pending]:
-        """The connection is gone: keep only what another one can carry.
+        """Handle a lost connection: keep only frames that are valid on another one.
 
-        Whoever awaited an answer has been told, and an inbox ends with its connection. A channel
-        must be joined first, and may have another id then: what was said in it counts as dropped.
-        Returns the messages among these that want an acknowledgement, which none will get.
+        Pending replies have already failed, and an inbox ends with its connection. A channel must
+        be joined again first, perhaps with another id: its messages count as dropped. Returns the
+        removed messages that await an acknowledgement.
         """
         with self._room:
             lost = self._sift(inbox)
@@ -290,7 +290,7 @@ class Outgoing:
         return lost
 
     def prune(self) -> None:
-        """Take out the acknowledged messages that were given up before they could be sent."""
+        """Remove acknowledged messages whose callers gave up before they were sent."""
         with self._room:
             is_awake = self._is_awake
             for pending in self._pending:
@@ -300,25 +300,25 @@ class Outgoing:
             self._is_awake = is_awake
 
     def take_pending(self) -> list[Pending]:
-        """The messages that want an acknowledgement and will never be sent."""
+        """Remove and return the messages that await an acknowledgement and will not be sent."""
         with self._room:
             pending = list(self._pending)
             self._pending = deque()
         return pending
 
     def close(self) -> None:
-        """Take nothing more; whoever waits for room is told so."""
+        """Refuse new frames and wake waiting threads."""
         with self._room:
             self._refusal = "the connection is closed"
             self._room.notify_all()
 
     def forked(self, refusal: str) -> None:
-        """This process is a copy that nobody sends for; a thread it lacks may have the lock."""
+        """Disable the buffer in a forked process, where a missing thread may hold the lock."""
         self._renew_lock()
         self._refusal = refusal
 
     def is_full(self, waited_s: float = 0.0) -> Overloaded:
-        """The error that says so."""
+        """Return the error for a full buffer."""
         after = f" after {waited_s} s" if waited_s else ""
         return Overloaded(
             f"the publish buffer holds {self.held_bytes} of {self._limit} bytes{after}"
@@ -338,7 +338,7 @@ class Outgoing:
             raise BadField(f"frame of {length} bytes never fits a publish buffer of {self._limit}")
 
     def _sift(self, inbox: bytes) -> list[Pending]:
-        """Write again, in order, what is to stay; the pending messages among the rest."""
+        """Rewrite the frames to keep, in order; return the removed acknowledged messages."""
         self._end_chunk()
         waiting = b"".join([writer.take() for writer in self._chunks])
         self._chunks.clear()
@@ -364,7 +364,7 @@ class Outgoing:
         return lost
 
     def _put_pending(self, pending: Pending) -> bool:
-        """Write the frame of an acknowledged message; True if the loop must be woken."""
+        """Append the frame of an acknowledged message; return whether to wake the loop."""
         self._writer.put(pending.frame)
         must_wake = self._count(len(pending.frame))
         pending.end = self._passed + self._held
@@ -372,7 +372,7 @@ class Outgoing:
         return must_wake
 
     def _taken_pending(self) -> list[Pending]:
-        """Those whose frames were taken, no longer here."""
+        """Remove and return the acknowledged messages whose frames were taken."""
         due: list[Pending] = []
         while self._pending and self._pending[0].end <= self._passed:
             due.append(self._pending.popleft())
@@ -387,7 +387,7 @@ class Outgoing:
         return True
 
     def _count(self, length: int) -> bool:
-        """A frame was written; True if the loop must be woken."""
+        """Count an appended frame; return whether to wake the loop."""
         self._held += length
         if self._writer.size >= _CHUNK:
             self._end_chunk()

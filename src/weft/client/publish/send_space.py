@@ -1,4 +1,4 @@
-"""Waiting on the loop for room among what is yet to be sent."""
+"""Waiting on the event loop for space in the send buffer."""
 
 import asyncio
 import functools
@@ -11,7 +11,7 @@ from weft.errors import Overloaded, WeftError
 
 
 class Queued:
-    """A message that waits for room; `put` is done when it is in the buffer, or cannot be."""
+    """A message that waits for space; `put` completes when it is buffered, or fails."""
 
     def __init__(self, frame: bytes, pending: Pending | None, put: asyncio.Future[None]) -> None:
         self.frame = frame
@@ -20,14 +20,14 @@ class Queued:
         self._watched: weakref.ref[Coroutine[object, object, object]] | None = None
 
     def watch(self, waiting: Coroutine[object, object, object], room: "Room") -> None:
-        """Leave the queue when what waits for this is gone without ever having run."""
+        """Leave the queue if the coroutine that waits for this is discarded without having run."""
         self._watched = weakref.ref(waiting, functools.partial(_unwatched, room, self))
 
 
 class Room:
-    """The room in a buffer: waited for, and made by whoever sends.
+    """Tasks and messages that wait for space in the send buffer.
 
-    Messages are put in the order in which they were queued, bounded in number.
+    Messages are buffered in the order in which they were queued, bounded in number.
     """
 
     def __init__(self, outgoing: Outgoing, queued_max: int) -> None:
@@ -38,10 +38,10 @@ class Room:
         self._queue: dict[Queued, None] = {}
 
     def queue(self, frame: bytes, pending: Pending | None = None) -> Queued:
-        """Have a message put once there is room, before all that is published later.
+        """Queue a message that is buffered once there is space, ahead of later ones.
 
         Raises:
-            Overloaded: too many wait already.
+            Overloaded: Too many messages are queued.
         """
         if len(self._queue) >= self._queued_max:
             raise Overloaded(
@@ -54,16 +54,16 @@ class Room:
         return queued
 
     def leave(self, queued: Queued) -> None:
-        """Wait no more for a message; harmless if it was put."""
+        """Remove a message from the queue; ignored if it was buffered."""
         self._queue.pop(queued, None)
         self._outgoing.queued = len(self._queue)
         if not queued.put.done():
             queued.put.cancel()
-            # What came after it may be smaller.
+            # The message after it may be smaller.
             self._fill()
 
     async def wait(self) -> None:
-        """Wait until there may be some."""
+        """Wait until there may be space."""
         waiter = self._loop.create_future()
         self._waiting.append(waiter)
         try:
@@ -73,7 +73,7 @@ class Room:
                 self._waiting.remove(waiter)
 
     def made(self) -> None:
-        """What was taken has left, or never will: whoever waits, here or on a thread, may look."""
+        """Wake the waiting tasks and threads: bytes were sent, or the connection is closed."""
         self._outgoing.sent()
         if self._queue:
             self._fill()
@@ -84,7 +84,7 @@ class Room:
                     waiter.set_result(None)
 
     def _fill(self) -> None:
-        """Put what waits, as far as there is room."""
+        """Buffer queued messages as long as there is space."""
         while self._queue:
             first = next(iter(self._queue))
             if not (first.put.done() or self._is_settled(first)):
@@ -93,7 +93,7 @@ class Room:
         self._outgoing.queued = len(self._queue)
 
     def _is_settled(self, queued: Queued) -> bool:
-        """Put a message, or find that it never will be; False if it must wait on."""
+        """Buffer a message, or fail it; return False if it must continue to wait."""
         try:
             if queued.pending is not None:
                 is_put = self._outgoing.put_pending(queued.pending)

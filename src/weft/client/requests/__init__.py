@@ -1,1 +1,1 @@
-"""Requests and replies."""
+"""Requests, replies, acknowledgements and runtime grants."""

@@ -1,8 +1,8 @@
-"""What a client asks for and waits on: requests, gatherings, acknowledgements, round trips.
+"""Calls that await an answer: requests, gather, acknowledgements, round trips.
 
-A call that finds no connection waits for one, within its time. A connection that is lost fails
-whatever was sent over it, because nobody can know whether it arrived; a request that says it may be
-repeated is sent again.
+A call without a connection waits for one within its timeout. A lost connection fails every call
+that was sent over it, because it is unknown whether it arrived; a request with `resend` is sent
+again.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _OF_GATEWAY = "_WEFT."
 
 
 class Identity(NamedTuple):
-    """What a gateway made of a message that it took."""
+    """Identity that the gateway assigned to an accepted message."""
 
     origin: int
     publisher: int
@@ -41,7 +41,7 @@ class Identity(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A message that is to be sent, and with which flags."""
+    """A message to be sent, with its flags."""
 
     subject: str
     body: Body
@@ -50,22 +50,22 @@ class Draft(NamedTuple):
 
 
 class Calls:
-    """The verbs that await an answer, for both faces; on the loop's thread."""
+    """Calls that await an answer, for both APIs; runs on the loop's thread."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._session = engine.session
         self._timeout_s = engine.options.timeout_s
-        # What it was asked itself.
+        # Requests that this connection received.
         self.requests = engine.subscriptions.dispatch.requests
 
     def wait_for_room(self, frame: bytes) -> Coroutine[Any, Any, None]:
-        """Buffer a frame once there is room, before all that is published later.
+        """Buffer a frame once there is space, ahead of messages published later.
 
-        Its place in the order is taken at once; what is returned waits until it is buffered.
+        Its place in the order is taken by the call; the result waits until it is buffered.
 
         Raises:
-            Overloaded: there was no room in time.
+            Overloaded: No space within the timeout.
         """
         queued = self._engine.room.queue(frame)
         waiting = self._until_put(queued)
@@ -73,9 +73,9 @@ class Calls:
         return waiting
 
     def acknowledged(self, draft: Draft) -> Coroutine[Any, Any, Identity]:
-        """Publish a message; what is returned waits until the gateway has taken it.
+        """Publish a message; the result waits until the gateway has accepted it.
 
-        It is buffered, or takes its place among those that wait for room, at once.
+        The call buffers the message, or queues it for space, before it returns.
         """
         pending = self.pending(draft)
         if self._engine.outgoing.offer_pending(pending):
@@ -86,10 +86,10 @@ class Calls:
         return waiting
 
     def pending(self, draft: Draft) -> Pending:
-        """An acknowledged message, ready to be buffered; on any thread.
+        """Return an acknowledged message, ready to be buffered; callable on any thread.
 
         Raises:
-            Overloaded: too many answers are awaited already.
+            Overloaded: Too many replies are pending.
         """
         frame = message_frame(draft.subject, draft.body, draft.reply, draft.flags | Flag.ANSWER)
         self._check(draft, Flag.ANSWER)
@@ -100,7 +100,7 @@ class Calls:
     async def until_acknowledged(
         self, pending: Pending, subject: str, timeout: float | None = None
     ) -> Identity:
-        """Wait until the gateway has taken a message that was buffered."""
+        """Wait until the gateway has accepted a buffered message."""
         about = f"no acknowledgement of {subject!r}"
         async with self.limited(timeout, about, self._timeout_s):
             return await self._acknowledgement(pending)
@@ -131,14 +131,14 @@ class Calls:
             self._engine.room.leave(queued)
 
     async def request(self, draft: Draft, timeout: float | None, *, resend: bool) -> bytes:
-        """Ask one responder; the frame that answers."""
+        """Send a request to one responder; return the frame of its answer."""
         limit_s = self._timeout_s if timeout is None else timeout
         self._check(draft, Flag.REQUEST)
         about = f"no answer from {draft.subject!r}"
         began = self._engine.loop.time()
         waiter = Single()
         try:
-            # Most often there is a connection and room, and nothing but the answer to wait for.
+            # In most cases there is a connection and space, so that only the answer is awaited.
             if self._ask_at_once(waiter, draft):
                 timer = self._engine.loop.call_later(limit_s, waiter.expired, about, limit_s)
                 try:
@@ -167,19 +167,19 @@ class Calls:
                 self._forget(waiter)
 
     async def enable(self, right: str, pattern: str) -> None:
-        """Let clients do something, over this connection and every later one."""
+        """Grant clients a right, over this connection and every later one."""
         draft = Draft(ENABLE, enabled_body(right, pattern))
         await self.request(draft, None, resend=True)
         self._engine.enabling.add(right, pattern)
 
     async def disable(self, right: str, pattern: str) -> None:
-        """Take back what was enabled."""
+        """Revoke a right that was enabled."""
         draft = Draft(DISABLE, enabled_body(right, pattern))
         self._engine.enabling.remove(right, pattern)
         await self.request(draft, None, resend=True)
 
     async def direct(self, subject: str, timeout: float | None) -> None:
-        """Ask for lanes to everyone who gets a subject, and wait for them."""
+        """Request lanes to all receivers of a subject, and wait for them."""
         name = checked_subject(subject)
         if self._engine.options.direct == "never":
             raise NotDirect("this connection has direct='never'")
@@ -194,7 +194,7 @@ class Calls:
             await lanes.until_direct(name)
 
     async def gather(self, draft: Draft, ending: Gathering) -> list[bytes]:
-        """Ask everybody; the frames that answer until the gathering ends."""
+        """Send a request to all subscribers; return the frames of their answers."""
         self._check(draft, 0)
         limit_s = ending.deadline_s or self._timeout_s
         deadline = self._engine.loop.time() + limit_s
@@ -208,7 +208,7 @@ class Calls:
         return answers.frames[: ending.count]
 
     async def flush(self, timeout: float | None) -> None:
-        """Wait until the gateway has dealt with everything that was published before."""
+        """Wait until the gateway has processed all messages published before."""
         waiter = Single()
         async with self.limited(timeout, "no answer to a ping"):
             try:
@@ -221,18 +221,18 @@ class Calls:
             await self._engine.lanes.ends.settled()
 
     async def drain(self, timeout: float | None) -> None:
-        """Ask for nothing more, and wait until everything was delivered and sent."""
+        """Unsubscribe everything, and wait until all messages were processed and sent."""
         engine = self._engine
         async with self.limited(timeout, "not everything was delivered"):
             engine.subscriptions.withdraw()
             await self._flush_if_needed(timeout)
             engine.subscriptions.finish()
             await engine.reading.until_taken()
-            # What the handlers said last.
+            # The last messages that handlers published.
             await self._flush_if_needed(timeout)
 
     async def _flush_if_needed(self, timeout: float | None) -> None:
-        """Wait for the gateway, unless it is away and there is nothing to send to it."""
+        """Wait for the gateway, unless it is disconnected and nothing is buffered."""
         engine = self._engine
         is_away = not (engine.opened.is_set() or engine.is_closed)
         if is_away and not (engine.outgoing.waiting_bytes or engine.outgoing.queued):
@@ -240,7 +240,7 @@ class Calls:
         await self.flush(timeout)
 
     async def ready(self, listening: Listening, timeout: float | None) -> None:
-        """Wait until the gateway has confirmed a subscription, or raise what it said instead."""
+        """Wait until the gateway has confirmed a subscription; raise if it was refused."""
         about = f"no confirmation of {listening.names[0]!r}"
         async with self.limited(timeout, about):
             await listening.settled.wait()
@@ -263,12 +263,12 @@ class Calls:
                 until = min(deadline, self._engine.loop.time() + ending.quiet_s)
 
     def _check(self, draft: Draft, flags: int) -> None:
-        """Refuse what would have to go through the gateway, if nothing may."""
+        """Check that the message may be sent with direct="require"."""
         if self._engine.required is not None:
             self._engine.required.check(draft.subject, draft.flags | flags, draft.reply)
 
     def _ask_at_once(self, waiter: Single, draft: Draft) -> bool:
-        """Send a request, if there is a connection and room for it."""
+        """Send a request if there is a connection and space; return whether it was sent."""
         if not self._engine.opened.is_set() or self._engine.is_closed:
             return False
         is_put = False
@@ -287,7 +287,7 @@ class Calls:
             reply = self._reply(waiter, draft)
             return message_frame(draft.subject, draft.body, reply, flags)
 
-        # The reply is not known yet: an inbox belongs to a connection.
+        # The reply subject is not known yet: an inbox belongs to a connection.
         longest = message_frame(draft.subject, draft.body, "_" * _REPLY_MAX_BYTES, flags)
         await self._send(waiter, asked, longest)
 
@@ -296,9 +296,9 @@ class Calls:
         return self._session.request(waiter, of_gateway=of_gateway).decode()
 
     async def _send(self, waiter: Waiter, asked: Callable[[], bytes], longest: bytes) -> None:
-        """Buffer a frame once there is a connection and room.
+        """Buffer a frame once there is a connection and space.
 
-        `asked` makes it, and has the waiter await its answer; it is no longer than `longest`.
+        `asked` encodes it and registers the waiter; it is no longer than `longest`.
         """
         outgoing = self._engine.outgoing
         outgoing.check(longest)
@@ -307,7 +307,7 @@ class Calls:
             await self._ready_for(len(longest))
             frame = asked()
             try:
-                # Another thread may have taken the room meanwhile.
+                # Another thread may have taken the space meanwhile.
                 is_put = outgoing.put(frame)
             finally:
                 if not is_put:
@@ -315,7 +315,7 @@ class Calls:
         self._engine.reading.steer()
 
     async def _ready_for(self, size: int) -> None:
-        """Wait for a connection and for room; nothing comes between this and what is sent next."""
+        """Wait for a connection and space; the caller must send without awaiting anything else."""
         while True:
             await self._engine.until_open()
             if self._engine.outgoing.has_room(size):
@@ -332,7 +332,7 @@ class Calls:
     async def limited(
         self, timeout: float | None, about: str, told_s: float | None = None
     ) -> AsyncIterator[None]:
-        """Raise TimedOut if what is done within takes too long; `told_s` is how long it says."""
+        """Raise TimedOut if the block exceeds the timeout; the text gives `told_s` if set."""
         limit_s = self._timeout_s if timeout is None else timeout
         try:
             async with asyncio.timeout(limit_s):

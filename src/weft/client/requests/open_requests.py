@@ -1,19 +1,20 @@
-"""The requests that a connection was given and has not answered.
+"""Requests that this connection received and has not answered.
 
-When the connection is lost their requesters get an error, and later answers have no receiver.
+When the connection is lost, the gateway reports an error to their requesters, and later answers
+have no receiver.
 """
 
 from weft.errors import ConnectionLost
 from weft.wire.frames import HEADER_BYTES
 
-# The oldest are forgotten: whether an answer to one of them comes too late is then unknown.
+# The oldest are removed: a late answer to one of them is then not detected.
 REQUESTS_MAX = 16_384
 
 
 class OpenRequests:
-    """The reply subjects of requests without an answer, by whether their connection is still open.
+    """Reply subjects of unanswered requests, by whether their connection is still open.
 
-    Only the loop's thread adds, and any thread answers: each step is one operation on a dict.
+    Only the loop's thread adds; any thread answers: each step is a single dict operation.
     """
 
     def __init__(self) -> None:
@@ -21,7 +22,7 @@ class OpenRequests:
         self._lost: dict[bytes, None] = {}
 
     def add(self, frames: list[bytes]) -> None:
-        """Requests came."""
+        """Add received requests."""
         known = self._open
         for frame in frames:
             start = HEADER_BYTES + frame[6]
@@ -29,20 +30,20 @@ class OpenRequests:
         _cut(known)
 
     def lost(self) -> None:
-        """The connection is gone: none of them can be answered any more."""
+        """Handle a lost connection: its requests can no longer be answered."""
         self._lost.update(self._open)
         _cut(self._lost)
         self._open = {}
 
     def settle(self, reply: bytes) -> None:
-        """A request is answered now.
+        """Mark a request as answered.
 
         Raises:
-            ConnectionLost: its requester was told already that no answer comes.
+            ConnectionLost: The connection was lost, and the requester was notified.
         """
         if reply in self._lost:
             raise ConnectionLost(
-                "the connection that the request came by was lost: its requester was told so"
+                "the connection that received the request was lost, and the requester was notified"
             )
         self._open.pop(reply, None)
 

@@ -1,9 +1,8 @@
-"""Who awaits an answer, and which answer is whose.
+"""Pending replies of one connection, and matching of answers to their waiters.
 
-A request is known by its reply subject, a ping by its body. An OK or ERROR carries the subject and
-reply of what it answers, and answers of one kind and name come in the order of the questions; so
-whoever gives up leaves its place in the line empty, not gone. Everything here ends with the
-connection.
+A request is identified by its reply subject, a ping by its body. OK and ERROR carry the subject and
+reply of the frame that they answer, and equal ones arrive in the order of those frames; so a waiter
+that gives up leaves an empty slot in the queue. All entries end with the connection.
 """
 
 from collections import deque
@@ -13,24 +12,24 @@ from weft.errors import Overloaded, WeftError
 
 
 class Waiter(Protocol):
-    """Whoever awaits an answer; each is told once, but a gathering as often as answers come."""
+    """Receiver of an answer; called once, or, for gather(), for each answer."""
 
     def answered(self, frame: bytes) -> None:
-        """This is the answer: a MESSAGE, OK or PONG."""
+        """Take the answer: a MESSAGE, OK or PONG frame."""
 
     def failed(self, error: WeftError) -> None:
-        """The gateway said no."""
+        """Take the refusal of the gateway."""
 
     def lost(self, error: WeftError) -> None:
-        """The connection ended before an answer came."""
+        """Take the loss of the connection before an answer."""
 
 
-# A frame that wants an OK: whether it is a message, its subject, its reply.
+# Key of a frame that is answered with OK: whether it is a message, its subject, its reply.
 Question = tuple[bool, bytes, bytes]
 
 
 class Waiting:
-    """Everything on one connection that awaits an answer, bounded in number."""
+    """Pending replies of one connection, bounded in number."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -44,7 +43,7 @@ class Waiting:
         return len(self._places)
 
     def add_request(self, waiter: Waiter, reply: bytes) -> None:
-        """Await messages to a reply subject, until forget() is called."""
+        """Await messages to a reply subject, until forget()."""
         self._admit(waiter, reply)
         self._requests[reply] = waiter
 
@@ -54,7 +53,7 @@ class Waiting:
         self.add_checked_question(waiter, question)
 
     def add_checked_question(self, waiter: Waiter, question: Question) -> None:
-        """Await the OK or ERROR for a frame that is sent now; check() was called for it before."""
+        """Await the OK or ERROR for a frame that is sent now, after check()."""
         self._places[waiter] = question
         self._questions.setdefault(question, deque()).append(waiter)
 
@@ -64,7 +63,7 @@ class Waiting:
         self._pings[body] = waiter
 
     def forget(self, waiter: Waiter) -> None:
-        """Await nothing more for a waiter, if anything was."""
+        """Remove a waiter, if registered."""
         place = self._places.pop(waiter, None)
         if isinstance(place, bytes):
             self._requests.pop(place, None)
@@ -75,23 +74,23 @@ class Waiting:
             self._abandoned += 1
 
     def withdraw(self, waiter: Waiter) -> None:
-        """What the waiter asks was never sent: no answer comes, so no place is kept for one."""
+        """Remove a waiter whose frame was never sent: no slot stays, because no answer arrives."""
         place = self._places.get(waiter)
         self.forget(waiter)
         if isinstance(place, tuple):
             line = self._questions[place]
-            # Nobody has asked since, so that the place is the last one.
+            # No other waiter was added since, so the slot is the last one.
             line.pop()
             self._abandoned -= 1
             if not line:
                 del self._questions[place]
 
     def request(self, reply: bytes) -> Waiter | None:
-        """Whoever awaits messages to a reply subject."""
+        """Return the waiter of a reply subject."""
         return self._requests.get(reply)
 
     def take_question(self, question: Question) -> Waiter | None:
-        """Whoever is next in line for this answer; None if it gave up, or nobody asked."""
+        """Remove and return the next waiter for this answer; None if it gave up or is unknown."""
         line = self._questions.get(question)
         if line is None:
             return None
@@ -105,14 +104,14 @@ class Waiting:
         return waiter
 
     def take_ping(self, body: bytes) -> Waiter | None:
-        """Whoever awaits this PONG."""
+        """Remove and return the waiter of this PONG."""
         waiter = self._pings.pop(body, None)
         if waiter is not None:
             del self._places[waiter]
         return waiter
 
     def take_all(self) -> list[Waiter]:
-        """Everybody, because the connection is gone."""
+        """Remove and return all waiters, because the connection is gone."""
         waiters = list(self._places)
         self._requests.clear()
         self._questions.clear()
@@ -122,10 +121,10 @@ class Waiting:
         return waiters
 
     def check(self, more: int = 0) -> None:
-        """Make sure that one more answer may be awaited, beside those that soon will be.
+        """Check that one more reply may be pending, in addition to `more`.
 
         Raises:
-            Overloaded: it may not.
+            Overloaded: The limit on pending replies is reached.
         """
         if len(self._places) + self._abandoned + more >= self._limit:
             raise Overloaded(f"{self._limit} answers are awaited already")

@@ -1,6 +1,6 @@
-"""Rights that this client, a service, has enabled for clients of its service.
+"""Runtime grants: rights that this client, a service, grants to clients of its service.
 
-They end with the connection that they were enabled over; the next one enables them anew.
+They end with the connection that they were sent over; the next connection sends them again.
 """
 
 from difflib import get_close_matches
@@ -21,7 +21,7 @@ EnabledRight = Literal["publish", "subscribe", "request"]
 
 
 class Enabling:
-    """What is enabled, in the order that it was."""
+    """Grants in the order in which they were made."""
 
     def __init__(self, session: Session, reporter: Reporter) -> None:
         self._session = session
@@ -29,19 +29,19 @@ class Enabling:
         self._enabled: dict[tuple[str, str], None] = {}
 
     def add(self, right: str, pattern: str) -> None:
-        """Enable it over every later connection as well."""
+        """Send this grant over every later connection, too."""
         self._enabled[(right, pattern)] = None
 
     def remove(self, right: str, pattern: str) -> None:
-        """Enable it no more."""
+        """Stop sending this grant."""
         self._enabled.pop((right, pattern), None)
 
     def ask_again(self) -> bytes:
-        """The frames that enable everything over a new connection."""
+        """Return the frames that send all grants over a new connection."""
         return b"".join([self._frame(right, pattern) for right, pattern in self._enabled])
 
     def refused(self, right: str, pattern: str, error: WeftError) -> None:
-        """The gateway will not have it any more."""
+        """Handle a refusal: remove the grant and report it."""
         self.remove(right, pattern)
         detail = f"enabling to {right} {pattern} is refused"
         self._reporter.report(Status(What.REFUSED, detail, error))
@@ -53,7 +53,7 @@ class Enabling:
 
 
 class _Again:
-    """Awaits the answer to what nobody waits for."""
+    """Waiter for the answer to a grant that was sent again."""
 
     def __init__(self, enabling: Enabling, session: Session, right: str, pattern: str) -> None:
         self._enabling = enabling
@@ -61,24 +61,24 @@ class _Again:
         self._what = (right, pattern)
 
     def answered(self, frame: bytes) -> None:  # noqa: ARG002  # that it came is what counts
-        """It is enabled."""
+        """Take the confirmation."""
         self._session.forget(self)
 
     def failed(self, error: WeftError) -> None:
-        """It is not."""
+        """Take the refusal."""
         self._session.forget(self)
         self._enabling.refused(*self._what, error)
 
     def lost(self, error: WeftError) -> None:
-        """The connection ended first; the next one is asked anew."""
+        """Ignore the loss of the connection: the next one sends the grant again."""
 
 
 def enabled_body(right: str, pattern: str) -> Message:
-    """What a gateway is told to enable, or to disable.
+    """Return the body of a request to enable or disable a right.
 
     Raises:
-        BadOption: there is no such right.
-        BadSubject: the pattern is not legal.
+        BadOption: Unknown right.
+        BadSubject: Invalid pattern.
     """
     known = get_args(EnabledRight)
     if right not in known:

@@ -1,4 +1,4 @@
-"""Coroutines that await one answer, or several."""
+"""Waiters for one answer or several."""
 
 import asyncio
 
@@ -7,42 +7,42 @@ from weft.wire.request_failure import failure_in, is_failure
 
 
 class Single:
-    """Awaits one answer, a frame: `await` its `answer`.
+    """Waiter for one answer, a frame: `await` its `answer`.
 
-    That raises ConnectionLost if the connection was lost, and its cause says why; or whatever
-    WeftError the gateway said instead.
+    Awaiting raises ConnectionLost if the connection was lost, with the reason as its cause, or the
+    WeftError that the gateway sent.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        """Await an answer; another thread than the loop's names the loop."""
+        """Create the waiter; on other threads than the loop's, `loop` is required."""
         self.is_lost = False
         loop = loop or asyncio.get_running_loop()
         self.answer: asyncio.Future[bytes] = loop.create_future()
 
     def answered(self, frame: bytes) -> None:
-        """The answer came."""
+        """Take the answer."""
         if is_failure(frame):
             self.failed(failure_in(frame))
         elif not self.answer.done():
             self.answer.set_result(frame)
 
     def failed(self, error: WeftError) -> None:
-        """There will be none."""
+        """Fail with this error."""
         if not self.answer.done():
             self.answer.set_exception(error)
 
     def expired(self, about: str, limit_s: float) -> None:
-        """There was none in time."""
+        """Fail with TimedOut."""
         self.failed(TimedOut(f"{about} after {limit_s} s"))
 
     def lost(self, error: WeftError) -> None:
-        """The connection ended; the same may be asked on the next one."""
+        """Fail with ConnectionLost; the request may be sent again over the next connection."""
         self.is_lost = True
         self.failed(_own(error))
 
 
 class Several:
-    """Awaits answers until whoever gathers them has enough; bounded in bytes."""
+    """Waiter that collects answers until the caller has enough; bounded in bytes."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.frames: list[bytes] = []
@@ -54,7 +54,7 @@ class Several:
         """Wait for the next answer.
 
         Raises:
-            WeftError: the connection was lost, or the answers are over the limit.
+            WeftError: The connection was lost, or the answers exceed the limit.
         """
         await self._news.wait()
         self._news.clear()
@@ -62,7 +62,7 @@ class Several:
             raise self._error
 
     def answered(self, frame: bytes) -> None:
-        """An answer came."""
+        """Take an answer."""
         self._room -= len(frame)
         if self._room < 0:
             self.failed(Overloaded(f"{len(self.frames)} answers are all that can be held"))
@@ -71,19 +71,19 @@ class Several:
             self._news.set()
 
     def failed(self, error: WeftError) -> None:
-        """There will be no more."""
+        """Fail with this error."""
         self._error = error
         self._news.set()
 
     def lost(self, error: WeftError) -> None:
-        """The connection ended."""
+        """Fail with ConnectionLost."""
         self.failed(_own(error))
 
 
 def _own(error: WeftError) -> ConnectionLost:
-    """A copy: one that a thousand coroutines raise would collect the tracebacks of them all.
+    """Return a copy: one shared by a thousand waiters would collect the tracebacks of them all.
 
-    Whatever ended the connection, whoever waited has lost it, and may try again.
+    The copy is a ConnectionLost, whatever ended the connection, so callers may retry.
     """
     if isinstance(error, ConnectionLost):
         own = type(error)(*error.args)

@@ -1,1 +1,1 @@
-"""Direct connections between clients."""
+"""Lanes: direct connections between clients."""

@@ -1,7 +1,7 @@
-"""Looks for what comes next by a lane before the loop rests.
+"""Busy poll: spin for the next lane message before the event loop blocks.
 
-To wake a program that sleeps takes longer than most answers. A look is short and ends with whatever
-comes; the more of them are in vain, the fewer there are.
+Waking a sleeping program takes longer than most answers. A spin is short and ends with the next
+message; the more of them end without one, the fewer follow.
 """
 
 import os
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from time import perf_counter
 
 LOOK_S = 100e-6
-# After a look in vain so many are left out at most.
+# Maximum number of spins to skip after a spin without a message.
 SKIPPED_MAX = 64
 
 
 class Looking:
-    """Keeps a loop from resting while an answer, or the next question, is about to come.
+    """Keeps the loop from blocking while an answer, or the next request, is expected.
 
-    A loop that has something to call soon does not rest.
+    A loop with a scheduled call does not block.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Looking:
         self._skips = 0
 
     def begin(self) -> None:
-        """Something was sent that may be answered at once."""
+        """Start to spin: a message that may be answered at once was sent."""
         if not self._is_wanted or self._is_looking:
             return
         if self._skips:
@@ -48,7 +48,7 @@ class Looking:
         self._call_soon(self._look)
 
     def came(self) -> None:
-        """Something came by a lane."""
+        """End the spin: a message arrived through a lane."""
         self._has_come = True
 
     def _look(self) -> None:
@@ -64,10 +64,10 @@ class Looking:
 
 
 def has_cores() -> bool:
-    """Say if whoever looks leaves another core to whoever answers."""
+    """Return whether another core is left for the responder while this program spins."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:
-        # Only Linux says which of them this program may use.
+        # Only Linux reports the cores that this process may use.
         cores = os.cpu_count() or 1
     return cores > 1

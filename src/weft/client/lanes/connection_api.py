@@ -1,4 +1,4 @@
-"""What lanes need of the connection that they belong to."""
+"""Interface of a connection for its lanes."""
 
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from weft.errors import WeftError
 
 
 class Gate(Protocol):
-    """A connection, as its lanes know it."""
+    """Interface of the engine that owns the lanes."""
 
     session: Session
     subscriptions: Subscriptions
@@ -19,16 +19,16 @@ class Gate(Protocol):
     reporter: Reporter
 
     def tell_gateway(self, frame: bytes) -> None:
-        """Send a frame to the gateway, after all that was sent before."""
+        """Send a frame to the gateway, after all frames sent before."""
 
     def deal(self, runs: list[Run]) -> None:
-        """Hand messages to whoever wants them."""
+        """Deliver messages to their subscriptions and waiters."""
 
     def flush(self) -> None:
-        """Send what is buffered."""
+        """Send buffered frames."""
 
     def gone(self, replies: list[bytes], error: WeftError) -> None:
-        """Whoever was asked by a lane is gone: no answer to these comes."""
+        """Fail requests whose responder on a lane is gone."""
 
     def local_host(self) -> str:
-        """The address of this machine by which the gateway knows it."""
+        """Return the local address of the connection to the gateway."""

@@ -1,4 +1,4 @@
-"""How a client goes where the gateway told it to: by the machine's own way first, then by TCP."""
+"""Dialing of lanes: by a name on this machine first, then by TCP."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ _LANE = int(Kind.LANE)
 
 
 class Caller:
-    """One call: a wire, and whether its other end has proven to be who was meant."""
+    """One attempt to open a lane: its transport, and the handshake with the other end."""
 
     def __init__(self, invitation: Invitation) -> None:
         self.wire = Wire(self)
@@ -27,11 +27,11 @@ class Caller:
         self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def call(self, address: str, unix: str) -> str:
-        """Reach the other end and prove both; by which way it was reached.
+        """Connect and authenticate both ends; return "unix" or "tcp".
 
         Raises:
-            Unreachable: nobody is there.
-            NotAllowed: whoever is there is not the one, or will not have it.
+            Unreachable: No connection to the other end.
+            NotAllowed: The other end failed to authenticate, or refused.
         """
         way = await self._reach(address, unix)
         try:
@@ -43,15 +43,15 @@ class Caller:
         return way
 
     def keys(self) -> tuple[bytes, bytes] | None:
-        """What is said is sealed with: by this end, and by the other; None if it is not."""
+        """Return the keys of this and the other end; None if the lane is not encrypted."""
         proofs = self.calling.proofs
         return proofs.keys() if proofs is not None and self.calling.invitation.is_sealed else None
 
     def took(self, run: list[bytes]) -> None:
-        """The answer came.
+        """Take the answer to the handshake.
 
         Raises:
-            WeftError: it proves nothing.
+            WeftError: The answer is not part of a handshake.
         """
         frame = run[0]
         if frame[4] != _LANE:
@@ -64,18 +64,18 @@ class Caller:
         except WeftError as error:
             self._fail(error)
         else:
-            # Whoever called may have given up meanwhile.
+            # The caller may have given up meanwhile.
             if not self._answered.done():
                 self._answered.set_result(None)
 
     def read_all(self) -> None:
-        """There is nothing to confirm."""
+        """Do nothing: no acknowledgement during the handshake."""
 
     def overstepped(self) -> None:
-        """Whoever called is told why."""
+        """Do nothing: the caller gets the error."""
 
     def broke(self, reason: str) -> None:
-        """It hung up."""
+        """Fail the attempt: the other end closed the connection."""
         self._fail(Unreachable(f"{self._name} hung up: {reason}"))
 
     def _fail(self, error: WeftError) -> None:
@@ -98,10 +98,10 @@ class Caller:
         return "tcp"
 
     async def _reach_here(self, unix: str) -> bool:
-        """Reach the other end by a name on this machine; False if it is not there."""
+        """Connect by a name on this machine; return False if it does not exist here."""
         loop = asyncio.get_running_loop()
         try:
-            # Connected here: not every loop knows names that are no files.
+            # Connected here: not every event loop supports abstract socket names.
             sock = socket.socket(socket.AF_UNIX)
         except (AttributeError, OSError):
             return False
@@ -109,7 +109,7 @@ class Caller:
         try:
             await loop.sock_connect(sock, "\0" + unix)
         except (OSError, NotImplementedError):
-            # It is on another machine, behind a wall within this one, or the loop cannot.
+            # On another machine, in another namespace of this one, or not supported by the loop.
             sock.close()
             return False
         except BaseException:

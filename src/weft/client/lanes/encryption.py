@@ -1,6 +1,6 @@
-"""Records that nobody else can read or change, for lanes that leave the machine.
+"""Encrypted records for lanes that leave the machine.
 
-The bytes are in docs/protocol.md. Each direction has a key of its own, and each record a number.
+docs/protocol.md specifies the bytes. Each direction has its own key and numbers its records.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _NONCE_BYTES = 12
 
 
 def can_seal() -> bool:
-    """Say if what it takes is installed."""
+    """Return whether the cryptography package is installed."""
     try:
         _cipher()
     except BadOption:
@@ -25,14 +25,14 @@ def can_seal() -> bool:
 
 
 class Seal:
-    """Makes records of what is sent."""
+    """Encrypts sent bytes into records."""
 
     def __init__(self, key: bytes) -> None:
         self._encrypt = _cipher()(key).encrypt
         self._number = 0
 
     def seal(self, data: bytes) -> bytes:
-        """The records that hold these bytes."""
+        """Return the encrypted records of these bytes."""
         records = []
         for start in range(0, len(data), RECORD_MAX_BYTES):
             sealed = self._encrypt(
@@ -44,7 +44,7 @@ class Seal:
 
 
 class Unseal:
-    """Finds the records in what comes."""
+    """Decrypts records in received bytes."""
 
     def __init__(self, key: bytes) -> None:
         self._decrypt = _cipher()(key).decrypt
@@ -52,10 +52,10 @@ class Unseal:
         self._rest = bytearray()
 
     def open(self, data: bytes | memoryview) -> bytes:
-        """What the records say that are complete by now.
+        """Return the content of the records that are complete.
 
         Raises:
-            BadFrame: a record is too long, or was not made with the key.
+            BadFrame: A record is too long, or was not encrypted with the key.
         """
         self._rest += data
         found = []

@@ -1,6 +1,6 @@
-"""How two clients show each other that the gateway wants a lane between them; no I/O.
+"""Handshake of a lane, in which both ends prove that they have the gateway's ticket; no I/O.
 
-The publisher calls, the receiver answers. docs/protocol.md has the words and the bytes.
+The publisher calls, the receiver answers. docs/protocol.md specifies the messages.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from weft.wire.message.message import Message
 
 
 class Other(NamedTuple):
-    """Who is at the other end of a lane: number and name of a connection."""
+    """Number and name of the connection at the other end of a lane."""
 
     number: int
     name: str
 
 
 class Invitation(NamedTuple):
-    """What the gateway told about one ticket."""
+    """Ticket from the gateway, with the parameters of the lane."""
 
     subject: bytes
     ticket: bytes
@@ -28,22 +28,22 @@ class Invitation(NamedTuple):
     other: Other
     is_sealed: bool
     ends_at: float
-    # Of whoever is invited to come: where it awaits answers, and if it may ask for any.
+    # Of a publisher that is invited: its inbox, and whether it may send requests.
     inbox: bytes = b""
     may_ask: bool = False
 
     @property
     def lane(self) -> int:
-        """What both ends call the lane that begins with this ticket."""
+        """The number of the lane that begins with this ticket, the same at both ends."""
         return lane_number(self.ticket)
 
     def __repr__(self) -> str:
-        # The key is for nobody else.
+        # Without the key, which must not be logged.
         return f"Invitation({self.subject!r}, {self.other})"
 
 
 class Calling:
-    """The publisher's side of one greeting."""
+    """Publisher's side of a handshake."""
 
     def __init__(self, invitation: Invitation, nonce: bytes) -> None:
         self.invitation = invitation
@@ -51,27 +51,27 @@ class Calling:
         self.proofs: Proofs | None = None
 
     def hello(self) -> bytes:
-        """The first word."""
+        """Return the first message."""
         invitation = self.invitation
         return lane_frame("hello", invitation.subject, ticket=invitation.ticket, nonce=self._nonce)
 
     def served(self, facts: Message) -> bytes:
-        """What proves this side, now that the other is proven.
+        """Verify the proof of the receiver; return the proof of this end.
 
         Raises:
-            NotAllowed: it is not: whoever answers there was not told by the gateway.
+            NotAllowed: The other end does not have the ticket's key.
         """
         proofs = Proofs(
             self.invitation.key, self.invitation.ticket, self._nonce, facts.get_blob("nonce")
         )
         if not is_proof(facts.get_blob("proof"), proofs.by_receiver()):
-            raise NotAllowed("whoever answers at its address cannot prove the ticket")
+            raise NotAllowed("the lane's other end cannot prove that it has the ticket's key")
         self.proofs = proofs
         return lane_frame("prove", self.invitation.subject, proof=proofs.by_sender())
 
 
 class Answering:
-    """The receiver's side of one greeting; `find` gives the invitation for a ticket, once."""
+    """Receiver's side of a handshake; `find` returns the invitation of a ticket, once."""
 
     def __init__(self, find: Callable[[bytes], Invitation | None], nonce: bytes) -> None:
         self._find = find
@@ -80,10 +80,10 @@ class Answering:
         self.proofs: Proofs | None = None
 
     def hello(self, facts: Message) -> bytes:
-        """What proves this side to whoever shows a ticket.
+        """Look up the ticket; return the proof of this end.
 
         Raises:
-            NotAllowed: the ticket is unknown, used, too old, or for another subject.
+            NotAllowed: The ticket is unknown, used, expired, or for another subject.
         """
         ticket = facts.get_blob("ticket")
         nonce = facts.get_blob("nonce")
@@ -96,10 +96,10 @@ class Answering:
         return lane_frame("serve", invitation.subject, nonce=self._nonce, proof=proof)
 
     def proven(self, facts: Message) -> Invitation:
-        """The invitation that whoever called has now proven to be for it.
+        """Verify the proof of the publisher; return its invitation.
 
         Raises:
-            NotAllowed: it has not.
+            NotAllowed: Invalid proof.
         """
         if self.invitation is None or self.proofs is None:
             raise NotAllowed("a proof without a ticket")

@@ -1,4 +1,4 @@
-"""One lane, at either end: what goes by it, and what comes, over one wire."""
+"""A lane at either end: sent and received messages over one transport."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from weft.wire.lane_messages import lane_frame, word_in
 from weft.wire.message.message import Message
 from weft.wire.subjects import is_subject
 
-# The other end is told what was taken after so many bytes, or with the first read after so long:
-# then the next message is furthest away, and waits for nobody who is busy with an ack.
+# Acknowledge after this many bytes, or with the first read after this many seconds: at that moment
+# the next message is furthest away, so that the ack delays nothing.
 ACK_BYTES = 256 << 10
 ACK_S = 0.005
-# If no read comes then, so long after the first that was not told of.
+# Maximum delay of an acknowledgement if no further read follows.
 ACK_LATEST_S = 0.007
-# What of the words for somebody who does not read may wait in the socket, behind its messages.
+# Limit on unsent control messages to a peer that does not read, behind its messages.
 UNSENT_MAX_BYTES = 2 * WINDOW_BYTES
 
 _MESSAGE = int(Kind.MESSAGE)
@@ -32,46 +32,46 @@ _SUBJECT = HEADER_BYTES
 
 
 class Ends(Protocol):
-    """Whoever deals with the ends of lanes."""
+    """Interface for the end of lanes."""
 
     def took_more(self, lane: "Lane") -> None:
-        """The other end has taken more."""
+        """Handle an acknowledgement by the other end."""
 
     def part(self, lane: "Lane") -> None:
-        """The other end sends nothing more by the lane."""
+        """Handle the other end's notice that it sends nothing more through the lane."""
 
     def broke(self, lane: "Lane", reason: str) -> None:
-        """The wire is gone."""
+        """Handle the loss of the transport."""
 
 
 class Owner(Protocol):
-    """Whoever has lanes, as each of them knows it."""
+    """Interface of the lane manager for its lanes."""
 
     own_inbox: bytes
     splitter: Splitter
 
     @property
     def ends(self) -> Ends:
-        """Who deals with the ends of lanes."""
+        """The object that ends lanes."""
 
     def refuse(self, count: int) -> None:
-        """Count what the other end may not do."""
+        """Count frames that the other end was not permitted to send."""
 
     def may_answer(self, lane: "Lane", reply: bytes) -> bool:
-        """Say if what comes to an own reply subject may come from the other end of a lane."""
+        """Return whether the other end may answer to a reply subject of this connection."""
 
     def deal(self, lane: "Lane", runs: list[Run]) -> None:
-        """Messages are next in the stream of the other end."""
+        """Deliver the next messages in the stream of the other end."""
 
     def greeted(self, lane: "Lane", word: str, facts: Message) -> None:
-        """A word of the greeting for a further subject."""
+        """Handle a handshake message for a further subject."""
 
     def not_served(self, lane: "Lane", subject: bytes) -> None:
-        """The other end does not serve a subject any more."""
+        """Handle the other end's notice that it no longer serves a subject."""
 
 
 class Lane:
-    """A lane that is proven."""
+    """An authenticated lane."""
 
     def __init__(self, invitation: Invitation, origin: int, wire: Wire, lanes: Owner) -> None:
         other = self.other = invitation.other
@@ -79,36 +79,36 @@ class Lane:
         self.wire = wire
         self.out = Out(other.number, self.number, wire.write)
         self.incoming = In()
-        # What the other end may send here, and what of it was said not to be served any more.
+        # Subjects that the other end may send here, and subjects that this end stopped serving.
         self.serves: set[bytes] = set()
         self.unserved: set[bytes] = set()
-        # What it has shown a ticket for: a tail of that may come before it is proven.
+        # Subjects it has shown a ticket for: tail messages may arrive before the proof.
         self.shown: set[bytes] = set()
-        # By subject that was withdrawn and shown again: the first item that is heard.
+        # By subject that was withdrawn and shown again: the first item to deliver.
         self._heard_from: dict[bytes, int] = {}
-        # What it may ask for here, and where it awaits answers.
+        # Subjects of its permitted requests, and its inbox.
         self._answers: set[bytes] = set()
         self._other_inbox = b""
-        # This end called, and ends the lane when no route goes by it, and nothing else claims it.
+        # This end called: it ends the lane once no route uses it and no pending offer claims it.
         self.is_caller = False
         self.claims = 0
-        # Nothing more of the other end comes through a gateway.
+        # True once the gateway forwards nothing more from the other end.
         self.is_alone = False
-        # Of the loop: since when nothing was confirmed that is under way, if anything is.
+        # Loop time since which nothing of the data in flight was acknowledged, if there is any.
         self.progress_at = 0.0
         self.is_waited_for = False
-        # When something was last taken of what the other end sends, and how much until then.
+        # Loop time at which the other end's items were last taken, and their number then.
         self.heard_at = 0.0
         self.heard = 0
-        # What its messages must say of where they come from.
+        # Origin and publisher number that its messages must carry.
         self.identity = origin.to_bytes(4, "little") + (other.number & 0xFFFFFFFF).to_bytes(
             4, "little"
         )
         self._lanes = lanes
         self._loop = asyncio.get_running_loop()
-        # Set once the other end has begun, too: its first word says so.
+        # Completed by the first acknowledgement, which shows that the other end has begun, too.
         self.confirmed: asyncio.Future[None] = self._loop.create_future()
-        # The same, also if that word is lost with the wire: others come through the gateway.
+        # Also set if that message is lost with the transport, but others arrive by the gateway.
         self.is_confirmed = False
         self._told = 0
         self._told_bytes = 0
@@ -123,16 +123,16 @@ class Lane:
 
     @property
     def is_open(self) -> bool:
-        """Say if bytes can be sent and come."""
+        """Whether the transport is connected."""
         return self.wire.line is not None
 
     def is_for(self, invitation: Invitation) -> bool:
-        """Say if a further subject may go by this lane."""
+        """Return whether a further subject may use this lane."""
         is_sealed_enough = self.wire.is_sealed or not invitation.is_sealed
         return invitation.other.number == self.other.number and is_sealed_enough
 
     def serve(self, invitation: Invitation) -> None:
-        """Take a subject from the other end, which has proven that it may send it."""
+        """Accept a subject from the other end, which has proven its ticket."""
         subject = invitation.subject
         self.serves.add(subject)
         self._other_inbox = invitation.inbox
@@ -142,26 +142,26 @@ class Lane:
             self._answers.discard(subject)
 
     def show(self, subject: bytes) -> None:
-        """The other end shows a new ticket for a subject: what follows it on the lane is heard."""
+        """Accept a new ticket for a subject: messages after it are delivered."""
         self.shown.add(subject)
         if subject in self.unserved:
             self.unserved.discard(subject)
             self._heard_from[subject] = self.incoming.arrived
 
     def withdraw(self, subject: bytes) -> None:
-        """Tell the other end that a subject has no subscription here any more.
+        """Notify the other end that a subject has no subscription here any more.
 
-        Messages still in flight are dropped, also if there is a new subscription by then: the
-        gateway confirms that only after the other end has left the lane for this subject.
+        Messages in flight are dropped, even if there is a new subscription by then: the gateway
+        confirms it only after the other end has left the lane for this subject.
         """
         self.unserved.add(subject)
         self.wire.write(lane_frame("unserved", subject))
 
     def took(self, run: list[bytes]) -> None:
-        """Frames came by the lane.
+        """Take received frames.
 
         Raises:
-            WeftError: they cannot come here; the lane ends.
+            WeftError: Frames that are invalid or not permitted on a lane; the lane ends.
         """
         kind = run[0][4]
         if kind == _MESSAGE:
@@ -173,7 +173,7 @@ class Lane:
             raise UnexpectedFrame(f"a lane does not carry frames of kind {kind}")
 
     def read_all(self) -> None:
-        """One read was dealt with: say what was taken, now or soon."""
+        """Acknowledge the messages of one read, now or soon."""
         if self.incoming.taken == self._told:
             return
         if self.wire.received_bytes - self._told_bytes >= ACK_BYTES:
@@ -182,35 +182,37 @@ class Lane:
             self._ack_at = self._loop.time() + ACK_S
             self._timer = self._loop.call_later(ACK_LATEST_S, self.tell_taken)
         elif self._loop.time() >= self._ack_at:
-            # Whoever hears what was just read comes first.
+            # Handlers of the messages just read run first.
             self._stop_timer()
             self._loop.call_soon(self.tell_taken)
 
     def overstepped(self) -> None:
-        """The other end did what it may not, and loses the lane for it."""
+        """Count a violation by the other end, for which it loses the lane."""
         self._lanes.refuse(1)
 
     def broke(self, reason: str) -> None:
-        """The wire is gone."""
+        """Handle the loss of the transport."""
         self._stop_timer()
         if not self.confirmed.done():
             self.confirmed.set_exception(Unreachable(f"{self.other.name} hung up: {reason}"))
-            # At the end that was called nobody waits for it.
+            # Retrieved here, because no task awaits it at the end that was called.
             self.confirmed.exception()
         self._lanes.ends.broke(self, reason)
 
     def tell(self, word: bytes) -> None:
-        """Answer a word of the other end.
+        """Send a control message that answers one of the other end.
 
         Raises:
-            ProtocolError: it asks for more and more, and reads nothing.
+            ProtocolError: The other end sends control messages without reading the answers.
         """
         if self.wire.unsent_bytes > UNSENT_MAX_BYTES:
-            raise ProtocolError(f"{self.other.name} does not read what it asks for")
+            raise ProtocolError(
+                f"{self.other.name} sends control messages without reading the answers"
+            )
         self.wire.write(word)
 
     def tell_taken(self) -> None:
-        """Tell the other end what was taken; once it reads again, if it does not."""
+        """Send an acknowledgement; if the other end does not read, try again later."""
         self._stop_timer()
         if self.wire.unsent_bytes > UNSENT_MAX_BYTES:
             self._timer = self._loop.call_later(ACK_LATEST_S, self.tell_taken)
@@ -220,7 +222,7 @@ class Lane:
         self.wire.write(lane_frame("ack", count=self._told))
 
     def say_end(self) -> None:
-        """Say on the lane that nothing more comes by it."""
+        """Send the notice that nothing more follows on the lane."""
         self.wire.write(lane_frame("end", count=self.out.sent))
 
     def _messages(self, run: list[bytes]) -> None:
@@ -230,13 +232,19 @@ class Lane:
         subject = first[_SUBJECT : _SUBJECT + first[6]]
         is_answer = subject.startswith(self._lanes.own_inbox)
         if subject not in self.serves and not is_answer:
-            raise NotAllowed(f"{self.other.name} has no ticket for what it sent by its lane")
+            raise NotAllowed(f"{self.other.name} sent a subject on its lane without a ticket")
         if not all_from(run, self.identity):
-            raise NotAllowed(f"{self.other.name} sent in the name of another by its lane")
+            raise NotAllowed(
+                f"{self.other.name} sent a message on its lane with the origin of another client"
+            )
         if first[5] & RESERVED_FLAGS:
-            raise NotAllowed(f"{self.other.name} sent what only a gateway may by its lane")
+            raise NotAllowed(
+                f"{self.other.name} sent a message on its lane with flags reserved for gateways"
+            )
         if first[5] & _REQUEST and subject not in self._answers:
-            raise NotAllowed(f"{self.other.name} has no ticket to ask for anything by its lane")
+            raise NotAllowed(
+                f"{self.other.name} sent a request on its lane without a ticket that permits it"
+            )
         if replies := replies_in(run):
             self._note(replies)
         item: Run | Unheard = run
@@ -248,7 +256,7 @@ class Lane:
         self._lanes.deal(self, self.incoming.by_lane(item))
 
     def tail(self, message: bytes) -> None:
-        """A message came through the gateway that the lane was to bring."""
+        """Take a message from the gateway that the lane did not deliver."""
         subject = message[_SUBJECT : _SUBJECT + message[6]]
         is_own = subject.startswith(self._lanes.own_inbox)
         is_allowed = (
@@ -268,11 +276,13 @@ class Lane:
         return Unheard(count)
 
     def _note(self, replies: list[bytes]) -> None:
-        """Have answers go back by the lane, to whoever asked and to nobody else."""
+        """Route answers to these reply subjects through the lane; they must be in its inbox."""
         inbox = self._other_inbox
         for reply in replies:
             if not inbox or not reply.startswith(inbox) or not is_subject(reply):
-                raise NotAllowed(f"{self.other.name} has answers to its lane sent elsewhere")
+                raise NotAllowed(
+                    f"{self.other.name} sent a reply subject on its lane that is not in its inbox"
+                )
         if not self.out.is_over:
             self._lanes.splitter.note_replies(replies, self.out)
 
@@ -289,13 +299,13 @@ class Lane:
 
     def _acked(self, facts: Message) -> None:
         self.is_confirmed = True
-        # Whoever waited for it may have given up.
+        # The waiting task may have given up.
         if not self.confirmed.done():
             self.confirmed.set_result(None)
         before = self.out.acked
         if not self.out.ack(facts.get_int64("count")):
-            raise ProtocolError(f"{self.other.name} took what it was not sent")
-        # Whoever says again and again what it took before has taken nothing.
+            raise ProtocolError(f"{self.other.name} acknowledged more than was sent")
+        # Repeated acknowledgements of the same count are no progress.
         if self.out.acked > before:
             self._lanes.ends.took_more(self)
 

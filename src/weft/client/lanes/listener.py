@@ -1,7 +1,7 @@
-"""Where a client waits for those whom the gateway told to come: a port, and a name on the machine.
+"""Listener for lanes: a TCP port and an abstract Unix socket name.
 
-Nothing listens before the gateway asks for it. Strangers get no word beyond a refusal, and not
-many of them are heard at a time.
+Opened on the first invitation from the gateway. Unauthenticated peers get at most a refusal, and
+only a limited number of them at a time.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ from weft.wire.lane_addresses import UNIX_RANDOM_BYTES, unix_name
 from weft.wire.lane_messages import lane_frame, word_in
 from weft.wire.lane_tickets import NONCE_BYTES
 
-# How many that have proven nothing may wait, and for how long.
+# Limits on the number and the time of unauthenticated connections.
 STRANGERS_MAX = 16
 GREETING_S = 5.0
-# How many invitations are remembered.
+# Limit on stored invitations.
 INVITATIONS_MAX = 1024
 
 _LANE = int(Kind.LANE)
 
-# A wire whose other end has proven an invitation, and the greeting that shows it.
+# Called with an authenticated transport, its invitation and the handshake.
 Welcome = Callable[[Wire, Invitation, Answering], None]
 
 
 class Listener:
-    """The door of one connection for lanes."""
+    """Accepts lanes for one connection."""
 
     def __init__(self, welcome: Welcome) -> None:
         self.port = 0
@@ -45,17 +45,17 @@ class Listener:
         self._host = ""
         self._opening = asyncio.Lock()
         self._servers: list[asyncio.AbstractServer] = []
-        # The one that came first is the first.
+        # In order of arrival.
         self._strangers: dict[Stranger, None] = {}
         self._invitations: dict[bytes, Invitation] = {}
 
     async def open(self, host: str) -> None:
-        """Listen at an address of this machine, and at no other, if not yet.
+        """Listen on a local address, and on no other; does nothing if it already does.
 
         Raises:
-            OSError: it cannot be.
+            OSError: Cannot listen there.
         """
-        # Several may be asked for at once: one listener does for all.
+        # Concurrent invitations share one listener.
         async with self._opening:
             if not self._servers or host != self._host:
                 await self._open(host)
@@ -64,33 +64,33 @@ class Listener:
         self._stop()
         self.unix = ""
         if not host:
-            # Without one it would be every address that the machine has.
+            # An empty host would listen on all addresses of the machine.
             raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
         self._host = host
         server = await self._loop.create_server(self._met, host, 0)
         self._servers.append(server)
         self.port = server.sockets[0].getsockname()[1]
         name = unix_name(secrets.token_hex(UNIX_RANDOM_BYTES))
-        # A name that is no file is gone with the process; only Linux has such.
+        # An abstract name ends with the process; only Linux has them.
         with suppress(OSError, NotImplementedError, AttributeError):
             self._servers.append(await self._loop.create_unix_server(self._met, "\0" + name))
             self.unix = name
 
     def invite(self, invitation: Invitation) -> None:
-        """Let in whoever proves this, once, until it ends."""
+        """Accept one connection with this ticket until it expires."""
         while len(self._invitations) >= INVITATIONS_MAX:
             del self._invitations[next(iter(self._invitations))]
         self._invitations[invitation.ticket] = invitation
 
     def take(self, ticket: bytes) -> Invitation | None:
-        """The invitation for a ticket, this once; None if it is unknown, was used or is too old."""
+        """Remove and return the invitation of a ticket; None if unknown, used or expired."""
         invitation = self._invitations.pop(ticket, None)
         if invitation is None or invitation.ends_at < self._loop.time():
             return None
         return invitation
 
     def expects(self, number: int) -> bool:
-        """Say if a connection was told to come here, and may still, or is at the door."""
+        """Return whether a peer has a valid invitation, or is in the handshake."""
         now = self._loop.time()
         return self.is_shown(number) or any(
             each.other.number == number and each.ends_at >= now
@@ -98,18 +98,18 @@ class Listener:
         )
 
     def is_shown(self, number: int) -> bool:
-        """Say if a connection is at the door, with a ticket."""
+        """Return whether a peer is in the handshake, with a ticket."""
         shown = [stranger.shown for stranger in self._strangers]
         return any(each is not None and each.other.number == number for each in shown)
 
     def forget(self) -> None:
-        """Let nobody in of those who were told to come."""
+        """Revoke all invitations and close pending connections."""
         for stranger in list(self._strangers):
             stranger.wire.close()
         self._invitations.clear()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._stop()
         self.forget()
 
@@ -119,7 +119,7 @@ class Listener:
         self._servers.clear()
 
     def answering(self) -> Answering:
-        """This side of a greeting that begins."""
+        """Return the receiver's side of a new handshake."""
         return Answering(self.take, os.urandom(NONCE_BYTES))
 
     def _met(self) -> Line:
@@ -128,10 +128,10 @@ class Listener:
         wire.line = Line(Address("lane", 0, False), wire)
         self._strangers[stranger] = None
         if len(self._strangers) > STRANGERS_MAX:
-            # Whoever waits longest has proven nothing for longest.
+            # The oldest pending connection has been unauthenticated for longest.
             oldest = next(iter(self._strangers))
             self._left(oldest)
-            # It may have come in this very turn, and have no socket yet.
+            # It may have been accepted in this turn, and have no socket yet.
             self._loop.call_soon(oldest.refuse, "too many wait")
         return wire.line
 
@@ -148,7 +148,7 @@ class Listener:
 
 
 class Stranger:
-    """Whoever has connected, and proven nothing yet."""
+    """Pending connection that is not authenticated yet."""
 
     def __init__(
         self,
@@ -164,29 +164,29 @@ class Stranger:
 
     @property
     def shown(self) -> Invitation | None:
-        """The invitation that it has shown a ticket of."""
+        """The invitation of the ticket that it has shown."""
         return self._answering.invitation
 
     def refuse(self, reason: str) -> None:
-        """Say that it is not welcome, and hang up."""
+        """Send a refusal and close the connection."""
         self.wire.write(lane_frame("refused", reason=reason))
         self.wire.close(reason)
 
     def took(self, run: list[bytes]) -> None:
-        """Its first words came."""
+        """Take handshake messages."""
         try:
             self._greeted(run[0])
         except WeftError as error:
             self.refuse(str(error))
 
     def read_all(self) -> None:
-        """There is nothing to confirm."""
+        """Do nothing: no acknowledgement during the handshake."""
 
     def overstepped(self) -> None:
-        """It is counted when it has left."""
+        """Do nothing: it is counted when the connection ends."""
 
-    def broke(self, reason: str) -> None:  # noqa: ARG002  # nobody asks why a stranger left
-        """It left, or was sent away."""
+    def broke(self, reason: str) -> None:  # noqa: ARG002  # the reason is not reported
+        """Handle the end of the connection, by either side."""
         self._timer.cancel()
         self._left(self)
 

@@ -1,7 +1,7 @@
-"""The lanes of one connection: what the gateway says of them, and what goes and comes by them.
+"""Lane manager of one connection: control messages of the gateway, sent and received messages.
 
-Everything here runs on the loop's thread. The engine gives it what is to be sent, and what comes
-through the gateway while there are lanes; splitter.py and receive_stream.py say what goes where.
+Runs on the loop's thread. The engine passes it the frames to send, and messages from the gateway
+while there are lanes; splitter.py and receive_stream.py decide on paths and order.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ from weft.wire.frames import HEADER_BYTES, Flag, Kind
 from weft.wire.lane_messages import lane_frame, word_in
 from weft.wire.message.message import Message
 
-# How often counts are told, and lanes looked after.
+# Interval for reporting counts and checking lanes.
 TICK_S = 0.5
-# A lane on which nothing is confirmed for so long is given up: while it is full, and otherwise.
+# A lane without acknowledgements for this long ends: while its window is full, and otherwise.
 SLOW_S = 0.5
 DEAD_S = 3.0
-# How long whoever was told to call is waited for before it is called itself.
+# How long to wait for a call from a peer that was invited to call, before calling it.
 CALLED_S = 1.0
-# What of one client may be held back because its lane is late.
+# Limit on held messages of one client while its lane is behind.
 HELD_MAX_BYTES = 8 << 20
 
 _MESSAGE = bytes([Kind.MESSAGE])
@@ -43,7 +43,7 @@ _SUBJECT = HEADER_BYTES
 
 
 class Lanes:
-    """All of them, at both ends."""
+    """The lanes of one connection, as publisher and as receiver."""
 
     def __init__(self, gate: Gate, *, is_required: bool, is_looking: bool) -> None:
         self.gate = gate
@@ -61,7 +61,7 @@ class Lanes:
         self._timer: asyncio.TimerHandle | None = None
         self._ticked_at = 0.0
         self._refused = 0
-        # Lanes that somebody waits for, by the number of whoever is to call for them.
+        # Lanes awaited from calling peers, by peer number.
         self._expected: dict[int, asyncio.Future[Lane]] = {}
         self._on: dict[str, Callable[[Message], None]] = {
             "invite": self._invitations.invited,
@@ -79,25 +79,25 @@ class Lanes:
             "refused": self._offers.refused,
         }
 
-    # What the engine calls.
+    # Called by the engine.
 
     @property
     def is_needed(self) -> bool:
-        """Say if what is sent must be split."""
+        """Whether published frames must be split among paths."""
         return self.splitter.is_needed
 
     @property
     def refusals(self) -> int:
-        """How often strangers and other clients were refused what they may not."""
+        """Number of unauthenticated connections and unpermitted frames refused."""
         return self._refused + self._invitations.listener.refused
 
     @property
     def may_send(self) -> bool:
-        """Say if there is room for more, and nothing that must come to its end before."""
+        """Whether frames may be sent: no window is full, no lane of a lost gateway is ending."""
         return not (self.splitter.is_full or self.ends.is_waiting)
 
     def welcomed(self) -> None:
-        """A gateway is there, perhaps another one: connections have other numbers."""
+        """Handle a new gateway connection; peers have other numbers there."""
         self.ends.is_gateway_here = True
         session = self._session
         self.own_inbox = self.splitter.own_inbox = session.inbox + b"."
@@ -106,24 +106,24 @@ class Lanes:
         stamp.sequence = FIRST_SEQUENCE
 
     def lost(self) -> None:
-        """The gateway is gone: lanes are used up, and nothing new goes by them."""
+        """Handle the loss of the gateway: lanes deliver the data in flight and end."""
         self._offers.clear()
         self._invitations.lost()
         self.ends.part_all()
-        # Whoever awaited an answer is told so.
+        # Their waiters have already failed.
         self.splitter.asked.clear()
 
     async def until_direct(self, subject: bytes) -> None:
-        """Wait until a subject goes by lanes.
+        """Wait until a subject goes through lanes.
 
         Raises:
-            NotDirect: it does not come to that.
+            NotDirect: The lanes were refused or could not be opened.
         """
         if subject not in self.splitter.routes:
             await self._offers.decided(subject)
 
     def split(self, view: memoryview, write: Callable[[memoryview], object]) -> None:
-        """Send what is next on its ways."""
+        """Send frames on their paths; `write` sends to the gateway."""
         self.splitter.stamp.time_ns = time_ns()
         data = view.obj
         if not isinstance(data, bytearray):
@@ -138,10 +138,10 @@ class Lanes:
             self.reporter.report(Status(What.DROPPED, detail))
 
     def word(self, frame: bytes) -> None:
-        """The gateway says something about lanes.
+        """Handle a control message of the gateway about lanes.
 
         Raises:
-            WeftError: it cannot be understood.
+            WeftError: Unknown or invalid message.
         """
         word, facts = word_in(frame)
         act = self._on.get(word)
@@ -150,26 +150,26 @@ class Lanes:
         act(facts)
 
     def merge(self, run: Run) -> list[Run]:
-        """Messages came through the gateway: what of them is next, now."""
+        """Merge messages from the gateway with lane messages; return the ones to deliver now."""
         merged = self.table.merge(run, self._is_heard)
         for lane in self.table:
             self._check_held(lane)
         return merged
 
     def tail(self, frame: bytes) -> None:
-        """A message came through the gateway that a lane did not bring."""
+        """Take a message from the gateway that a lane did not deliver."""
         lane = self.table.of_sender(frame)
         if lane is not None:
             lane.tail(frame[:4] + _MESSAGE + frame[5:])
             self._check_held(lane)
 
     def finish_all(self) -> None:
-        """End every lane through the gateway, because the connection ends."""
+        """End every lane through the gateway, because the connection closes."""
         for lane in self.table:
             self.ends.finish(lane, "the connection is closed")
 
     def close(self) -> None:
-        """Nothing comes or goes any more."""
+        """Abort everything."""
         self._offers.clear()
         self._invitations.close()
         for lane in self.table:
@@ -180,17 +180,17 @@ class Lanes:
             self._timer.cancel()
 
     def reconsider(self) -> None:
-        """A subscription is gone: tell the senders, and drop what waits for nobody else."""
+        """Handle a removed subscription: notify senders, drop held messages without a receiver."""
         for lane in self.table:
             for subject in (lane.serves | lane.shown) - lane.unserved:
                 if not self.serves(subject):
                     lane.withdraw(subject)
             lane.incoming.withdraw(self._is_heard)
 
-    # What offers and invitations call.
+    # Called by offers and invitations.
 
     def serves(self, subject: bytes) -> bool:
-        """Say if somebody here hears a subject, and not as one of a group."""
+        """Return whether a subject has subscriptions here, none of them in a queue group."""
         found = self.gate.subscriptions.interests.find(subject)
         return bool(found) and not any(each.group for each in found)
 
@@ -209,10 +209,10 @@ class Lanes:
         return self.serves(subject) and any(each.confirmed.is_set() for each in found)
 
     async def called_by(self, number: int) -> Lane | None:
-        """The lane that a connection is about to call for, if it does so soon.
+        """Wait up to `CALLED_S` for a lane that a peer is about to open; None if it is not.
 
-        Of two that are told to call each other one must wait, or each would refuse the other: the
-        one with the higher number does, unless the other is at its door already.
+        When both peers are invited to call each other, one must wait, or each would refuse:
+        the one with the higher number, unless the other is already in the handshake.
         """
         listener = self._invitations.listener
         is_lower = self._session.publisher < number
@@ -229,10 +229,10 @@ class Lanes:
             del self._expected[number]
 
     def begin(self, wire: Wire, invitation: Invitation, keys: tuple[bytes, bytes] | None) -> Lane:
-        """Use a wire whose ends are proven; what this end says is sealed with the first key.
+        """Open a lane over an authenticated transport; the first key encrypts, the second decrypts.
 
         Raises:
-            NotAllowed: it comes too late.
+            NotAllowed: The gateway is lost, or another lane to this peer still exists.
         """
         if not self.ends.is_gateway_here:
             wire.close()
@@ -254,16 +254,16 @@ class Lanes:
             self._timer = self._loop.call_later(TICK_S, self._tick)
         return lane
 
-    # What lanes call.
+    # Called by lanes.
 
     def refuse(self, count: int) -> None:
-        """Count what the other end of a lane may not do."""
+        """Count frames that the other end was not permitted to send."""
         self._refused += count
 
     def may_answer(self, lane: Lane, reply: bytes) -> bool:
-        """Say if what comes to an own reply subject may come from the other end of a lane.
+        """Return whether the other end may answer to a reply subject of this connection.
 
-        Whoever was asked answers, and nobody else; of those who were told and not asked, all may.
+        A request is answered by its responder only; a gather() by every receiver.
         """
         asked = self.splitter.asked.get(reply)
         if asked is not None:
@@ -272,7 +272,7 @@ class Lanes:
         return waiter is None or isinstance(waiter, Several)
 
     def deal(self, lane: Lane, runs: list[Run]) -> None:
-        """Messages are next in the stream of another client."""
+        """Deliver the next messages in the stream of another client."""
         if runs:
             self._looking.came()
             self.gate.deal(runs)
@@ -282,10 +282,10 @@ class Lanes:
             self.ends.sent_all(lane)
 
     def greeted(self, lane: Lane, word: str, facts: Message) -> None:
-        """A word about a further subject came by a lane.
+        """Handle a handshake message for a further subject on a lane.
 
         Raises:
-            BadMessage: there is no such word.
+            BadMessage: Unknown message.
         """
         greet = self._greets.get(word)
         if greet is None:
@@ -293,19 +293,19 @@ class Lanes:
         greet(lane, facts)
 
     def not_served(self, lane: Lane, subject: bytes) -> None:
-        """The other end does not serve a subject any more."""
+        """Handle the other end's notice that it no longer serves a subject."""
         direct = self.splitter.routes.get(subject)
         if direct is not None and lane.out in direct.outs:
             self._offers.decline(subject, f"{lane.other.name} does not serve it any more")
 
-    # What others say of their streams, through the gateway.
+    # Stream control messages of peers, through the gateway.
 
     def _streamed(self, word: str, facts: Message) -> None:
         peer, number = facts.get_int64("peer"), facts.get_int64("lane")
         lane = self.table.of(peer)
         if lane is None or lane.number != number:
             if word == "tail":
-                # The other end waits for the end of a lane that this one never had.
+                # The other end waits for the end of a lane that was never opened here.
                 self.gate.tell_gateway(lane_frame("end", peer=peer, lane=number, count=0))
             return
         lane.is_confirmed = True
@@ -320,12 +320,12 @@ class Lanes:
                 self.deal(lane, incoming.end(facts.get_int64("count")))
             self._check_held(lane)
         except ProtocolError as error:
-            # It is the other client's fault, and not the gateway's.
+            # The error is the other client's, not the gateway's.
             self.refuse(1)
             self.ends.give_up(lane, str(error))
 
     def _check_held(self, lane: Lane) -> None:
-        """Wait no longer for somebody for whom too much would have to be kept meanwhile."""
+        """End a lane whose held messages exceed `HELD_MAX_BYTES`."""
         if lane.incoming.held_bytes > HELD_MAX_BYTES:
             self.refuse(1)
             self.ends.give_up(lane, f"over {HELD_MAX_BYTES} bytes wait for its lane")
@@ -333,7 +333,7 @@ class Lanes:
     def _is_over(self, facts: Message) -> None:
         number = facts.get_int64("peer")
         reason = str(facts.get("reason", ""))
-        # Its lane may be over already.
+        # Its lane may have ended before.
         asked = [reply for reply, peer in self.splitter.asked.items() if peer == number]
         for reply in asked:
             del self.splitter.asked[reply]
@@ -346,12 +346,12 @@ class Lanes:
         else:
             self.ends.drop(lane)
 
-    # What time brings.
+    # Periodic check.
 
     def _tick(self) -> None:
         self._timer = self._loop.call_later(TICK_S, self._tick) if self.table else None
         now = self._loop.time()
-        # A program that stood still itself has heard nothing, whatever others did.
+        # A program that was blocked received nothing, whatever the peers did.
         was_still = now - self._ticked_at > 2 * TICK_S
         self._ticked_at = now
         self._offers.tell_counts()
@@ -361,7 +361,7 @@ class Lanes:
                 lane.heard, lane.heard_at = lane.incoming.taken, now
             is_idle = lane.out.is_settled or self.ends.is_parting(lane)
             if was_still or is_idle or not lane.is_waited_for:
-                # What went just before this may not be there yet.
+                # Data sent just before may not have arrived yet.
                 lane.progress_at = now
                 lane.is_waited_for = not is_idle
             elif waited_s >= (SLOW_S if lane.out.is_full else DEAD_S):
@@ -372,6 +372,6 @@ class Lanes:
             del asked[reply]
 
     def _lost(self, lane: Lane, reason: str) -> None:
-        """Nothing new goes by a lane."""
+        """Send nothing more through a lane."""
         self._offers.lane_lost(lane, reason)
         self._invitations.lane_lost(lane)

@@ -1,4 +1,4 @@
-"""The publisher's side of lanes: offers are taken up, routes go direct, and come back."""
+"""Publisher's side of lanes: takes up offers, switches routes to lanes and back."""
 
 import asyncio
 import os
@@ -18,14 +18,14 @@ from weft.wire.message.message import Message
 if TYPE_CHECKING:
     from weft.client.lanes.manager import Lanes
 
-# How many receivers an offer may name.
+# Limit on the receivers of an offer.
 RECEIVERS_MAX = 8
-# How long reaching and proving all of them may take.
+# Limit on connecting and authenticating all of them.
 CALL_S = 5.0
 
 
 class Entry(NamedTuple):
-    """One receiver of an offer."""
+    """A receiver in an offer."""
 
     invitation: Invitation
     address: str
@@ -34,19 +34,19 @@ class Entry(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Who it is, and where."""
+        """Name and address of the receiver."""
         return f"{self.invitation.other.name} at {self.address or self.unix}"
 
 
 class Proof(NamedTuple):
-    """A further subject that is being proven on a lane."""
+    """Handshake for a further subject on an existing lane."""
 
     calling: Calling
     answered: "asyncio.Future[None]"
 
 
 class Offers:
-    """What the gateway offers this publisher."""
+    """Lane offers of the gateway to this publisher."""
 
     def __init__(self, lanes: "Lanes") -> None:
         self._lanes = lanes
@@ -57,10 +57,10 @@ class Offers:
         self._calls: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def offered(self, facts: Message) -> None:
-        """The gateway names everyone who is to get a subject.
+        """Handle an offer, which lists all receivers of a subject.
 
         Raises:
-            UsageError: it cannot be understood.
+            UsageError: Invalid offer.
         """
         subject = facts.subject.encode()
         entries = [_entry(subject, each, self._loop.time()) for each in facts.get_list("lanes")]
@@ -74,7 +74,7 @@ class Offers:
         task.add_done_callback(lambda _: self._tasks.pop(subject, None))
 
     def withdrawn(self, facts: Message) -> None:
-        """The gateway wants a subject to go through it again."""
+        """Handle a withdrawal: the subject goes through the gateway again."""
         subject = facts.subject.encode()
         task = self._tasks.get(subject)
         if task is not None:
@@ -85,7 +85,7 @@ class Offers:
         self._lanes.gate.tell_gateway(lane_frame("withdrawn", subject))
 
     def relay(self, subject: bytes, reason: str) -> None:
-        """Send a subject through the gateway again, from here on."""
+        """Send a subject through the gateway again."""
         direct = self._lanes.splitter.routes.get(subject)
         if direct is None:
             return
@@ -95,13 +95,13 @@ class Offers:
         self._lanes.ends.release_unused()
 
     def decline(self, subject: bytes, reason: str) -> None:
-        """Send a subject through the gateway again, if it does not go there, and say why."""
+        """Send a subject through the gateway again, unless it does, and report the reason to it."""
         if subject in self._lanes.splitter.routes:
             self.relay(subject, reason)
             self._decline(subject, reason)
 
     def lane_lost(self, lane: Lane, reason: str) -> None:
-        """A lane is over: what went by it goes through the gateway again, and it is told."""
+        """Handle the end of a lane: decline its routes and fail its handshakes."""
         for subject, direct in list(self._lanes.splitter.routes.items()):
             if lane.out in direct.outs:
                 self.decline(subject, reason)
@@ -111,27 +111,27 @@ class Offers:
                 proof.answered.set_exception(ConnectionLost(reason))
 
     def served(self, lane: Lane, facts: Message) -> None:
-        """The other end of a lane proves a further subject."""
+        """Handle the receiver's proof for a further subject."""
         proof = self._proofs.get((lane, facts.subject.encode()))
         if proof is None:
-            # Whoever asked has given up.
+            # The attempt was given up.
             return
         try:
             answer = proof.calling.served(facts)
         except NotAllowed:
-            # It may answer an earlier ticket; if not, nothing comes of it in time.
+            # It may answer an earlier ticket; if not, the attempt times out.
             return
         lane.wire.write(answer)
         _settle(proof, None)
 
     def refused(self, lane: Lane, facts: Message) -> None:
-        """The other end of a lane will not have a further subject."""
+        """Handle the receiver's refusal of a further subject."""
         proof = self._proofs.pop((lane, facts.subject.encode()), None)
         if proof is not None:
             _settle(proof, NotAllowed(str(facts.get("reason", ""))))
 
     def tell_counts(self) -> None:
-        """Tell the gateway what went by lanes since it was last told."""
+        """Report the messages and bytes sent through lanes since the last report."""
         flows = []
         for direct in self._lanes.splitter.routes.values():
             if direct.messages:
@@ -141,7 +141,7 @@ class Offers:
             self._lanes.gate.tell_gateway(lane_frame("counts", flows=flows))
 
     def clear(self) -> None:
-        """The gateway is gone, and with it what it offered."""
+        """Cancel all offers of a lost gateway."""
         for task in self._tasks.values():
             task.cancel()
         self._lanes.splitter.routes.clear()
@@ -149,15 +149,15 @@ class Offers:
             self._decide(subject, NotDirect("the gateway is gone"))
 
     async def decided(self, subject: bytes) -> None:
-        """Wait until a subject goes by lanes.
+        """Wait until a subject goes through lanes.
 
         Raises:
-            NotDirect: it does not come to that.
+            NotDirect: The lanes were refused or could not be opened.
         """
         waiting = self._waiting.get(subject)
         if waiting is None:
             waiting = self._waiting[subject] = self._loop.create_future()
-        # Several may wait, and each may give up by itself.
+        # Several callers may wait, and each may give up alone.
         await asyncio.shield(waiting)
 
     def _decide(self, subject: bytes, error: WeftError | None) -> None:
@@ -168,11 +168,11 @@ class Offers:
             waiting.set_result(None)
         else:
             waiting.set_exception(error)
-            # Nobody may be left to hear it.
+            # Retrieved here, because all callers may have given up.
             waiting.exception()
 
     async def _take_up(self, subject: bytes, entries: list[Entry]) -> None:
-        """Go direct, if everyone can be reached; otherwise nothing has changed."""
+        """Switch a subject to lanes if all receivers can be reached; otherwise change nothing."""
         claimed: dict[int, Lane] = {}
         calls: dict[asyncio.Task[None], Entry] = {}
         try:
@@ -191,9 +191,9 @@ class Offers:
             self._lanes.ends.release_unused()
 
     async def _claim(self, entry: Entry, claimed: dict[int, Lane]) -> None:
-        """Have a lane to a receiver on which the subject is proven, and keep it from ending."""
+        """Get or open a lane to a receiver, prove the subject, and keep the lane from ending."""
         number = entry.invitation.other.number
-        # Two subjects at once: the second is proven on the lane that the first has called for.
+        # Of two subjects at once, the second is proven on the lane that the first opens.
         async with self._calls.setdefault(number, asyncio.Lock()):
             lane = self._lanes.table.of(number) or await self._lanes.called_by(number)
             if lane is not None:
@@ -240,12 +240,12 @@ class Offers:
             lane.wire.write(proof.calling.hello())
             await proof.answered
         finally:
-            # Whoever gives up waits for no answer to it.
+            # An attempt that was given up expects no answer.
             if self._proofs.get(key) is proof:
                 del self._proofs[key]
 
     def _is_usable(self, lane: Lane) -> bool:
-        """Say if something new may go by a lane."""
+        """Return whether a lane is open and not ending."""
         is_ending = lane.out.is_over or self._lanes.ends.is_parting(lane)
         return lane.is_open and not is_ending
 

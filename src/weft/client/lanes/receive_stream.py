@@ -1,9 +1,9 @@
-"""One direction of a lane, at the end that receives: two ways, joined into the one stream they are.
+"""Receive stream of a lane: merges the relayed and the direct path in order.
 
-Pure. What a peer says comes in stretches: through the gateway, by the lane, through the gateway …
-Stretch 0 is the gateway's. Both ways name each change, so whoever is early waits for the other.
-A lane that is over is brought to its end through the gateway: what is left of it, and how many
-items there were in all.
+Pure. A peer's messages arrive in alternating segments: through the gateway, through the lane,
+through the gateway … Segment 0 is the gateway's. Both paths carry every path switch, so that
+messages that arrive early wait for the other path. A lane that ends is completed through the
+gateway: with its unacknowledged items and their total number.
 """
 
 from collections import deque
@@ -11,54 +11,54 @@ from collections.abc import Callable, Iterable
 
 from weft.errors import ProtocolError
 
-# Frames that came one after the other and share flags and subject.
+# Consecutive frames with the same flags and subject.
 Run = list[bytes]
 
 
 class Ended:
-    """The last item of a lane: there were so many."""
+    """Last item of a lane: the total number of items."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
 
 class Unheard:
-    """Items that count, and that nobody is to hear."""
+    """Items that count, but are not delivered."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
 
-# What waits for its turn: messages, a change of way.
+# An entry of a queue: messages, a path switch, or undelivered items.
 Item = Run | int | Unheard
 
-# What anything that waits counts for, beside its bytes.
+# Overhead of a held entry, added to its bytes.
 _WAITING_BYTES = 64
 
 
 class In:
-    """What one peer sends, by both ways; each method returns what is to be dealt with now.
+    """Stream of one peer over both paths; methods return the messages to deliver now.
 
-    Once it is over, what was held back until then is to be had from released().
+    After the end, released() returns the messages held until then.
     """
 
     def __init__(self) -> None:
-        # The stretch that is being taken: even ones come through the gateway.
+        # The current segment: even ones arrive through the gateway.
         self.current = 0
-        # Items of the lane that were taken.
+        # Number of lane items that were taken.
         self.taken = 0
         self.is_over = False
-        # Items that will never come; and whether there may have been some that nobody counted.
+        # Number of items that will not arrive, and whether an unknown number may be missing, too.
         self.missing = 0
         self.is_cut_short = False
-        # What came through the gateway and waits.
+        # Bytes held of messages from the gateway.
         self.held_bytes = 0
         self._released: list[list[Run]] = [[]]
         self._by_gateway: deque[Item | Ended] = deque()
         self._by_lane: deque[Item | Ended] = deque()
-        # Nothing more comes through the gateway.
+        # The gateway forwards nothing more of this peer.
         self._is_alone = False
-        # Between `tail` and `end`: how many of what comes are known already.
+        # Between `tail` and `end`: the number of tail items that were taken before.
         self._is_tail = False
         self._known = 0
 
@@ -69,17 +69,17 @@ class In:
 
     @property
     def is_lane_early(self) -> bool:
-        """Say if the lane brought what must wait for the gateway: it need not be read on."""
+        """Whether lane messages must wait for the gateway, so that the lane need not be read."""
         return bool(self._by_lane)
 
     @property
     def is_holding(self) -> bool:
-        """Say if what comes through the gateway must wait for the lane."""
+        """Whether messages from the gateway must wait for the lane."""
         return bool(self._by_gateway)
 
     def by_gateway(self, item: Run | Unheard) -> list[Run]:
-        """Messages of this peer came through the gateway."""
-        # What is said without a change of way before it stands for itself, such as an answer.
+        """Take messages of this peer from the gateway."""
+        # Without a preceding path switch messages are independent, such as answers.
         if not self._by_gateway and isinstance(item, list):
             return [item]
         self.held_bytes += _size(item)
@@ -87,14 +87,14 @@ class In:
         return self._advance()
 
     def by_lane(self, run: Run | Unheard) -> list[Run]:
-        """Messages came by the lane."""
+        """Take messages from the lane."""
         if self._is_tail or self.is_over:
             return []
         self._by_lane.append(run)
         return self._advance()
 
     def switched_by_gateway(self, number: int) -> list[Run]:
-        """A change of way came through the gateway; in a tail it is one of the lane."""
+        """Take a path switch from the gateway; within a tail it belongs to the lane."""
         if self._is_tail:
             return self._tail_item(number)
         if self.is_over:
@@ -104,7 +104,7 @@ class In:
         return self._advance()
 
     def switched_by_lane(self, number: int) -> list[Run]:
-        """A change of way came by the lane."""
+        """Take a path switch from the lane."""
         if self._is_tail or self.is_over:
             return []
         self._by_lane.append(number)
@@ -122,10 +122,10 @@ class In:
                         self.held_bytes += _size(unheard) - _size(item)
 
     def tail(self, start: int) -> list[Run]:
-        """The lane ends; what it was sent from this item on comes through the gateway.
+        """Begin the tail: lane items from `start` on arrive through the gateway.
 
         Raises:
-            ProtocolError: it does not fit what was taken.
+            ProtocolError: The tail starts after the items that were taken.
         """
         if self.is_over:
             return []
@@ -137,32 +137,32 @@ class In:
         return []
 
     def by_tail(self, item: Run | Unheard) -> list[Run]:
-        """One message of the tail came through the gateway."""
+        """Take one message of the tail from the gateway."""
         return self._tail_item(item) if self._is_tail else []
 
     def end(self, count: int) -> list[Run]:
-        """There were so many items in all; what is not here by now will not come."""
+        """Take the total number of lane items; those not here by now do not arrive."""
         if self.is_over:
             return []
         self._by_lane.append(Ended(count))
         return self._advance()
 
     def alone(self) -> list[Run]:
-        """Nothing more comes through the gateway: the lane goes on to where it would wait for it.
+        """Continue without the gateway: the lane ends where it would wait for it.
 
-        What came through the gateway already still has its place.
+        Messages that already arrived from the gateway keep their places.
         """
         self._is_alone = True
         return self._advance()
 
     def over(self) -> None:
-        """Nothing more comes by the lane, and no tail: let go what there is.
+        """End the lane without a tail; held messages are available from released().
 
-        `is_cut_short` says if something may be missing before that.
+        `is_cut_short` is set if messages may be missing before them.
         """
         if self.is_over:
             return
-        # Where the lane is early, what it waits for will not come through the gateway either.
+        # If the lane is early, the messages that it waits for do not arrive either.
         self.is_cut_short = self.current % 2 == 1 or bool(self._by_lane)
         self._release(self._by_lane, 0)
         self._finish(self.taken)
@@ -176,7 +176,7 @@ class In:
         return self._advance()
 
     def _advance(self) -> list[Run]:
-        """Take whatever is next, as far as it has come."""
+        """Take queued entries as long as the next one is there."""
         runs: list[Run] = []
         while not self.is_over:
             is_lane = self.current % 2 == 1
@@ -192,7 +192,7 @@ class In:
             if isinstance(item, Ended):
                 break
             if self._is_tail or not is_lane:
-                # Of what comes by the lane itself the wire holds the rest.
+                # Lane entries that wait are not counted here: they are bounded by the window.
                 self.held_bytes -= _size(item)
             if isinstance(item, int):
                 self.taken += is_lane
@@ -205,14 +205,14 @@ class In:
         return runs
 
     def _switch(self, number: int) -> None:
-        """A change of way: it ends this stretch, or says again that it has begun."""
+        """Switch to the next segment; the other path's copy of the same switch is ignored."""
         if number == self.current + 1:
             self.current = number
         elif number != self.current:
             raise ProtocolError(f"change {number} of the way, in stretch {self.current}")
 
     def _finish(self, count: int) -> None:
-        """The lane is over: from now on everything comes through the gateway."""
+        """End the lane: later messages arrive through the gateway."""
         self.missing = max(0, count - self.taken)
         self.is_over = True
         self._is_tail = False
@@ -222,7 +222,7 @@ class In:
         self._by_gateway.clear()
 
     def _release(self, queue: Iterable[Item | Ended], parity: int) -> None:
-        """Let go what waits; at each change to the other way something is missing."""
+        """Release held messages; a missing segment between two switches starts a new list."""
         for item in queue:
             if isinstance(item, list):
                 self._released[-1].append(item)
@@ -230,7 +230,7 @@ class In:
                 self._released.append([])
 
     def released(self) -> list[list[Run]]:
-        """What was held back, once the lane is over: between two of these something is missing."""
+        """Return the messages held at the end of the lane; between two lists some are missing."""
         released, self._released = self._released, [[]]
         return released
 
@@ -245,5 +245,5 @@ def _count(item: Item | Ended) -> int:
 
 
 def _size(item: Item) -> int:
-    """What an item that waits counts for."""
+    """Return the size of a held entry."""
     return _WAITING_BYTES + (sum(map(len, item)) if isinstance(item, list) else 0)

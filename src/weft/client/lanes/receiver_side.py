@@ -1,4 +1,4 @@
-"""The receiver's side of lanes: listen when the gateway asks, let in who proves a ticket."""
+"""Receiver's side of lanes: listens on invitations, authenticates publishers."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 class Invitations:
-    """Whom the gateway told to come here."""
+    """Invitations of the gateway for publishers to call this client."""
 
     def __init__(self, lanes: "Lanes") -> None:
         self._lanes = lanes
         self._loop = asyncio.get_running_loop()
         self.listener = Listener(self._welcome)
         self._tasks: set[asyncio.Task[None]] = set()
-        # How often the gateway was lost: an earlier one's invitations are good for nothing.
+        # Number of lost gateways: invitations of an earlier one are invalid.
         self._losses = 0
-        # Further subjects that are being proven on lanes.
+        # Handshakes for further subjects on existing lanes.
         self._answering: dict[tuple[Lane, bytes], Answering] = {}
 
     def invited(self, facts: Message) -> None:
-        """The gateway asks for a lane to here."""
+        """Handle the gateway's invitation of a publisher."""
         now = self._loop.time()
         subject = facts.subject.encode()
         invitation = Invitation(
@@ -53,7 +53,7 @@ class Invitations:
             task.add_done_callback(self._tasks.discard)
 
     def hello(self, lane: Lane, facts: Message) -> None:
-        """The other end of a lane shows a ticket for a further subject."""
+        """Handle a ticket for a further subject on a lane."""
         subject = facts.subject.encode()
         answering = self.listener.answering()
         try:
@@ -67,25 +67,25 @@ class Invitations:
         lane.tell(answer)
 
     def proven(self, lane: Lane, facts: Message) -> None:
-        """The other end of a lane proves a further subject."""
+        """Handle the publisher's proof for a further subject."""
         answering = self._answering.pop((lane, facts.subject.encode()), None)
         if answering is None:
-            raise NotAllowed(f"{lane.other.name} proves what it did not show")
+            raise NotAllowed(f"{lane.other.name} sent a proof without a ticket")
         lane.serve(answering.proven(facts))
 
     def lane_lost(self, lane: Lane) -> None:
-        """A lane is over."""
+        """Handle the end of a lane."""
         for key in [key for key in self._answering if key[0] is lane]:
             del self._answering[key]
 
     def lost(self) -> None:
-        """The gateway is gone: nobody comes any more of those whom it told to."""
+        """Handle the loss of the gateway, whose invitations are now invalid."""
         self._losses += 1
         self._answering.clear()
         self.listener.forget()
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop listening and revoke all invitations."""
         self.lost()
         for task in self._tasks:
             task.cancel()
@@ -124,12 +124,12 @@ class Invitations:
         return answer
 
     def _welcome(self, wire: Wire, invitation: Invitation, answering: Answering) -> None:
-        """Somebody has proven a ticket over a new wire."""
+        """Open a lane over a new transport whose ticket was proven."""
         if not self._lanes.hears(invitation.subject):
             raise NotAllowed(f"{invitation.subject.decode()} is not served here")
         proofs = answering.proofs
         keys = proofs.keys()[::-1] if proofs is not None and invitation.is_sealed else None
         lane = self._lanes.begin(wire, invitation, keys)
         lane.serve(invitation)
-        # The other end waits for this: only now is there somebody for what it sends.
+        # The publisher waits for this acknowledgement: only now are its messages received.
         lane.tell_taken()

@@ -1,4 +1,4 @@
-"""What `direct="require"` refuses: everything that would go through the gateway."""
+"""Enforcement of `direct="require"`: rejects messages that would go through the gateway."""
 
 from weft.client.lanes.splitter import Splitter
 from weft.errors import NotDirect
@@ -9,31 +9,35 @@ _REQUEST = int(Flag.REQUEST)
 
 
 class Required:
-    """The subjects that lanes lead to, and nothing else may be published to."""
+    """Checks that a message can go through a lane."""
 
     def __init__(self, splitter: Splitter) -> None:
         self._splitter = splitter
 
     def check(self, subject: str, flags: int, reply: str) -> None:
-        """Refuse what cannot go by a lane.
+        """Check that a message can go through a lane.
 
         Raises:
-            NotDirect: it cannot, at least now.
+            NotDirect: It cannot, at least not now.
         """
-        # The gateway's own subjects are no secret.
+        # System requests may go through the gateway.
         if subject.startswith("_WEFT."):
             return
         if reply and not reply.encode().startswith(self._splitter.own_inbox):
-            raise NotDirect("a lane is required, and brings answers only to whoever asks")
-        # Answers go back the way that the question came, and await none.
+            raise NotDirect(
+                "a lane is required, but the reply subject is not in this connection's inbox"
+            )
+        # Answers return on the path of the request, and expect none.
         if subject.startswith("_INBOX."):
             if reply:
-                raise NotDirect("a lane is required, and brings no answer to an answer")
+                raise NotDirect(
+                    "a lane is required, but an answer on a lane cannot have a reply subject"
+                )
             return
         if flags & _OF_GATEWAYS:
-            raise NotDirect("a lane is required, and confirms nothing and hides nobody")
+            raise NotDirect("a lane is required, but acknowledge and masked need the gateway")
         direct = self._splitter.routes.get(subject.encode())
         if direct is None:
-            raise NotDirect(f"a lane is required, and none leads where {subject!r} goes")
+            raise NotDirect(f"a lane is required, but {subject!r} has none: call direct() first")
         if flags & _REQUEST and not direct.answering:
-            raise NotDirect(f"a lane is required, and nobody at its end answers {subject!r}")
+            raise NotDirect(f"a lane is required, but no receiver on it answers {subject!r}")

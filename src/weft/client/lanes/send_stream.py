@@ -1,8 +1,8 @@
-"""One direction of a lane, at the end that sends: what went by it, and what is not confirmed yet.
+"""Send stream of a lane: sent items, kept until they are acknowledged.
 
-Pure: bytes go to a `write` that was given. Everything that goes by the lane is an item, a message
-or the mark of a change of way; the other end confirms how many it has taken. What it has not can
-be sent again through the gateway, marks included, so that nothing but the way differs.
+Pure: bytes go to a given `write`. An item is a message or a path switch; the other end acknowledges
+the number of items taken. Unacknowledged items can be sent again through the gateway, path switches
+included, so that only the path differs.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from weft.wire.byteops import put_u32, u32_at
 from weft.wire.frames import Kind
 from weft.wire.lane_messages import lane_frame, word_in
 
-# What may be under way to one receiver; a gateway can hold as much of a tail, too.
+# Limit on data in flight to one receiver; a gateway can hold a tail of this size, too.
 WINDOW_BYTES = 2 << 20
 
 _TAIL = int(Kind.TAIL)
@@ -21,54 +21,54 @@ _MESSAGE = int(Kind.MESSAGE)
 
 
 class Out:
-    """What is sent to one peer by a lane; `write` has bytes sent there.
+    """Send stream to one peer over a lane; `write` sends bytes there.
 
-    Two may have one lane after the other: `lane` tells them apart.
+    `lane` distinguishes consecutive lanes to the same peer.
     """
 
     def __init__(self, peer: int, lane: int, write: Callable[[bytes], object]) -> None:
         self.peer = peer
         self.lane = lane
-        # How often the way changed: odd while it is the lane.
+        # Number of path switches: odd while the path is the lane.
         self.number = 0
         self.sent = 0
         self.acked = 0
         self.unacked_bytes = 0
         self.is_over = False
         self._write = write
-        # Where each stretch ends, and its bytes.
+        # Item count at the end of each segment, and its bytes.
         self._unacked: deque[tuple[int, bytes]] = deque()
         self._floor = 0
 
     @property
     def is_by_lane(self) -> bool:
-        """Say if what was sent last went by the lane."""
+        """Whether the current path is the lane."""
         return self.number % 2 == 1
 
     @property
     def is_full(self) -> bool:
-        """Say if as much is under way as may be."""
+        """Whether the data in flight has reached the window."""
         return self.unacked_bytes >= WINDOW_BYTES
 
     @property
     def is_settled(self) -> bool:
-        """Say if everything that went by the lane was taken."""
+        """Whether all items were acknowledged."""
         return not self._unacked
 
     def switch(self) -> int:
-        """Change the way, and say so on the lane; the gateway must be told the number, too."""
+        """Switch the path and send the switch on the lane; the caller notifies the gateway."""
         self.number += 1
         self._send(lane_frame("switch", number=self.number), 1)
         return self.number
 
     def send(self, stretch: bytes, count: int) -> None:
-        """Send whole MESSAGE frames by the lane."""
+        """Send whole MESSAGE frames through the lane."""
         self._send(stretch, count)
 
     def ack(self, count: int) -> bool:
-        """The other end has taken so many items; say if that can be.
+        """Take an acknowledgement of `count` items; return whether the count is valid.
 
-        What is kept ends with a stretch: some of it may have been taken nevertheless.
+        Data is kept in whole segments: items of the first one may already be acknowledged.
         """
         if not self.acked <= count <= self.sent:
             return False
@@ -79,10 +79,10 @@ class Out:
         return True
 
     def finish(self, *, with_tail: bool = True) -> list[bytes]:
-        """End the lane: what the gateway must be told so that the other end has everything.
+        """End the lane; return the frames that complete the stream through the gateway.
 
-        Nothing may come between these frames on their way to the gateway. Without the tail the
-        other end learns how much it lacks.
+        They must be sent to the gateway without others in between. Without the tail the other end
+        learns only how many items are missing.
         """
         if self.is_over:
             return []
@@ -90,7 +90,7 @@ class Out:
         if not with_tail:
             self._unacked.clear()
         which: dict[str, Any] = {"peer": self.peer, "lane": self.lane}
-        # `from` is a word of the language.
+        # `from` is a keyword of Python.
         told = [lane_frame("tail", **(which | {"from": self._floor}))]
         for _, stretch in self._unacked:
             told += [self._tail(frame) for frame in frames_in(stretch)]
@@ -106,7 +106,7 @@ class Out:
         self._write(stretch)
 
     def _tail(self, frame: bytes) -> bytes:
-        """What a frame that went by the lane is on its way through the gateway."""
+        """Return the frame that carries a lane frame through the gateway."""
         if frame[4] != _MESSAGE:
             _, facts = word_in(frame)
             return _switch_frame([self], [facts.get_int64("number")])
@@ -117,7 +117,7 @@ class Out:
 
 
 def frames_in(stretch: bytes) -> list[bytes]:
-    """The whole frames that bytes consist of."""
+    """Split bytes into whole frames."""
     found = []
     at = 0
     while at < len(stretch):
@@ -128,7 +128,7 @@ def frames_in(stretch: bytes) -> list[bytes]:
 
 
 def switch_frame(outs: list[Out]) -> bytes:
-    """What the gateway is told when the way to these has changed."""
+    """Return the frame that notifies the gateway of path switches."""
     return _switch_frame(outs, [out.number for out in outs])
 
 

@@ -1,7 +1,7 @@
-"""How lanes come to their end.
+"""End of lanes.
 
-With a gateway between both ends a lane is finished: what was not confirmed goes through the
-gateway. Without one it parts: it is used up first, as far as that can be.
+With a gateway between both ends a lane is finished: unacknowledged items go through the gateway.
+Without one it parts: it delivers its data in flight first, as far as possible.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ from weft.client.lanes.splitter import Splitter
 from weft.client.lanes.table import LaneTable
 from weft.client.status import Gap, Status, What
 
-# How long the last words on a lane may take when the gateway is gone.
+# Time for the last frames on a lane when the gateway is gone.
 PARTING_S = 2.0
-# How long nothing must have come by a lane of what the other end may send by it.
+# A lane that the other end may use counts as unused after this time without its messages.
 UNHEARD_S = 10.0
-# How long a gateway may take to tell that the other end, which lost it, is gone.
+# Limit on waiting for the gateway's notice that the other end is gone.
 PARTED_S = 60.0
 
 
 class LaneEnds:
-    """Ends the lanes of a table; `lost` is told of each that nothing new goes by."""
+    """Ends the lanes of a table; calls `lost` for each lane that takes no new messages."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class LaneEnds:
         gate: Gate,
         lost: Callable[[Lane, str], None],
     ) -> None:
-        # Between a welcome and the loss of the line.
+        # True between WELCOME and the loss of the connection.
         self.is_gateway_here = False
         self._table = table
         self._splitter = splitter
@@ -44,20 +44,20 @@ class LaneEnds:
 
     @property
     def is_waiting(self) -> bool:
-        """Say if nothing may be sent yet: lanes of a gateway that was lost are being used up."""
+        """Whether sending must wait until the lanes of a lost gateway have ended."""
         self._is_waiting = self._is_waiting and bool(self._parting)
         return self._is_waiting
 
     def is_parting(self, lane: Lane) -> bool:
-        """Say if a lane is being used up without the gateway, which takes as long as it may."""
+        """Return whether a lane is ending without the gateway, within its time limit."""
         return lane in self._parting
 
     def part_all(self) -> None:
-        """The gateway is gone."""
+        """End all lanes: the gateway is gone."""
         self.is_gateway_here = False
         self._is_waiting = True
         for lane in self._table:
-            # What comes late could be overtaken by what comes through the next gateway.
+            # Late messages could be overtaken by those of the next gateway.
             lane.is_alone = True
             lane.incoming.over()
             self.part(lane)
@@ -66,7 +66,7 @@ class LaneEnds:
         self._table.detach()
 
     async def settled(self) -> None:
-        """Wait until everything that went by lanes was taken."""
+        """Wait until all items sent through lanes were acknowledged."""
         while any(
             not (lane.out.is_settled or lane.out.is_over or lane in self._parting)
             for lane in self._table
@@ -76,12 +76,12 @@ class LaneEnds:
             await changed
 
     def close(self) -> None:
-        """There are no lanes any more: nothing is left to wait for."""
+        """Release all waiters: there are no lanes any more."""
         self._parting.clear()
         self._tell_settled()
 
     def release_unused(self) -> None:
-        """Send nothing more by lanes that no route goes by; they end once all was taken."""
+        """Leave lanes that no route uses; they end once all items were acknowledged."""
         for lane in self._table:
             if self._is_unused(lane):
                 self._splitter.leave(lane.out, self._gate.tell_gateway)
@@ -89,7 +89,7 @@ class LaneEnds:
                 self._finish_if_unused(lane)
 
     def took_more(self, lane: Lane) -> None:
-        """The other end has taken more: it may be all."""
+        """Handle an acknowledgement, which may complete the end of a lane."""
         lane.progress_at = self._loop.time()
         if lane in self._parting:
             self._end_if_parted(lane)
@@ -98,14 +98,14 @@ class LaneEnds:
         self._changed()
 
     def sent_all(self, lane: Lane) -> None:
-        """Nothing more comes from the other end."""
+        """Handle the end of the other end's stream."""
         self._release(lane)
         if lane.out.is_over:
             self._table.forget(lane)
         self._end_if_parted(lane)
 
     def broke(self, lane: Lane, reason: str) -> None:
-        """The wire of a lane is gone."""
+        """Handle the loss of a lane's transport."""
         if lane in self._parting:
             if lane.is_alone:
                 self.drop(lane)
@@ -114,8 +114,8 @@ class LaneEnds:
             self.finish(lane, f"the lane to {lane.other.name} broke: {reason}")
 
     def finish(self, lane: Lane, reason: str) -> None:
-        """End a lane; what the other end has not confirmed goes to it through the gateway."""
-        # Of a lane that was not confirmed the other end may know nothing, and nothing went by it.
+        """End a lane; items that were not acknowledged go through the gateway."""
+        # An unconfirmed lane carried no messages, and may be unknown to the other end.
         is_unheard_of = lane.is_caller and not lane.is_confirmed
         if not self.is_gateway_here or lane in self._parting or is_unheard_of:
             self.drop(lane)
@@ -131,17 +131,17 @@ class LaneEnds:
         self._changed()
 
     def give_up(self, lane: Lane, reason: str) -> None:
-        """End a lane whose other end does not keep to the rules; what it said last may be lost."""
+        """End a lane whose peer violates the protocol; its last messages may be lost."""
         self.finish(lane, reason)
         lane.incoming.over()
         lane.incoming.is_cut_short = True
         self.sent_all(lane)
 
     def part(self, lane: Lane) -> None:
-        """Bring a lane to its end without the gateway: the other end gets what is under way.
+        """End a lane without the gateway: the other end gets the data in flight.
 
-        As long as the gateway may bring what the other end said before, it is waited for; but not
-        for ever: somebody may say that it goes, and stay.
+        Messages that the gateway may still forward from the other end are awaited, for at most
+        `PARTED_S`: a peer may announce its end and stay connected.
         """
         if lane not in self._parting and lane in self._table:
             self._retire(lane, "the gateway is gone")
@@ -152,7 +152,7 @@ class LaneEnds:
             self._end_if_parted(lane)
 
     def gone(self, lane: Lane) -> None:
-        """The other end is gone from the gateway; what it said at last may still be under way."""
+        """Handle the end of the other client; its last messages may still be in flight."""
         self.part(lane)
         if lane not in self._table:
             return
@@ -163,14 +163,14 @@ class LaneEnds:
         self._use_up(lane)
 
     def drop(self, lane: Lane) -> None:
-        """Let go a lane for which nothing more can be done."""
+        """End a lane now."""
         self._parting.discard(lane)
         if lane not in self._table:
             self._changed()
             return
         self._retire(lane, "it is over")
         if not (lane.out.is_settled or lane.out.is_over):
-            detail = f"what went by the lane to {lane.other.name} at last may be lost"
+            detail = f"the last messages on the lane to {lane.other.name} may be lost"
             self._gate.reporter.report(Status(What.GAP, detail))
         self._table.forget(lane)
         lane.incoming.over()
@@ -179,7 +179,7 @@ class LaneEnds:
         self._changed()
 
     def _use_up(self, lane: Lane) -> None:
-        """Give a lane a while for what is under way, if there is anything."""
+        """Give a lane up to `PARTING_S` for data in flight, if there may be any."""
         if lane.is_open and not lane.out.is_over:
             self._loop.call_later(PARTING_S, self.drop, lane)
         else:
@@ -190,9 +190,9 @@ class LaneEnds:
             self.finish(lane, "no route goes by it any more")
 
     def _is_unused(self, lane: Lane) -> bool:
-        """Say if this end has no use for a lane that it called for, and the other made none of it.
+        """Return whether this end opened the lane and neither end uses it any more.
 
-        The other end may have proven something, too, and sends it now and then.
+        The other end may have proven a subject, too, and send on it now and then.
         """
         if not lane.is_caller or lane.claims or lane.out.is_over or lane in self._parting:
             return False
@@ -205,12 +205,12 @@ class LaneEnds:
             self.drop(lane)
 
     def _retire(self, lane: Lane, reason: str) -> None:
-        """Send nothing new by a lane."""
+        """Send nothing new through a lane."""
         self._lost(lane, reason)
         self._splitter.remove(lane.out)
 
     def _release(self, lane: Lane) -> None:
-        """Let go what was held back, and tell in its place of what will not come."""
+        """Deliver held messages, and report gaps where messages are missing."""
         incoming = lane.incoming
         is_lacking = incoming.missing > 0 or incoming.is_cut_short
         for held in incoming.released():
@@ -221,14 +221,14 @@ class LaneEnds:
             is_lacking = True
 
     def _announce(self, lane: Lane, missing: int) -> None:
-        # Whoever closes its connection has heard enough.
+        # A connection that is closing needs no report.
         if not self._gate.reading.is_closing:
             gap = Gap("lost", missing, self._gate.session.origin)
             detail = f"the lane from {lane.other.name} was cut short"
             self._gate.subscriptions.announce(gap, detail)
 
     def _changed(self) -> None:
-        """There may be room now, or nothing left to wait for."""
+        """Wake waiters and flush: there may be space, or nothing left to wait for."""
         self._tell_settled()
         self._gate.flush()
 

@@ -1,9 +1,8 @@
-"""What a client publishes, split between the gateway and its lanes.
+"""Splitter: sends published frames to the gateway or through lanes, in order.
 
-Everything leaves a client in one order, and here each run of messages gets its way. A change of way
-is said on both, see lane_in.py. Whoever mixes messages that must go through the gateway with those
-that need not would change all the time: after a message through the gateway the others follow it
-there for a moment.
+All frames of a client have one order, and each batch gets a path. A path switch is sent on both
+paths, see receive_stream.py. Alternating between messages that must go through the gateway and
+others would cost a switch each: after a message through the gateway the others follow for 2 ms.
 """
 
 from collections.abc import Callable
@@ -12,16 +11,16 @@ from weft.client.lanes.send_stream import Out, frames_in, switch_frame
 from weft.wire.frame_senders import replies_in
 from weft.wire.frames import BODY_LIMIT_MAX_BYTES, Flag, Kind, Run, Stamp
 
-# How long messages follow one that went through the gateway.
+# Time for which messages follow one that went through the gateway.
 FOLLOW_S = 0.002
-# Lanes number what goes by them apart from what a gateway numbers.
+# Sequence numbers of lane messages are separate from those of gateways.
 FIRST_SEQUENCE = (1 << 63) + 1
-# Answers to older messages than this go through the gateway.
+# Limit on stored reply subjects; answers to older messages go through the gateway.
 REPLIES_MAX = 65_536
 
 _MESSAGE = int(Kind.MESSAGE)
 _REQUEST = int(Flag.REQUEST)
-# What only a gateway can do: confirm, or hide who asks.
+# Only a gateway can acknowledge messages, or hide the requester.
 _OF_GATEWAYS = int(Flag.ANSWER | Flag.MASKED)
 _INBOX = b"_INBOX."
 _OF_THE_GATEWAY = b"_WEFT."
@@ -30,42 +29,42 @@ Write = Callable[[memoryview], object]
 
 
 class Direct:
-    """A route that goes by lanes: whoever gets it, and what was sent since it was last told."""
+    """Route through lanes: its receivers, and the counts since the last report."""
 
     def __init__(self, subject: bytes, outs: list[Out], answering: list[Out]) -> None:
         self.subject = subject
         self.outs = outs
-        # Those who may be asked, and not only told.
+        # Receivers that may get requests.
         self.answering = answering
         self.messages = 0
         self.bytes = 0
         self._turn = 0
 
     def next_out(self) -> list[Out]:
-        """Whoever is given the next request; nobody if none of them answers."""
+        """Return the receiver of the next request, in turn; empty if none answers."""
         self._turn += 1
         return self.answering[self._turn % len(self.answering) :][:1] if self.answering else []
 
 
 class Splitter:
-    """Where each message of one connection goes.
+    """Selects the path of each message of one connection.
 
-    If lanes are required nothing that is published goes through the gateway: what would have to is
-    dropped, and counted.
+    If lanes are required, messages that would have to go through the gateway are dropped and
+    counted.
     """
 
     def __init__(self, *, is_required: bool = False) -> None:
         self.is_required = is_required
         self.dropped = 0
-        # Questions and answers that went by lanes: what follows them is waited for.
+        # Requests and answers sent through lanes, after which a message is expected soon.
         self.exchanges = 0
-        # By subject; and where answers are awaited to what came by a lane, the oldest first.
+        # Routes by subject; and lanes by reply subject of received messages, the oldest first.
         self.routes: dict[bytes, Direct] = {}
         self._replies: dict[bytes, Out] = {}
         self.stamp = Stamp(0, 0, FIRST_SEQUENCE)
-        # Where this connection awaits answers: by a lane it may have them sent nowhere else.
+        # Inbox of this connection: lane messages may have no other reply subjects.
         self.own_inbox = b""
-        # Replies of requests that went by a lane: the number of whoever was asked.
+        # Reply subjects of requests sent through a lane: the number of the responder.
         self.asked: dict[bytes, int] = {}
         self._outs: list[Out] = []
         self._run = Run(BODY_LIMIT_MAX_BYTES)
@@ -73,29 +72,29 @@ class Splitter:
 
     @property
     def is_needed(self) -> bool:
-        """Say if there is anything to split."""
+        """Whether there is anything to split."""
         return self.is_required or bool(self._outs)
 
     @property
     def is_full(self) -> bool:
-        """Say if as much is under way to someone as may be."""
+        """Whether the window of a lane is full."""
         return any(out.is_full for out in self._outs)
 
     def add(self, out: Out) -> None:
-        """Know of a lane."""
+        """Add a lane."""
         self._outs.append(out)
 
     def remove(self, out: Out) -> None:
-        """Send nothing more by a lane; its routes must be gone."""
+        """Remove a lane, whose routes must be removed before."""
         if out in self._outs:
             self._outs.remove(out)
         self.forget_replies(out)
 
     def note_replies(self, replies: list[bytes], out: Out) -> None:
-        """Have answers to messages that came by a lane go back by it.
+        """Send answers to messages that came through a lane back through it.
 
-        All of these lie in the inbox of whoever is there: anything else that is published may be
-        for others, too. What was asked through the gateway is answered there: it waits for that.
+        All of these reply subjects are in the inbox of the peer: other messages may have further
+        receivers. Requests that came through the gateway are answered there.
         """
         for reply in replies:
             self._replies[reply] = out
@@ -103,12 +102,12 @@ class Splitter:
             del self._replies[next(iter(self._replies))]
 
     def forget_replies(self, out: Out) -> None:
-        """Have answers go through the gateway."""
+        """Send answers through the gateway instead of this lane."""
         for reply in [reply for reply, each in self._replies.items() if each is out]:
             del self._replies[reply]
 
     def split(self, data: bytearray, size: int, write: Write, now: float) -> None:
-        """Send whole frames on their ways; `write` has bytes sent to the gateway."""
+        """Send whole frames on their paths; `write` sends to the gateway."""
         run = self._run
         at = 0
         kept = 0
@@ -140,13 +139,13 @@ class Splitter:
             _write(write, view, kept, size)
 
     def leave(self, out: Out, write: Callable[[bytes], object]) -> None:
-        """Send through the gateway again, from here on."""
+        """Switch a lane back to the gateway."""
         if out.is_by_lane:
             out.switch()
             write(switch_frame([out]))
 
     def _lanes_for(self, subject: bytes) -> list[Out]:
-        """The lanes that the run could go by; none if it is for the gateway."""
+        """Return the lanes that the batch may use; empty if it must go through the gateway."""
         direct = self.routes.get(subject)
         if direct is not None:
             return direct.next_out() if self._run.flags & _REQUEST else direct.outs
@@ -154,7 +153,7 @@ class Splitter:
         return [] if out is None else [out]
 
     def _must_follow(self, outs: list[Out], now: float) -> bool:
-        """Say if the run must go through the gateway: it asks for that, or others just did."""
+        """Return whether the batch must go through the gateway, for its flags or the order."""
         if self._run.flags & _OF_GATEWAYS:
             return True
         return now < self._follow_until and not all(out.is_by_lane for out in outs)
@@ -163,10 +162,10 @@ class Splitter:
         return replies_in(frames_in(bytes(view[self._run.start : self._run.end])))
 
     def _is_own(self, subject: bytes, replies: list[bytes]) -> bool:
-        """Say if answers to a run may be awaited where its frames say.
+        """Return whether the reply subjects of the batch are permitted on lanes.
 
-        Only a gateway knows who may have them sent to others. An answer has its asker's inbox for a
-        subject, and awaits nothing by the lane.
+        Only the gateway knows who may use the inbox of others. An answer has the requester's inbox
+        as its subject, and expects no reply through the lane.
         """
         if not replies:
             return True
@@ -196,7 +195,7 @@ class Splitter:
             out.send(stretch, run.count)
 
     def _return(self, write: Write) -> None:
-        """Go on through the gateway, to everyone."""
+        """Switch all lanes back to the gateway."""
         changed = [out for out in self._outs if out.is_by_lane]
         if changed:
             for out in changed:
@@ -205,7 +204,7 @@ class Splitter:
 
 
 def _is_for_anyone(subject: bytes) -> bool:
-    """Say if a message through the gateway may reach those who are sent others by a lane."""
+    """Return whether a message through the gateway may reach receivers of a lane."""
     return not subject.startswith((_INBOX, _OF_THE_GATEWAY))
 
 

@@ -1,4 +1,4 @@
-"""The lanes that a connection has, and how what comes by them is joined with what is relayed."""
+"""Table of a connection's lanes; merges their messages with relayed ones."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,9 +9,9 @@ from weft.client.subscriptions.flow_control import Reading
 
 
 class LaneTable:
-    """Lanes, by the numbers of those at their other ends: one for each.
+    """Lanes by the number of the peer: at most one per peer.
 
-    Numbers are those of one gateway. Lanes that are left from another are only counted.
+    Numbers are assigned by one gateway. Lanes left over from an earlier one are only counted.
     """
 
     def __init__(self, session: Session, reading: Reading) -> None:
@@ -31,15 +31,15 @@ class LaneTable:
         return lane in self._lanes
 
     def of(self, number: int) -> Lane | None:
-        """The lane to a connection."""
+        """Return the lane to a peer."""
         return self._by_number.get(number)
 
     def of_sender(self, frame: bytes) -> Lane | None:
-        """The lane to whoever sent a message."""
+        """Return the lane to the publisher of a message."""
         return self._by_identity.get(frame[8:16])
 
     def add(self, lane: Lane) -> None:
-        """Know of a lane; its other end has no other."""
+        """Add a lane; its peer must have no other."""
         self._lanes[lane] = None
         self._by_number[lane.other.number] = lane
         self._by_identity[lane.identity] = lane
@@ -47,7 +47,7 @@ class LaneTable:
         self._session.has_lanes = True
 
     def forget(self, lane: Lane) -> None:
-        """Know nothing of a lane any more."""
+        """Remove a lane."""
         if lane in self._lanes:
             del self._lanes[lane]
             if self._by_number.get(lane.other.number) is lane:
@@ -58,15 +58,15 @@ class LaneTable:
             self._session.has_lanes = bool(self._lanes)
 
     def detach(self) -> None:
-        """The gateway is gone, and the next one has other numbers."""
+        """Remove the numbers, because the next gateway assigns others."""
         self._by_number.clear()
         self._by_identity.clear()
 
     def merge(self, run: Run, is_heard: Callable[[Run], bool]) -> list[Run]:
-        """Messages came through the gateway: what of them is next, now.
+        """Merge messages from the gateway with lane messages; return the ones to deliver now.
 
-        Those that have to wait and have no receiver yet are dropped, as if they did not wait: a
-        subscription that is confirmed meanwhile must not receive them.
+        Messages that must wait and have no receiver yet are dropped: a subscription that is
+        confirmed meanwhile must not receive them.
         """
         if not any(lane.incoming.is_holding for lane in self._lanes):
             return [run]

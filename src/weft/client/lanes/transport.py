@@ -1,4 +1,4 @@
-"""A socket between two clients: frames both ways, sealed or not, and how it ended."""
+"""Transport of a lane: frames over a socket between two clients, optionally encrypted."""
 
 from typing import Protocol
 
@@ -13,28 +13,28 @@ _GREETING_MAX = HEADER_BYTES + 2 * NAME_MAX_BYTES + GREETING_BODY_BYTES
 
 
 class Speaker(Protocol):
-    """Whoever speaks over a wire."""
+    """Interface of the transport's owner."""
 
     def took(self, run: list[bytes]) -> None:
-        """Whole frames came that share kind, flags and subject."""
+        """Take whole frames with the same kind, flags and subject."""
 
     def read_all(self) -> None:
-        """Everything that one read brought was dealt with."""
+        """Continue after all frames of one read were processed."""
 
     def overstepped(self) -> None:
-        """What came cannot be, or may not; the wire is closed for it."""
+        """Handle a violation by the peer, for which the transport is closed."""
 
     def broke(self, reason: str) -> None:
-        """Nothing more comes or goes."""
+        """Handle the end of the transport."""
 
 
 class Wire:
-    """One connection; until begin() only small frames are taken, one after the other."""
+    """Transport of a lane; until begin() it accepts only small frames, one at a time."""
 
     def __init__(self, speaker: Speaker) -> None:
         self.speaker = speaker
         self.line: Line | None = None
-        # What came must wait for the gateway: there is no need to read on.
+        # Received messages must wait for the gateway: reading more is of no use.
         self.is_early = False
         self.is_begun = False
         self.received_bytes = 0
@@ -45,7 +45,7 @@ class Wire:
         self._fault = ""
 
     def begin(self, body_limit_bytes: int, keys: tuple[bytes, bytes] | None) -> None:
-        """Both are proven: take messages, in records if there are keys, ours first."""
+        """Accept messages after the handshake; keys encrypt (the first) and decrypt records."""
         self._decoder = Decoder(body_limit_bytes)
         if keys is not None:
             self._seal, self._unseal = Seal(keys[0]), Unseal(keys[1])
@@ -53,32 +53,32 @@ class Wire:
 
     @property
     def is_sealed(self) -> bool:
-        """Say if nobody else can read what goes over it."""
+        """Whether the content is encrypted."""
         return self._seal is not None
 
     @property
     def unsent_bytes(self) -> int:
-        """What the other end has not let the socket take."""
+        """Bytes that the socket has not accepted."""
         return 0 if self.line is None else self.line.unsent_bytes
 
     def write(self, data: bytes) -> None:
-        """Send bytes; after the end they go nowhere."""
+        """Send bytes; ignored after the end."""
         if self.line is not None:
             self.line.write(data if self._seal is None else self._seal.seal(data))
 
     def rest(self, is_wanted: bool) -> None:
-        """Stop reading, or read again."""
+        """Pause or resume reading."""
         if self.line is not None:
             self.line.rest(is_wanted)
 
     def close(self, reason: str = "it was closed here") -> None:
-        """End it, now."""
+        """Close the connection now."""
         self._fault = self._fault or reason
         if self.line is not None:
             self.line.abort()
 
     def received(self, line: Line, data: memoryview) -> None:  # noqa: ARG002  # there is one
-        """Bytes arrived."""
+        """Take received bytes."""
         self.received_bytes += len(data)
         try:
             if self.is_begun:
@@ -92,24 +92,24 @@ class Wire:
             self.speaker.read_all()
 
     def writable(self, line: Line) -> None:
-        """The socket takes bytes again; what is under way is bounded elsewhere."""
+        """Do nothing: the data in flight is bounded by the window."""
 
     def ended(self, line: Line, error: Exception | None) -> None:  # noqa: ARG002  # there is one
-        """Nothing more arrives or leaves."""
+        """Handle the end of the connection."""
         self.line = None
         self.speaker.broke(self._fault or (str(error) if error is not None else "it was ended"))
 
     def _deal(self, data: bytes | memoryview) -> None:
         self._decoder.feed(data if self._unseal is None else self._unseal.open(data))
-        # What a wire that was closed still has of one read comes by other ways.
+        # Frames of a read that follow a close arrive by other paths.
         while self.line is not None and not self._fault and (run := self._decoder.next_run()):
             self.speaker.took(run)
 
     def _greeted(self, data: memoryview) -> None:
-        """Take one frame after the other: the last of them says how to read what follows."""
+        """Read frame by frame: the last handshake frame determines how to read the rest."""
         first = self._first
         first += data
-        # Once it is closed nothing more of it counts.
+        # After a close the remaining bytes are ignored.
         while not (self.is_begun or self._fault) and len(first) >= 4:
             size = u32_at(first, 0)
             if not HEADER_BYTES <= size <= _GREETING_MAX:

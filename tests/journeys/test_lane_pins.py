@@ -39,7 +39,9 @@ async def test_with_never_nothing_goes_direct_for_ever(
             await connection.direct(subject)
         await writer.go_on(lambda: len(reader.heard) > 800)
         assert reader.by_lane == 0
-        assert await state_of(connection, subject) == ["relayed: the publisher takes no lanes"]
+        assert await state_of(connection, subject) == [
+            "relayed: the publisher does not accept lanes"
+        ]
 
 
 async def test_a_receiver_that_never_goes_direct_is_named(
@@ -49,7 +51,7 @@ async def test_a_receiver_that_never_goes_direct_is_named(
         reading(gateway, subject, name="shy", direct="never"),
         weft.connect(gateway.address) as connection,
     ):
-        with pytest.raises(NotDirect, match="receiver shy takes no lanes"):
+        with pytest.raises(NotDirect, match="receiver shy does not accept lanes"):
             await connection.direct(subject)
 
 

@@ -49,7 +49,7 @@ def test_a_finding_makes_a_route_hot_as_soon_as_it_is_used() -> None:
     ann.say(message(HOT))
     house.tick()
     assert names(bob.heard()) == ["invite"]
-    reason = "hot_routes says 5,000 messages/s across the mesh"
+    reason = "hot_routes: 5,000 messages/s across the mesh"
     assert house.reason(ann) == f"asked: {reason}"
 
 
@@ -74,7 +74,7 @@ def test_a_finding_does_not_bring_what_must_stay_to_lanes() -> None:
     find(house, found())
     ann.say(message(HOT))
     house.tick()
-    assert house.reason(ann) == "relayed: a queue group wants it"
+    assert house.reason(ann) == "relayed: has a queue group"
 
 
 def test_no_finding_is_believed_for_longer_than_five_minutes() -> None:

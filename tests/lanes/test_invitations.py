@@ -71,7 +71,7 @@ def test_a_receiver_that_listens_nowhere_has_no_lane() -> None:
     house.lanes.ask(ann.peer, HOT)
     house.flush()
     accept(bob, 0)
-    assert house.reason(ann) == "relayed: no address of bob that the publisher may be told"
+    assert house.reason(ann) == "relayed: no address of bob that the publisher may know"
 
 
 def test_a_name_alone_is_enough() -> None:

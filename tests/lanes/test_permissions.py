@@ -132,4 +132,4 @@ def test_whoever_loses_the_right_to_request_comes_back() -> None:
     ann.say(lane_frame("direct", HOT))
     house.service.set_keys(Keyring([record("ann", publish=["prices.>"]), record("bob", **SERVES)]))
     house.flush()
-    assert house.reason(ann) == "withdrawing: bob answers otherwise now"
+    assert house.reason(ann) == "withdrawing: bob changed how it answers requests"

@@ -54,7 +54,7 @@ def test_a_route_that_was_asked_for_and_never_used_is_listed() -> None:
     ann = house.knowing("ann")
     house.lanes.ask(ann.peer, HOT)
     [row] = route_facts(house.lanes, 9)["routes"]
-    assert (row["reason"], row["message_rate"]) == ("nobody subscribes to it", 0.0)
+    assert (row["reason"], row["message_rate"]) == ("no subscribers", 0.0)
 
 
 def test_bytes_are_told_if_they_are_closer_to_the_threshold() -> None:

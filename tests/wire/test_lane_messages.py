@@ -21,5 +21,5 @@ def test_a_word_and_its_fields_come_back() -> None:
 
 @pytest.mark.parametrize("body", [Message(), Message(word=7), Message(words="offer")])
 def test_what_has_no_word_is_refused(body: Message) -> None:
-    with pytest.raises(BadMessage, match="without a word"):
+    with pytest.raises(BadMessage, match="without the field word"):
         word_in(frames.encode(Kind.LANE, b"ticks", body.encode()))

@@ -1,1 +1,1 @@
-"""Direct connections between clients, the gateway's side. Pure."""
+"""Lanes, the gateway's part: choose routes, negotiate lanes, track their state. Does no I/O."""

@@ -1,7 +1,7 @@
-"""Lanes as a service has them: looks for hot routes, and keeps what goes by lanes right.
+"""Coordinator of a service's lanes: finds hot routes and handles lane control messages.
 
-No clock and no sockets: the service has the time, and whoever made this says from which host a
-connection comes and calls tick() about once a second.
+Without clock and sockets: the service has the time. The owner passes a function that returns a
+connection's host, and calls tick() about once a second.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,15 @@ from weft.wire.lane_messages import word_in
 from weft.wire.message.message import Message
 from weft.wire.subjects import is_reserved, is_subject
 
-# Of a connection with more flows only the one in use is looked at.
+# Of a connection with more flows, only the current one is checked.
 FLOWS_LOOKED_AT = 64
-# What one route may be said to have sent: more is nonsense.
+# Plausible messages per second of one route; larger counts are cut to this.
 COUNTED_MAX_S = 10_000_000
-# Flows in one word, as many as can be direct and some that just were.
+# Flows in one control message: as many as can be direct, and some that just were.
 COUNTS_MAX = 256
-# What was sent by lanes before they were withdrawn may be told so long after.
+# Time after the end of lanes in which counts of them are still accepted.
 LATE_NS = 5_000_000_000
-# A route that was hot is remembered this long.
+# Time after which a route that is no longer hot is forgotten.
 REMEMBERED_NS = 60_000_000_000
 
 _ASKED_FOR = "its publisher asked for it"
@@ -40,7 +40,7 @@ _S = 1_000_000_000
 
 
 class Lanes(Laning):
-    """The lanes of one service; `look` says from which host a connection comes."""
+    """Lanes of one service; `look` returns the host that a connection comes from."""
 
     def __init__(self, service: Service, look: Callable[[Peer], str]) -> None:
         self.service = service
@@ -61,7 +61,7 @@ class Lanes(Laning):
 
     @property
     def settings(self) -> LaneSettings:
-        """What it goes by; other settings count from the next tick on."""
+        """Current settings; new ones apply from the next tick on."""
         return self.talk.settings
 
     @settings.setter
@@ -69,41 +69,41 @@ class Lanes(Laning):
         self.talk.settings = settings
 
     def take(self, peer: Peer, subject: bytes, frame: bytes) -> None:
-        """Deal with a word; see Laning."""
+        """Handle a LANE frame; see Laning."""
         word, facts = word_in(frame)
         act = self._words.get(word)
         if act is None:
-            raise UsageError(f"{shortened(word)} is none of {', '.join(self._words)}")
+            raise UsageError(f"{shortened(word)} is not one of {', '.join(self._words)}")
         act(peer, subject, facts)
 
     def pass_tail(self, peer: Peer, at: int) -> WeftError | None:
-        """Pass a message that a lane did not bring on; see Laning."""
+        """Relay a message that a lane did not deliver; see Laning."""
         return self.talk.pairs.pass_tail(peer, at)
 
     def subscribed(self, peer: Peer) -> None:
-        """Have a peer wait if what it asked for still goes past the gateway."""
+        """Delay the OK of a peer if messages to its new subscription still bypass the gateway."""
         for route in self.talk.routes.live():
             self.talk.check(route, peer)
 
     def unsubscribed(self) -> None:
-        """End the lanes of receivers that are gone, before they can subscribe again."""
+        """End the lanes of receivers that unsubscribed, before they can subscribe again."""
         self.look_at_routes()
 
     def holds(self, peer: Peer) -> bool:
-        """Say if a peer has to wait for its answers."""
+        """Return whether OKs to a peer are delayed."""
         return peer in self.talk.answers
 
     def hold(self, peer: Peer, frames: bytes) -> None:
-        """Owe these to a peer that has to wait, as soon as it need not."""
+        """Send frames to a peer as soon as its OKs are no longer delayed."""
         self.talk.answers.hold(peer, frames)
 
     def look_at_routes(self) -> None:
-        """Subscriptions have changed: end the lanes of routes that have another audience now."""
+        """End the lanes of routes whose receivers changed."""
         for route in self.talk.routes.live():
             self.talk.check(route, None)
 
     def look_at_rights(self) -> None:
-        """Rights have changed: close the lanes of those who may not use them any more."""
+        """Close the lanes of connections that lost the permission to use them."""
         for route in self.talk.routes.live():
             receivers = [each.peer for each in route.receivers.values()]
             is_allowed = may_publish(route.publisher, route.subject)
@@ -116,11 +116,11 @@ class Lanes(Laning):
             self.talk.check_answers(route, Cause.RIGHTS)
 
     def part(self, peer: Peer) -> None:
-        """A peer is over: nothing leads to it any more."""
+        """Forget a peer that has ended, and its lanes."""
         self.talk.part(peer)
 
     def tick(self) -> None:
-        """Do what time brings, and look for routes that are hot; about once a second."""
+        """Apply deadlines and look for hot routes; called about once a second."""
         self.findings.tick()
         self.talk.pairs.tick()
         for route in self.talk.routes:
@@ -132,14 +132,14 @@ class Lanes(Laning):
                     self._look_for(peer, peer.meter)
 
     def ask(self, peer: Peer, subject: bytes) -> LaneRoute:
-        """A publisher wants lanes, whatever it sends; what has come of it so far.
+        """Request lanes for a publisher's subject, whatever its rate; return the route.
 
         Raises:
-            UsageError: it is no subject.
-            Refused: it may not, or there are too many.
+            UsageError: invalid subject.
+            Refused: not permitted, or over the limit.
         """
         if not is_subject(subject):
-            raise BadOption(f"{shortened(subject.decode(errors='replace'))} is no legal subject")
+            raise BadOption(f"{shortened(subject.decode(errors='replace'))} is not a valid subject")
         if not self.settings.ask:
             raise NotAllowed("publishers may not ask for lanes here")
         if not may_publish(peer, subject):
@@ -147,21 +147,21 @@ class Lanes(Laning):
         pinned = [route for route in self.talk.routes.of(peer.number) if route.is_pinned]
         route = self.talk.routes.begin(peer, subject)
         if route is None or (len(pinned) >= LIVE_PER_PEER_MAX and not route.is_pinned):
-            raise TooMany(f"lanes were asked for {len(pinned)} subjects, which is too many")
+            raise TooMany(f"lanes were asked for {len(pinned)} subjects, which is over the limit")
         route.is_pinned = True
         if not route.failures:
-            # Who gets it has changed a moment ago, which is no reason to make anybody wait.
+            # A recent change of receivers is no reason to delay an explicit request.
             route.not_before_ns = 0
         self._look_at(route)
         return route
 
     def heat(self, subject: bytes, flow: Flow | None) -> Heat:
-        """How hot what a connection publishes to a subject is."""
+        """The hotness of a connection's messages to a subject."""
         threshold = self.settings.threshold(subject)
         return heat_of(flow, threshold, self.findings.get(subject), self.service.now_ns)
 
     def why_relayed(self, peer: Peer, subject: bytes, flow: Flow | None) -> str:
-        """Why a route that nobody looked at yet, or that failed, goes through the gateway."""
+        """Why a route without lane state goes through the gateway."""
         heat = self.heat(subject, flow)
         if not heat.is_hot:
             return heat.reason
@@ -170,7 +170,7 @@ class Lanes(Laning):
         return people if isinstance(people, str) else heat.reason
 
     def _look_for(self, peer: Peer, meter: Meter) -> None:
-        """Begin to watch routes of a connection that are over the threshold."""
+        """Track the routes of a connection that are over the threshold."""
         now_ns = self.service.now_ns
         if now_ns - peer.flow.last_ns > LATELY_NS:
             return
@@ -226,7 +226,7 @@ class Lanes(Laning):
             self.talk.withdraw(route, heat.reason, Cause.SETTINGS)
             return
         if self.service.wall_ns - route.since_ns > self.settings.retry_s * _S:
-            # It works: the next failure is the first again.
+            # It is stable: count failures from zero again.
             route.failures = 0
         if heat.is_certain or not is_cold(flow, threshold, self.settings.low, now_ns):
             route.cold_ns = 0
@@ -236,17 +236,17 @@ class Lanes(Laning):
             self.talk.withdraw(route, "rate fell", Cause.RATE)
 
     def _direct(self, peer: Peer, subject: bytes) -> None:
-        """A publisher has gone direct."""
+        """Handle `direct`: a publisher sends by its lanes from now on."""
         self.talk.direct(peer, subject)
         route, flow = self.talk.routes.get(peer.number, subject), flow_of(peer, subject)
         if route is not None:
             route.begin(0 if flow is None else flow.messages)
 
     def _count(self, peer: Peer, facts: Message) -> None:
-        """Count what a publisher says that it sent by lanes."""
+        """Count the messages that a publisher reports as sent by lanes."""
         rows = facts.get_list("flows")
         if len(rows) > COUNTS_MAX:
-            raise BadOption(f"{len(rows)} flows in one word are over {COUNTS_MAX}")
+            raise BadOption(f"{len(rows)} flows in one frame are over {COUNTS_MAX}")
         spend(peer, len(rows))
         for row in rows:
             if not isinstance(row, list) or [type(each) for each in row] != [str, int, int]:
@@ -281,7 +281,7 @@ class Lanes(Laning):
 
 
 def flow_of(peer: Peer, subject: bytes) -> Flow | None:
-    """What a connection sent to a subject, if that is known apart from others."""
+    """The traffic of a connection to a subject, if it is metered separately."""
     meter = peer.meter
     if meter is None or not meter.has(subject):
         return None
@@ -289,7 +289,7 @@ def flow_of(peer: Peer, subject: bytes) -> Flow | None:
 
 
 def begun_flow(peer: Peer, subject: bytes) -> Flow:
-    """Where what a connection sends to a subject is counted."""
+    """The flow that counts a connection's messages to a subject, created on first use."""
     service = peer.service
     meter = peer.meter
     if meter is None:

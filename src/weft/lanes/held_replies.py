@@ -1,7 +1,7 @@
-"""Answers that wait until a route is back at the gateway.
+"""OKs and ERRORs that wait until a route is back at the gateway.
 
-Whoever is told that its subscription counts must miss nothing from there on, so it is told only
-once nothing goes past the gateway that it should hear.
+A subscriber that got its OK must not miss a message from there on, so the OK is delayed while
+matching messages bypass the gateway.
 """
 
 from weft.broker.service import Peer, Service
@@ -15,7 +15,7 @@ class _Held:
 
 
 class LaneAnswers:
-    """Who waits for which routes, and for what."""
+    """Held replies by peer, and the routes that each peer waits for."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -25,16 +25,16 @@ class LaneAnswers:
         return peer.number in self._held
 
     def wait(self, peer: Peer, route: LaneRoute) -> None:
-        """Let a peer wait for a route to be back."""
+        """Hold the replies of a peer until a route is back."""
         self._held.setdefault(peer.number, _Held()).routes.add(route.key)
         route.waiters.add(peer.number)
 
     def hold(self, peer: Peer, frames: bytes) -> None:
-        """Owe these to a peer that waits, in this order."""
+        """Add frames to a peer's held replies, in order."""
         self._held[peer.number].frames.append(frames)
 
     def release(self, route: LaneRoute) -> None:
-        """A route is back, or gone: whoever waited for nothing else gets its answers."""
+        """Send the held replies of peers that waited only for this route, which is back or gone."""
         for number in route.waiters:
             held = self._held.get(number)
             if held is None:
@@ -48,5 +48,5 @@ class LaneAnswers:
         route.waiters.clear()
 
     def forget(self, peer: Peer) -> None:
-        """A peer is over, and waits no more."""
+        """Drop the held replies of a peer that has ended."""
         self._held.pop(peer.number, None)

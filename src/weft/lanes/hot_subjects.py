@@ -1,6 +1,6 @@
-"""What the job `hot_routes` has found: subjects that are hot across the mesh, for a while.
+"""Subjects that the analytics job `hot_routes` reports as hot across the mesh.
 
-Bounded in number and time: the findings that end first are forgotten for others.
+Bounded in number and time: when full, the report that expires first is dropped.
 """
 
 from typing import NamedTuple
@@ -21,18 +21,18 @@ _S = 1_000_000_000
 
 
 class Finding(NamedTuple):
-    """How hot a subject is, and until when that is to be believed."""
+    """Rate of a subject, and when the report expires."""
 
     messages_s: float
     ends_ns: int
 
 
 class Findings:
-    """Subjects that are hot by what jobs say; heard once begin() was called."""
+    """Reported subjects of one service; begin() subscribes to the reports."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        # Nobody's: what comes for it waits here to be read.
+        # Without a peer: reports are queued here until tick() reads them.
         self._outbox = Outbox(service.arena, service.bounds)
         self._found: dict[bytes, Finding] = {}
         self.is_begun = False
@@ -41,23 +41,23 @@ class Findings:
         return len(self._found)
 
     def begin(self) -> None:
-        """Listen from now on, also to what is published at other gateways."""
+        """Subscribe to the reports, also to those of remote gateways."""
         self.is_begun = True
         self._service.router.tap(self._outbox, HOT_ROUTES)
 
     def get(self, subject: bytes) -> Finding | None:
-        """What was found about a subject, if it still holds."""
+        """The report about a subject, unless it expired."""
         found = self._found.get(subject)
         return found if found is not None and found.ends_ns > self._service.now_ns else None
 
     def tick(self) -> None:
-        """Read what came, and forget what is too old."""
+        """Read queued reports, and drop expired ones."""
         now_ns = self._service.now_ns
         while self._outbox.is_behind():
             decoder = Decoder(self._service.link_run.body_limit)
             decoder.feed(self._outbox.draw(_PIECE_BYTES, now_ns))
             for frame in iter(decoder.next_frame, None):
-                # Where some were dropped it says so by a frame of another kind.
+                # If reports were dropped, there are GAP frames as well.
                 if frame[4] == _MESSAGE:
                     self._read(frame)
         self._found = {
@@ -71,10 +71,10 @@ class Findings:
             self._service.count_refused(type(error).__name__)
 
     def hear(self, facts: Message) -> None:
-        """Believe one row of the job.
+        """Store one report.
 
         Raises:
-            WeftError: it is none.
+            WeftError: invalid report.
         """
         service = self._service
         if facts.get_string("service") != service.name:
@@ -82,7 +82,7 @@ class Findings:
         subject = facts.get_string("subject").encode()
         rate, ttl_s = _number(facts, "messages_s"), _number(facts, "ttl_s")
         if not is_subject(subject) or not (rate >= 0 and ttl_s > 0):
-            raise BadOption(f"{rate} messages/s for {ttl_s} s: not what hot_routes finds")
+            raise BadOption(f"{rate} messages/s for {ttl_s} s: invalid report of hot_routes")
         if len(self._found) >= FINDINGS_MAX and subject not in self._found:
             del self._found[min(self._found, key=self._ends_ns)]
         ends_ns = service.now_ns + int(min(ttl_s, TTL_MAX_S) * _S)
@@ -95,5 +95,5 @@ class Findings:
 def _number(facts: Message, name: str) -> float:
     value = facts[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadOption(f"{name} is no number")
+        raise BadOption(f"{name} is not a number")
     return float(value)

@@ -1,7 +1,7 @@
-"""The conversation that brings a route to lanes, and back.
+"""Negotiation that moves a route to lanes and back to the gateway.
 
-Everybody who is to get the route is invited; once all of them are ready the publisher is offered
-lanes to all of them, and may take them or not. Whatever changes who must get the route ends it.
+All receivers of the route are invited. Once all are ready, the publisher is offered lanes to all of
+them, and accepts or declines. Any change of the receivers ends the lanes.
 """
 
 from collections import Counter
@@ -23,14 +23,14 @@ from weft.wire.lane_messages import lane_frame
 from weft.wire.lane_tickets import TICKET_S, Ticket, sign
 from weft.wire.message.message import Message
 
-# How long receivers may take to answer an invitation, and publishers an offer.
+# Deadlines for receivers to answer an invitation, and for publishers to answer an offer.
 INVITE_S = 5.0
 OFFER_S = 10.0
-# How long a publisher may take to come back if somebody misses what it sends until then, and if
-# nobody does.
+# Deadlines for a publisher to return to the gateway: if a subscriber misses its messages until
+# then, and otherwise.
 WITHDRAW_S = 3.0
 PATIENCE_S = 30.0
-# A route whose audience has changed may be on lanes again after this, others after retry_s.
+# Pause before the next attempt after a change of receivers; after other causes it is retry_s.
 CHANGED_S = 1.0
 RETRY_MAX_S = 600.0
 REASON_MAX = 120
@@ -39,7 +39,7 @@ _S = 1_000_000_000
 
 
 class LaneTalk:
-    """What is said about lanes with the connections of a service, and where that leaves routes."""
+    """Lane negotiations of one service, and the state of its routes."""
 
     def __init__(self, service: Service, look: Callable[[Peer], str]) -> None:
         self._service = service
@@ -54,9 +54,9 @@ class LaneTalk:
         self._invited: dict[bytes, LaneRoute] = {}
 
     def promote(self, route: LaneRoute, why: str) -> None:
-        """Invite everybody who is to get a hot route; or find out why there are no lanes to them.
+        """Invite all receivers of a hot route, or record why lanes are impossible.
 
-        Reasons that may be gone in a moment are looked at again in a moment.
+        Called again in each tick, so that transient obstacles are checked again.
         """
         publisher = route.publisher
         people = self._audience(route)
@@ -81,15 +81,15 @@ class LaneTalk:
         self.routes.become(route, State.ASKED, why)
 
     def ready(self, peer: Peer, facts: Message) -> None:
-        """A receiver says where it listens."""
+        """Handle `ready`: a receiver reports its address."""
         ticket, port = facts.get_blob("ticket"), facts.get_int64("port")
         unix = facts.get_string("unix")
         if unix and not is_unix_name(unix):
-            # It could be anybody's on the machine of the publisher.
+            # It could be any other socket on the publisher's machine.
             raise BadOption(f"{shortened(unix)} is not the name of a listener for lanes")
         route, receiver = self._answering(peer, ticket)
         if route is None or receiver is None:
-            # Too late, and nobody waits for it.
+            # Too late: the invitation is over.
             return
         try:
             if port:
@@ -107,14 +107,14 @@ class LaneTalk:
             self._offer(route)
 
     def refuse(self, peer: Peer, facts: Message) -> None:
-        """A receiver says that there is no lane to it."""
+        """Handle `no`: a receiver declines an invitation."""
         reason = _reason_in(facts)
         route, _ = self._answering(peer, facts.get_blob("ticket"))
         if route is not None:
             self._fail(route, f"receiver {peer.name} declined: {reason}")
 
     def direct(self, peer: Peer, subject: bytes) -> None:
-        """A publisher has gone direct."""
+        """Handle `direct`: a publisher sends by its lanes from now on."""
         route = self._of(peer, subject)
         if route.state is State.OFFERED:
             self._prove(route)
@@ -122,20 +122,18 @@ class LaneTalk:
             self.routes.become(route, State.DIRECT, route.reason)
             self.check(route, None)
         elif route.state is State.WITHDRAWING and not route.is_proven:
-            # It was told to come back at the same moment; it will say that it did.
+            # It crossed our `withdraw`; its `withdrawn` will follow.
             self._prove(route)
             route.deadline_ns = self._after(WITHDRAW_S)
         elif route.is_lapsed:
-            end_with(
-                peer, TooSlow(f"direct for {_shown(subject)}, long after it was to be withdrawn")
-            )
+            end_with(peer, TooSlow(f"direct for {_shown(subject)}, after its offer expired"))
         elif not route.is_proven:
-            # Nobody knows where its messages go now.
+            # The gateway does not know where its messages go.
             peer.owe(lane_frame("withdraw", subject, reason="there is no offer"))
             raise UsageError(f"there is no offer of lanes for {_shown(subject)}")
 
     def decline(self, peer: Peer, subject: bytes, facts: Message) -> None:
-        """A publisher does not take an offer up, or gives lanes up."""
+        """Handle `declined`: a publisher declines an offer, or gives up its lanes."""
         reason = _reason_in(facts)
         route = self._of(peer, subject)
         if route.state is State.WITHDRAWING:
@@ -147,18 +145,18 @@ class LaneTalk:
             self._fail(route, f"the publisher declined: {reason}")
 
     def withdrawn(self, peer: Peer, subject: bytes) -> None:
-        """A publisher is back: everything after this comes through the gateway."""
+        """Handle `withdrawn`: all later messages of a publisher come through the gateway."""
         route = self._of(peer, subject)
         if route.state is State.WITHDRAWING:
             self.finish(route, route.reason)
         elif route.state is State.DIRECT:
             self.demotions[Cause.PUBLISHER] += 1
-            self._fail(route, "the publisher came back by itself")
+            self._fail(route, "the publisher returned by itself")
         elif route.state is State.OFFERED:
             self._fail(route, "the publisher declined")
 
     def withdraw(self, route: LaneRoute, reason: str, cause: Cause) -> None:
-        """Have a publisher publish through the gateway again."""
+        """Request a publisher to return to the gateway."""
         if route.state is State.ASKED:
             self._back(route, reason, cause)
             return
@@ -173,7 +171,7 @@ class LaneTalk:
         self.routes.become(route, State.WITHDRAWING, reason)
 
     def finish(self, route: LaneRoute, reason: str) -> None:
-        """A route is at the gateway again: whoever waited for that hears it."""
+        """Mark a route as relayed again, and release the replies held for it."""
         for receiver in route.receivers.values():
             self._invited.pop(receiver.ticket, None)
             if not route.is_proven:
@@ -188,7 +186,7 @@ class LaneTalk:
         self.answers.release(route)
 
     def lapse(self, route: LaneRoute) -> None:
-        """Somebody did not say in time what it was to say."""
+        """Handle a missed deadline of a route."""
         subject = _shown(route.subject)
         if route.state is State.ASKED:
             silent = [each.peer.name for each in route.receivers.values() if not each.is_ready]
@@ -198,17 +196,17 @@ class LaneTalk:
             self._note_failure(route, reason)
             self.withdraw(route, reason, Cause.PUBLISHER)
         elif route.is_proven:
-            text = f"lanes for {subject} were to be withdrawn, and were not in time"
+            text = f"lanes for {subject} were not withdrawn in time"
             end_with(route.publisher, TooSlow(text))
         else:
-            # Whoever takes no notice of offers takes none of this: it never left.
+            # It ignored the offer, so its messages never left the gateway.
             route.is_lapsed = True
             self.finish(route, route.reason)
 
     def check(self, route: LaneRoute, subscriber: Peer | None) -> None:
-        """Subscriptions have changed: end a route's lanes if it has another audience now.
+        """End the lanes of a route if subscriptions changed its receivers.
 
-        A subscriber that is to get what still goes by lanes waits until it does not.
+        A subscriber that needs messages still sent by lanes has its OK delayed until they are not.
         """
         if route.route.is_stale:
             route.route = self._found(route)
@@ -227,7 +225,7 @@ class LaneTalk:
             route.deadline_ns = min(route.deadline_ns, self._after(WITHDRAW_S))
 
     def close(self, route: LaneRoute, receiver: Peer, reason: str) -> None:
-        """Somebody lost a right: close its lane at once, and everything that goes by it."""
+        """Close the lane of a connection that lost a permission, and end all routes that use it."""
         self.withdraw(route, reason, Cause.RIGHTS)
         sender = route.publisher
         for other in self.routes.live():
@@ -238,7 +236,7 @@ class LaneTalk:
         self.pairs.close(sender, receiver, reason)
 
     def part(self, peer: Peer) -> None:
-        """A connection is over."""
+        """Forget a connection that has ended, and end its lanes."""
         self.claims.forget(peer)
         self.answers.forget(peer)
         reason = f"{peer.name} is gone"
@@ -265,14 +263,14 @@ class LaneTalk:
             self.check_answers(route, Cause.AUDIENCE)
 
     def check_answers(self, route: LaneRoute, cause: Cause) -> None:
-        """End a route's lanes if others may be asked now than those that its publisher was told."""
+        """End the lanes of a route if the permission to send requests to a receiver changed."""
         for receiver in route.receivers.values():
             if receiver.answers != self._answers(route, receiver.peer):
-                self.withdraw(route, f"{receiver.peer.name} answers otherwise now", cause)
+                self.withdraw(route, f"{receiver.peer.name} changed how it answers requests", cause)
                 return
 
     def _answers(self, route: LaneRoute, receiver: Peer) -> bool:
-        """Say if a receiver may be asked by the publisher of a route."""
+        """Return whether the publisher of a route may send requests to a receiver."""
         is_responder = receiver.outbox in route.route.responders
         return is_responder and may_request(route.publisher, route.subject)
 
@@ -291,7 +289,7 @@ class LaneTalk:
         return receiver
 
     def _prove(self, route: LaneRoute) -> None:
-        """A publisher goes by all its lanes from now on."""
+        """Record that a publisher uses all lanes of a route from now on."""
         route.is_proven = True
         route.width = len(route.receivers)
         route.counted_ns = self._service.now_ns
@@ -300,7 +298,7 @@ class LaneTalk:
             self.pairs.use(route.publisher, receiver.peer)
 
     def _offer(self, route: LaneRoute) -> None:
-        """Tell a publisher its whole audience, and how each of them is reached."""
+        """Offer a publisher lanes to all its receivers."""
         self.check(route, None)
         if route.state is not State.ASKED:
             return
@@ -311,7 +309,7 @@ class LaneTalk:
         self.routes.become(route, State.OFFERED, route.reason)
 
     def _answering(self, peer: Peer, ticket: bytes) -> tuple[LaneRoute | None, Receiver | None]:
-        """The route that a receiver answers an invitation for, and what is known of it there."""
+        """The route and receiver of an open invitation that this peer answers."""
         route = self._invited.get(ticket)
         if route is None or route.state is not State.ASKED:
             return None, None
@@ -333,7 +331,7 @@ class LaneTalk:
 
     def _back(self, route: LaneRoute, reason: str, cause: Cause) -> None:
         if route.is_pinned and route.state is State.ASKED:
-            # Whoever asked for lanes waits for them, or for why there are none.
+            # A publisher that requested lanes waits for them, or for the reason.
             route.publisher.owe(lane_frame("withdraw", route.subject, reason=reason))
         self._pause(route, cause)
         self.finish(route, reason)
@@ -341,16 +339,16 @@ class LaneTalk:
     def _no_address(self, peer: Peer) -> str:
         if not self.claims.host(peer):
             return f"receiver {peer.name} did not come by TCP"
-        return f"no address of {peer.name} that the publisher may be told"
+        return f"no address of {peer.name} that the publisher may know"
 
     def forgive(self, route: LaneRoute) -> None:
-        """Have a route that failed be tried soon, if others are to get it now than then."""
+        """Shorten the pause of a failed route if its receivers have changed since."""
         if route.failures and route.failed_with != self._numbers(route):
             route.failures = 0
             self._pause(route, Cause.AUDIENCE)
 
     def obstacle(self, route: LaneRoute) -> str:
-        """Why there can be no lanes for a route at all; or empty."""
+        """The reason why lanes are impossible for a route, or empty."""
         people = self._audience(route)
         return people if isinstance(people, str) else ""
 
@@ -367,7 +365,7 @@ class LaneTalk:
         return audience(route.publisher, self._found(route), self.settings.receivers)
 
     def _pause(self, route: LaneRoute, cause: Cause) -> None:
-        """Have a route stay at the gateway for a while: longer each time that it failed."""
+        """Keep a route at the gateway for a while: longer after each failure."""
         pause_s = CHANGED_S
         if cause is not Cause.AUDIENCE:
             retry_s = self.settings.retry_s * 2.0 ** max(0, route.failures - 1)
@@ -379,7 +377,7 @@ class LaneTalk:
 
 
 def _hears(route: Route, peer: Peer) -> bool:
-    """Say if what goes by a route may come to a peer."""
+    """Return whether a route may deliver to a peer."""
     outbox = peer.outbox
     return outbox in route.outboxes or any(outbox in group.members for group in route.groups)
 

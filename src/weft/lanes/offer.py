@@ -1,4 +1,4 @@
-"""What both ends of a lane are told before there is one: who the other is, and how it is proven."""
+"""Invitation and offer of a lane: identity, address and credentials of the other end."""
 
 from weft.broker.service import INBOX_BYTES
 from weft.lanes.route_state import LaneRoute, Receiver
@@ -7,7 +7,7 @@ from weft.wire.lane_tickets import TICKET_S
 
 
 def invitation(route: LaneRoute, receiver: Receiver) -> bytes:
-    """What a receiver is told: who is to come, for what, and what it may have answered."""
+    """Encode the invitation to a receiver: publisher, subject, ticket and permissions."""
     publisher = route.publisher
     facts = {
         "ticket": receiver.ticket,
@@ -23,7 +23,7 @@ def invitation(route: LaneRoute, receiver: Receiver) -> bytes:
 
 
 def offer(route: LaneRoute) -> bytes:
-    """What a publisher is told: everybody who is to get its route, and how each is reached."""
+    """Encode the offer to a publisher: addresses and tickets of all receivers of its route."""
     lanes = [
         {
             "receiver": number,

@@ -1,6 +1,6 @@
-"""Who has lanes with whom, by what was offered; what the two say to each other is passed on.
+"""Pairs of connections with a lane, and the control messages relayed between them.
 
-Two that never were offered a lane can tell each other nothing by this.
+Two connections that were never offered a lane cannot reach each other by this.
 """
 
 from typing import Any
@@ -19,9 +19,9 @@ from weft.wire.lane_messages import lane_frame
 from weft.wire.message.message import Message
 from weft.wire.subjects import is_subject
 
-# What comes late by a lane that both have ended is still passed on for so long.
+# Time for which late messages of a lane that both ends have ended are relayed.
 LINGER_NS = 60_000_000_000
-# Of how many lanes one word may speak.
+# Lanes in one control message.
 PEERS_MAX = 1024
 
 _HEADER = HEADER_BYTES
@@ -34,16 +34,16 @@ class Pair:
     """Two connections that were offered a lane."""
 
     def __init__(self) -> None:
-        # Those of the two that have said that they ended it.
+        # Numbers of the ends that have ended it.
         self.ended: set[int] = set()
-        # There is or was a lane, and not only an offer of one.
+        # A lane was opened, not only offered.
         self.is_used = False
-        # Since when it is only remembered for what comes late; 0: it is not.
+        # When it ended, and is kept only for late messages; 0: it has not.
         self.over_ns = 0
 
 
 class LanePairs:
-    """The lanes of a service, each between two connections."""
+    """Lanes of a service, each between two connections."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -53,7 +53,7 @@ class LanePairs:
         return sum([not pair.over_ns for pair in self._all()])
 
     def open(self, one: Peer, other: Peer) -> None:
-        """Let two speak of a lane between them."""
+        """Allow two connections to exchange control messages about a lane."""
         pair = self._get(one.number, other.number) or Pair()
         pair.ended.clear()
         pair.over_ns = 0
@@ -61,27 +61,27 @@ class LanePairs:
         self._pairs.setdefault(other.number, {})[one.number] = pair
 
     def use(self, one: Peer, other: Peer) -> None:
-        """One of the two has taken an offer up."""
+        """Record that a lane is in use."""
         pair = self._get(one.number, other.number)
         if pair is not None:
             pair.is_used = True
             pair.over_ns = 0
 
     def abandon(self, one: Peer, other: Peer) -> None:
-        """Nothing came of an offer: if there was no lane before, forget it after a while."""
+        """Forget an offer that was not taken after a while, unless there was a lane before."""
         pair = self._get(one.number, other.number)
         if pair is not None and not pair.is_used:
             pair.over_ns = self._service.now_ns
 
     def close(self, one: Peer, other: Peer, reason: str) -> None:
-        """Have both ends close their lane, and let them say nothing more."""
+        """Order both ends to close their lane, and stop relaying between them."""
         if self._get(one.number, other.number) is not None:
             self._forget(one.number, other.number)
             one.owe(lane_frame("over", peer=other.number, reason=reason, gone=False))
             other.owe(lane_frame("over", peer=one.number, reason=reason, gone=False))
 
     def part(self, peer: Peer, reason: str) -> None:
-        """A peer is over: whoever has lanes with it is told."""
+        """Notify the other ends of all lanes of a peer that has ended."""
         for number in list(self._pairs.get(peer.number, ())):
             self._forget(peer.number, number)
             other = self._service.peers.get(number)
@@ -89,7 +89,7 @@ class LanePairs:
                 other.owe(lane_frame("over", peer=peer.number, reason=reason, gone=True))
 
     def tick(self) -> None:
-        """Forget those that are over since long."""
+        """Forget pairs that ended more than 60 s ago."""
         oldest_ns = self._service.now_ns - LINGER_NS
         for number, others in list(self._pairs.items()):
             for other, pair in list(others.items()):
@@ -97,7 +97,7 @@ class LanePairs:
                     self._forget(number, other)
 
     def switch(self, peer: Peer, facts: Message) -> None:
-        """Tell others where in its stream a peer changes its way to them."""
+        """Relay where in its stream a peer switches between the gateway and lanes."""
         peers, lanes = facts.get_list("peers"), facts.get_list("lanes")
         numbers = facts.get_list("numbers")
         if not len(peers) == len(lanes) == len(numbers) <= PEERS_MAX:
@@ -107,7 +107,7 @@ class LanePairs:
             )
         if not all(type(each) is int for each in [*peers, *lanes, *numbers]):
             raise BadOption("peers, lanes and numbers are lists of int64")
-        # The word itself is paid for already.
+        # The frame itself is charged already.
         spend(peer, len(peers))
         for number, lane, step in zip(peers, lanes, numbers, strict=True):
             other = self._other(peer, number)
@@ -115,18 +115,18 @@ class LanePairs:
                 other.owe(lane_frame("switch", peer=peer.number, lane=lane, number=step))
 
     def tail(self, peer: Peer, facts: Message) -> None:
-        """Tell the other that the rest of a lane follows through the gateway."""
+        """Relay that the rest of a lane's messages follows through the gateway."""
         start, lane = facts.get_int64("from"), facts.get_int64("lane")
         other = self._other(peer, facts.get_int64("peer"))
         if other is not None:
-            # `from` is a word of the language.
+            # `from` is a keyword of Python.
             facts_of_tail: dict[str, Any] = {"peer": peer.number, "lane": lane, "from": start}
             other.owe(lane_frame("tail", **facts_of_tail))
 
     def end(self, peer: Peer, facts: Message) -> None:
-        """Tell the other that a lane is over; it is, once both have said so.
+        """Relay that a peer ended a lane; the lane is over once both ends have sent this.
 
-        Whoever waits for the same from somebody who is gone would wait for ever.
+        If there is no such lane, the peer is notified: it would wait for the other end forever.
         """
         number, lane = facts.get_int64("peer"), facts.get_int64("lane")
         count = facts.get_int64("count")
@@ -143,9 +143,9 @@ class LanePairs:
             pair.over_ns = self._service.now_ns
 
     def pass_tail(self, peer: Peer, at: int) -> WeftError | None:
-        """Pass the TAIL frame at an offset of the arena on; what is wrong with it, or None.
+        """Relay the TAIL frame at an offset of the arena; return the error, or None.
 
-        Nothing of a tail may be dropped: whoever gets it goes by its count.
+        Nothing of a tail may be dropped: its receiver counts the messages.
         """
         data = self._service.arena.data
         names = at + _HEADER + data[at + 6]
@@ -156,7 +156,7 @@ class LanePairs:
             return reserved_flags(data[at + 5])
         other = self._other(peer, u32_at(data, at + 8))
         if other is None and subject.startswith(_INBOX):
-            # An answer to somebody who is gone.
+            # A reply to a requester that is gone.
             return None
         is_reply = other is not None and is_own_inbox(other, subject)
         if not is_reply:
@@ -173,7 +173,7 @@ class LanePairs:
         return problem
 
     def _other(self, peer: Peer, number: int) -> Peer | None:
-        """The other end of a lane, if there is one and it is not over."""
+        """The other end of a lane, if there is one and it has not ended."""
         if self._get(peer.number, number) is None:
             self._service.count_refused("NotKnown")
             return None
@@ -184,7 +184,7 @@ class LanePairs:
         return self._pairs.get(one, {}).get(other)
 
     def _all(self) -> list[Pair]:
-        """Each once."""
+        """All pairs, each once."""
         return [
             pair
             for number, others in self._pairs.items()

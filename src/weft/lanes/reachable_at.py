@@ -1,4 +1,4 @@
-"""Where connections can be reached by lanes: at the host that they come from, and nowhere else.
+"""Lane addresses of connections: always at the host that a connection comes from.
 
 No two connections share an address.
 """
@@ -11,7 +11,7 @@ from weft.wire.lane_addresses import PORT_MAX, written
 
 
 class LaneClaims:
-    """Who listens where; `look` says from which host a connection comes, or nothing."""
+    """Hosts and lane ports of connections; `look` returns a connection's host, or an empty text."""
 
     def __init__(self, look: Callable[[Peer], str]) -> None:
         self._look = look
@@ -20,26 +20,28 @@ class LaneClaims:
         self._owners: dict[tuple[str, int], int] = {}
 
     def host(self, peer: Peer) -> str:
-        """From which host a connection comes; empty if that cannot be seen."""
+        """The host that a connection comes from; empty if unknown."""
         host = self._hosts.get(peer.number)
         if host is None:
             host = self._hosts[peer.number] = self._look(peer)
         return host
 
     def claim(self, peer: Peer, port: int) -> str:
-        """The address of a connection that listens at a port: its own from now on, and its only.
+        """Register the port of a connection's lane listener, and return the address.
+
+        A connection has at most one address.
 
         Raises:
-            BadOption: there is no such port.
-            NotKnown: nobody sees from where it is connected.
-            NotYours: the address is another connection's.
+            BadOption: invalid port.
+            NotKnown: the host of the connection is unknown.
+            NotYours: another connection has registered the address.
         """
         if not 1 <= port <= PORT_MAX:
             raise BadOption(f"port {port} is not in 1 … {PORT_MAX}")
         host = self.host(peer)
         address = written(host, port)
         if not address:
-            raise NotKnown("the address of this connection cannot be seen here")
+            raise NotKnown("the address of this connection is unknown to the gateway")
         if self._owners.setdefault((host, port), peer.number) != peer.number:
             raise NotYours(f"{address} is the address of another connection")
         if self._ports.get(peer.number, port) != port:
@@ -48,7 +50,7 @@ class LaneClaims:
         return address
 
     def forget(self, peer: Peer) -> None:
-        """A connection is over: its address is free again."""
+        """Release the address of a connection that has ended."""
         host = self._hosts.pop(peer.number, "")
         port = self._ports.pop(peer.number, None)
         if port is not None:

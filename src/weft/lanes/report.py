@@ -1,4 +1,4 @@
-"""The routes of a service and why each goes where it goes, for people and tools."""
+"""Report of a service's routes: state, reason and traffic of each."""
 
 from heapq import nlargest
 from typing import Any
@@ -11,12 +11,12 @@ from weft.lanes.route_state import LaneRoute, State
 Facts = dict[str, Any]
 
 _OF_SYSTEM = (b"_INBOX", b"_WEFT")
-# From this share on it is said how much of a direct route goes through the gateway.
+# Relayed share of a direct route from which the reason mentions it.
 _MUCH = 0.1
 
 
 def lane_counts(lanes: Lanes) -> Facts:
-    """How many lanes and direct routes there are, and what became of others."""
+    """Counters: lanes, direct routes, promotions and demotions."""
     talk = lanes.talk
     return {
         "lanes": len(talk.pairs),
@@ -29,7 +29,7 @@ def lane_counts(lanes: Lanes) -> Facts:
 def route_facts(
     lanes: Lanes, limit: int, subject: bytes | None = None, connection: int | None = None
 ) -> Facts:
-    """Every route that is known, those that are live first and then the busiest."""
+    """The known routes, live ones first, then by rate."""
     found: dict[tuple[int, bytes], tuple[Peer, bytes, Flow | None]] = {}
     for route in lanes.talk.routes:
         found[route.key] = route.publisher, route.subject, flow_of(route.publisher, route.subject)
@@ -59,7 +59,7 @@ def _row(lanes: Lanes, peer: Peer, subject: bytes, flow: Flow | None) -> Facts:
     if route is not None:
         since_ns = route.since_ns
     elif flow is not None:
-        # Flows go by the clock that only goes forward; people by the other one.
+        # Flows use the monotonic clock; reports give wall-clock time.
         since_ns = flow.first_ns + service.wall_ns - service.now_ns
     return {
         "subject": subject.decode(),

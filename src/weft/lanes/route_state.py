@@ -1,7 +1,7 @@
-"""Routes that are hot, or were: what one connection publishes to one subject, and where it goes.
+"""State of routes that are or were hot: one connection's messages to one subject.
 
-Bounded: those that are on their way to lanes or on them by a number that is refused beyond, the
-others by forgetting the one that changed longest ago.
+Bounded: a route over the limit of live ones is refused; over the limit of known ones, the idle one
+that changed longest ago is dropped.
 """
 
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from enum import StrEnum
 from weft.broker.routing.route import Route
 from weft.broker.service import NOWHERE, Peer
 
-# Routes of a service that are asked about, offered, direct or on their way back.
+# Limit on live routes of a service: asked, offered, direct or withdrawing.
 LIVE_MAX = 1024
-# All of those that are known.
+# Limit on known routes of a service.
 KNOWN_MAX = 4096
-# Routes of one connection that are live.
+# Limit on live routes of one connection.
 LIVE_PER_PEER_MAX = 64
 
 
 class State(StrEnum):
-    """Where the messages of a route go, and where they are about to."""
+    """State of a route, from relayed by the gateway to direct by lanes and back."""
 
     RELAYED = "relayed"
     ASKED = "asked"
@@ -29,7 +29,7 @@ class State(StrEnum):
 
 
 class Cause(StrEnum):
-    """What ended that a route was direct, of a few kinds."""
+    """Why a route is no longer direct."""
 
     RATE = "rate"
     AUDIENCE = "audience"
@@ -39,14 +39,14 @@ class Cause(StrEnum):
 
 
 class Receiver:
-    """One of those who are to get a route by lanes, as far as it is known how."""
+    """Receiver of a route, with the address and credentials of its lane."""
 
     def __init__(self, peer: Peer, ticket: bytes, key: bytes, is_encrypted: bool) -> None:
         self.peer = peer
         self.ticket = ticket
         self.key = key
         self.is_encrypted = is_encrypted
-        # It may be asked, and not only told.
+        # The publisher may send it requests, not only messages.
         self.answers = False
         self.is_ready = False
         self.address = ""
@@ -57,73 +57,73 @@ class Receiver:
 
 
 class LaneRoute:
-    """What one connection publishes to one subject, and where it goes."""
+    """Messages of one connection to one subject, and whether lanes carry them."""
 
     def __init__(self, publisher: Peer, subject: bytes) -> None:
         self.publisher = publisher
         self.subject = subject
         self.state = State.RELAYED
         self.reason = ""
-        # Of the clock that people go by.
+        # Wall-clock time.
         self.since_ns = publisher.service.wall_ns
-        # What the receivers were found in; stale once somebody came or went.
+        # Source of the receivers; stale after a subscription changed.
         self.route: Route = NOWHERE
         self.receivers: dict[int, Receiver] = {}
-        # Receivers that have unsubscribed since: they may be back, and miss what was in between.
+        # Receivers that unsubscribed: if they subscribe again, they have missed messages.
         self.left: set[int] = set()
-        # When to wait no longer for what somebody is to say.
+        # Deadline of the step that the state awaits.
         self.deadline_ns = 0
-        # Since when it is over the threshold, or well below it; 0: it is not.
+        # Since when the rate is over the threshold, or well below it; 0: it is not.
         self.hot_ns = 0
         self.cold_ns = 0
         self.not_before_ns = 0
         self.failures = 0
-        # Why it failed last.
+        # Reason of the last failure.
         self.failure = ""
-        # Who was to get it when it failed: with others it may not.
+        # Receivers at that failure: with others it may succeed.
         self.failed_with: frozenset[int] = frozenset()
-        # Its publisher asked for it, whatever the rate.
+        # Its publisher requested lanes, whatever the rate.
         self.is_pinned = False
-        # The publisher has said that it went direct.
+        # The publisher confirmed that it sends by lanes.
         self.is_proven = False
-        # It was told to come back and never answered: it must not go direct any more.
+        # The publisher ignored an offer until its deadline: it must not go direct any more.
         self.is_lapsed = False
-        # Those who wait for it to be back.
+        # Peers with replies held until the route is back.
         self.waiters: set[int] = set()
-        # To how many it went by lanes; what did, when that was last told, and until when it may be.
+        # Number of receivers by lanes; totals by lanes; time of the last count; end of the lanes.
         self.width = 0
         self.messages = 0
         self.bytes = 0
         self.counted_ns = 0
         self.direct_ns = 0
-        # What had gone each way when it last became direct.
+        # Totals by lanes and relayed when it last became direct.
         self._by_lanes_before = 0
         self._relayed_before = 0
 
     def begin(self, total: int) -> None:
-        """Count anew what goes which way; so many messages were there in all until now."""
+        """Start counting the relayed share; `total` is the number of messages so far."""
         self._by_lanes_before = self.messages
         self._relayed_before = total - self.messages
 
     def relayed_share(self, total: int) -> float:
-        """What part of it went through the gateway since it is direct; so many are there in all."""
+        """The share relayed since the route is direct; `total` is the number of messages so far."""
         relayed = total - self.messages - self._relayed_before
         went = relayed + self.messages - self._by_lanes_before
         return relayed / went if went > 0 else 0.0
 
     @property
     def key(self) -> tuple[int, bytes]:
-        """What it is known by."""
+        """Publisher's number and subject."""
         return self.publisher.number, self.subject
 
     @property
     def is_live(self) -> bool:
-        """Say if anything was said about lanes that still counts."""
+        """Return whether lanes are being negotiated, in use or being withdrawn."""
         return self.state is not State.RELAYED
 
 
 class LaneRoutes:
-    """All that are known, by publisher and subject."""
+    """Known routes, by publisher and subject."""
 
     def __init__(self) -> None:
         self._routes: dict[tuple[int, bytes], LaneRoute] = {}
@@ -140,7 +140,7 @@ class LaneRoutes:
         return self._routes.get((number, subject))
 
     def begin(self, publisher: Peer, subject: bytes) -> LaneRoute | None:
-        """The route of a connection to a subject; None if there is no room for another."""
+        """The route of a connection to a subject, created if missing; None if the table is full."""
         route = self._routes.get((publisher.number, subject))
         if route is None:
             if len(self._routes) >= KNOWN_MAX and not self._forget_oldest():
@@ -149,12 +149,12 @@ class LaneRoutes:
         return route
 
     def drop(self, route: LaneRoute) -> None:
-        """Forget a route."""
+        """Remove a route."""
         self._routes.pop(route.key, None)
         self._live.pop(route.key, None)
 
     def become(self, route: LaneRoute, state: State, reason: str) -> None:
-        """Have a route be in another state, for a reason."""
+        """Set the state of a route, and the reason."""
         if state is not route.state:
             route.since_ns = route.publisher.service.wall_ns
         route.state = state
@@ -165,19 +165,19 @@ class LaneRoutes:
             self._live.pop(route.key, None)
 
     def live(self) -> list[LaneRoute]:
-        """Those that anything was said about that still counts."""
+        """The live routes."""
         return list(self._live.values())
 
     def of(self, number: int) -> list[LaneRoute]:
-        """Those of one publisher."""
+        """The routes of one publisher."""
         return [route for key, route in self._routes.items() if key[0] == number]
 
     def direct(self) -> int:
-        """How many go by lanes."""
+        """The number of direct routes."""
         return sum([route.state is State.DIRECT for route in self._live.values()])
 
     def no_room(self, publisher: Peer) -> str:
-        """Why no other route can become live; empty if it can."""
+        """Why no other route can become live; empty if one can."""
         live = self._live
         if len(live) >= LIVE_MAX:
             return f"{len(live)} routes are on lanes or about to be, which is the limit"

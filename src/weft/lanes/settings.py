@@ -1,4 +1,4 @@
-"""The settings of lanes: when a route is hot, and how far it may go by itself then."""
+"""Settings of lanes: thresholds of hot routes, and limits."""
 
 from typing import Literal, NamedTuple
 
@@ -7,15 +7,15 @@ import msgspec
 from weft.errors import BadOption, BadSubject
 from weft.wire.subjects import checked_pattern, covers
 
-# More lanes than this make one publisher send everything too often.
+# With more receivers a publisher would send each message too often.
 RECEIVERS_MAX = 8
 
 
 class LaneRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is different for the subjects of one pattern, in one service or in all of them."""
+    """Settings that differ for the subjects of a pattern, in one service or in all."""
 
     pattern: str = ">"
-    # Empty: whichever it is.
+    # Empty: all services.
     service: str = ""
     enabled: bool | None = None
     messages_s: float | None = None
@@ -24,7 +24,7 @@ class LaneRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Threshold(NamedTuple):
-    """When routes to one subject are hot."""
+    """When routes of one subject are hot."""
 
     enabled: bool
     messages_s: float
@@ -36,28 +36,28 @@ class LaneSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Which routes may leave the gateway for lanes; docs/operations.md explains every key."""
 
     enabled: bool = True
-    # Hot is what is over either for so long.
+    # A route is hot above either rate for hold_s.
     messages_s: float = 1000.0
     bytes_s: float = 1_000_000.0
     hold_s: float = 2.0
-    # It is not hot any more below this share of both, for so long.
+    # It is no longer hot below this fraction of both rates for idle_s.
     low: float = 0.5
     idle_s: float = 10.0
     receivers: int = RECEIVERS_MAX
-    # After it failed or was withdrawn; longer each time that it fails.
+    # Pause after a failure or the end of lanes; doubled after each further failure, up to 600 s.
     retry_s: float = 30.0
     encrypt: Literal["auto", "always"] = "auto"
-    # Whether publishers may ask for lanes, however little they send.
+    # Whether publishers may request lanes, whatever their rate.
     ask: bool = True
     rules: tuple[LaneRule, ...] = ()
 
     def of(self, service: str) -> "LaneSettings":
-        """What holds in one service."""
+        """The settings that apply to one service."""
         rules = tuple(rule for rule in self.rules if rule.service in ("", service))
         return msgspec.structs.replace(self, rules=rules)
 
     def threshold(self, subject: bytes) -> Threshold:
-        """What holds for a legal subject: that of the first rule that matches it."""
+        """The thresholds for a valid subject: those of the first rule that matches it."""
         for rule in self.rules:
             if covers(rule.pattern.encode(), subject):
                 return Threshold(
@@ -70,10 +70,10 @@ class LaneSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def check_lanes(lanes: LaneSettings) -> None:
-    """Make sure of what the ranges of numbers do not tell.
+    """Check the constraints that the types do not express.
 
     Raises:
-        BadOption: something cannot be; the text names the key.
+        BadOption: invalid value; the text names the key.
     """
     if lanes.low > 1:
         raise BadOption(f"lanes.low is {lanes.low}; it must be more than 0 and at most 1")
@@ -86,7 +86,7 @@ def check_lanes(lanes: LaneSettings) -> None:
             raise BadOption(f"lanes.rules: {error}") from error
         for name in ("messages_s", "bytes_s", "hold_s"):
             value = getattr(rule, name)
-            # The comparison is false for what is no number, too.
+            # The comparison is also false for NaN.
             if value is not None and not value > 0:
                 raise BadOption(f"lanes.rules: {name} is {value}; it must be more than 0")
 

@@ -31,4 +31,4 @@ def word_in(frame: bytes) -> tuple[str, Message]:
     try:
         return facts.get_string("word"), facts
     except (NoSuchField, WrongType) as error:
-        raise BadMessage(f"a LANE frame without a word: {error}") from error
+        raise BadMessage(f"a LANE frame without the field word: {error}") from error

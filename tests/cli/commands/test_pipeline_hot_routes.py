@@ -150,7 +150,7 @@ def test_what_is_hot_at_one_gateway_goes_direct_at_another_for_as_long_as_the_jo
             )
             [row] = told["routes"]
             assert (row["name"], row["state"], row["receivers"]) == ("calm", "direct", ["desk"])
-            assert re.fullmatch(r"hot_routes says [\d,]+ messages/s across the mesh", row["reason"])
+            assert re.fullmatch(r"hot_routes: [\d,]+ messages/s across the mesh", row["reason"])
 
             find(1)
             eventually(lambda: route(calm, "calm").startswith("relayed: "))
@@ -176,7 +176,7 @@ def test_any_job_may_find_that_a_subject_is_hot(
         calm.publish(HOT, b"0", acknowledge=True)
         with connected(pair.rome, "desk") as desk, now_and_then(calm):
             desk.subscribe(HOT, lambda _: None)
-            reason = "hot_routes says 10,000 messages/s across the mesh"
+            reason = "hot_routes: 10,000 messages/s across the mesh"
             eventually(lambda: route(calm, "calm") == f"direct: {reason}")
 
 

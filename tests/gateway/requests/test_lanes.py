@@ -230,7 +230,7 @@ async def test_what_a_job_finds_at_one_gateway_changes_what_another_offers(tmp_p
         await word(bob, "invite")
         publishing.cancel()
         [row] = (await asked(ann, "routes", subject=HOT))["routes"]
-        assert row["reason"] == "hot_routes says 5,000 messages/s across the mesh"
+        assert row["reason"] == "hot_routes: 5,000 messages/s across the mesh"
 
 
 async def test_whoever_does_not_know_lanes_hears_nothing_of_them() -> None:
@@ -242,7 +242,7 @@ async def test_whoever_does_not_know_lanes_hears_nothing_of_them() -> None:
         await old.greet(SERVICE, "old")
         await old.say(subscribe(HOT))
         answer = await asked(ann, "lane.direct", subject=HOT)
-        assert answer == {"state": "relayed", "reason": "receiver old takes no lanes"}
+        assert answer == {"state": "relayed", "reason": "receiver old does not accept lanes"}
         heard: list[Frame] = await old.say(encode(Kind.PING, flags=ANSWER))
         assert [frame.kind for frame in heard] == [Kind.PONG, Kind.OK]
 

@@ -1,1 +1,1 @@
-"""Segments: files of blocks that are being written."""
+"""Segments that are written as blocks: writer, recovery, verification."""

@@ -1,7 +1,7 @@
-"""Where the blocks of a segment begin: remembered here and there, so that none is looked for twice.
+"""Block index: known positions of blocks in segments, to avoid scanning the file from its start.
 
-Whoever follows a journal asks for its newest positions again and again; to walk there from the
-beginning of a segment each time would take longer than to read them.
+A reader that follows a journal asks for its newest positions repeatedly; scanning a segment from
+its beginning each time would take longer than reading them.
 """
 
 from bisect import bisect_right
@@ -10,20 +10,20 @@ from pathlib import Path
 
 from weft.journal.segment.blocks import Bytes, block_at
 
-# How far apart they are, and of how many segments they are kept.
+# Minimum distance between indexed blocks, and the number of indexed segments.
 APART_BYTES = 256 << 10
 SEGMENTS_MAX = 64
 
 
 class Landmarks:
-    """What one process has seen of segments that are not sealed."""
+    """Block index of the unsealed segments that this process has read."""
 
     def __init__(self) -> None:
-        # First positions of blocks, and where these begin.
+        # First positions of blocks, and their offsets.
         self._known: OrderedDict[Path, tuple[list[int], list[int]]] = OrderedDict()
 
     def start(self, path: Path, data: Bytes, position: int, salt: int) -> int:
-        """Where to begin to read for a position: blocks before it need not be looked into."""
+        """Return an offset at or before the block of a position, to start reading at."""
         positions, offsets = self._known.setdefault(path, ([], []))
         self._known.move_to_end(path)
         if len(self._known) > SEGMENTS_MAX:
@@ -32,7 +32,7 @@ class Landmarks:
         at = offsets[nearest] if nearest >= 0 else 0
         block = block_at(data, at, salt)
         if nearest >= 0 and (block is None or block.first != positions[nearest]):
-            # Another file has that name now.
+            # The name now belongs to another file.
             positions.clear()
             offsets.clear()
             at = 0

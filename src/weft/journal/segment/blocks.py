@@ -1,12 +1,12 @@
-"""The blocks that a segment is made of: a header with checksums, and whole frames.
+"""Blocks of a segment: a header with checksums, and whole frames.
 
     magic "WFT2"   u64 salt   u32 kind   u32 length   u32 frames   u64 first   u32 crc(body)
     u32 crc(header)
 
-Little-endian; both checksums are CRC-32C. `length` is that of the body, `frames` how many it
-holds and `first` the position of the first of them. The first block of a segment says what it is,
-the last one, of a segment that was ended properly, that nothing follows. One without a body stands
-for what a crash tore off; a filler says nothing, so that what follows begins on a border.
+Little-endian; both checksums are CRC-32C. `length` is the size of the body, `frames` the number of
+frames in it and `first` the position of the first of them. The first block of a segment describes
+it; the last block, of a segment that was completed, marks its end. A torn block has no body and
+stands for messages that a crash tore off; a filler aligns the next block.
 
 The salt is random and the same in every block of a segment. Publishers do not know it, so a
 message's body cannot contain a block that a reader takes for real after damage.
@@ -24,7 +24,7 @@ from weft.wire.frames import HEADER_BYTES
 from weft.wire.frames import Kind as FrameKind
 
 MAGIC = b"WFT2"
-# A salt that no block has.
+# Not the salt of any block.
 UNKNOWN_SALT = -1
 
 _FIELDS = struct.Struct("<4sQIIIQI")
@@ -33,27 +33,27 @@ _SIZE = struct.Struct("<I")
 _MESSAGE = int(FrameKind.MESSAGE)
 _SALT = struct.Struct("<QI")
 _LATEST = struct.Struct("<q")
-# No message is smaller than the header of its frame: this bounds how many can be missing.
+# The smallest message is a frame header: this bounds how many can be missing.
 _FRAME_MIN_BYTES = HEADER_BYTES
-# How much is searched at once for a block.
+# Bytes searched for a block at a time.
 _PIECE_BYTES = 1 << 20
 
 Bytes = bytes | bytearray | memoryview
 
 
 class Kind(IntEnum):
-    """What is in a block."""
+    """Contents of a block."""
 
     ABOUT = 1
     FRAMES = 2
     END = 3
-    # Positions that nobody has: they were being written at a crash.
+    # Positions without messages: a crash interrupted their write.
     TORN = 4
     FILLER = 5
 
 
 class Block(NamedTuple):
-    """A block whose header is right: `data[start:end]`, its body from `body` on."""
+    """Block with a valid header: `data[start:end]`, its body starts at `body`."""
 
     start: int
     body: int
@@ -66,9 +66,9 @@ class Block(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes that are no blocks, and what is wrong with them.
+    """Bytes that are not valid blocks, and why.
 
-    `is_tail` says that no block follows: then they may be what was being written when it ended.
+    `is_tail`: no block follows; then it may be an interrupted write.
     """
 
     start: int
@@ -78,7 +78,7 @@ class Damage(NamedTuple):
 
 
 def seal_batch(batch: Batch, salt: int) -> None:
-    """Write the headers of a batch's blocks into the room that was left for them."""
+    """Write the headers of a batch's blocks into the space reserved for them."""
     with memoryview(batch.data) as data:
         for block in batch.blocks:
             start = block.start + BLOCK_HEADER_BYTES
@@ -89,31 +89,31 @@ def seal_batch(batch: Batch, salt: int) -> None:
 
 
 def header_of(kind: Kind, body: Bytes, count: int, first: int, salt: int) -> bytes:
-    """The header of a block."""
+    """Return the header of a block."""
     fields = _FIELDS.pack(MAGIC, salt, kind, len(body), count, first, crc32c(body))
     return fields + _CHECK.pack(crc32c(fields))
 
 
 def about_block(about: bytes, first: int, salt: int) -> bytes:
-    """The block that a segment begins with; its body has the salt again, with a checksum."""
+    """Return the first block of a segment; its body repeats the salt, with a checksum."""
     packed = salt.to_bytes(8, "little")
     body = packed + _CHECK.pack(crc32c(packed)) + about
     return header_of(Kind.ABOUT, body, 0, first, salt) + body
 
 
 def about_in(data: Bytes, block: Block) -> bytes:
-    """Return what the first block of a segment says about it."""
+    """Return the description of a segment from its first block."""
     return bytes(data[block.body + _SALT.size : block.end])
 
 
 def end_block(position: int, salt: int, latest_ns: int = 0) -> bytes:
-    """The block that says that nothing follows, and the latest time of a message; 0: not known."""
+    """Return the block that ends a segment; `latest_ns` is its latest message time, or 0."""
     body = _LATEST.pack(latest_ns)
     return header_of(Kind.END, body, 0, position, salt) + body
 
 
 def torn_block(first: int, frames: int, salt: int) -> bytes:
-    """The block in place of so many messages that a crash came before the end of."""
+    """Return the block in place of messages that a crash interrupted."""
     return header_of(Kind.TORN, b"", frames, first, salt)
 
 
@@ -126,23 +126,23 @@ def resalted(block: Block, salt: int) -> bytes:
 
 
 def filler(size: int, position: int, salt: int) -> bytes:
-    """A block of so many bytes that says nothing."""
+    """Return a filler block of a size."""
     body = bytes(size - BLOCK_HEADER_BYTES)
     return header_of(Kind.FILLER, body, 0, position, salt) + body
 
 
 def filler_size(end: int, border_bytes: int) -> int:
-    """How large a filler at an offset is to end on a border; 0 if that is one."""
+    """Return the size of a filler at an offset that ends on a border; 0 if none is needed."""
     size = -end % border_bytes
-    # A header has to have room.
+    # A filler holds at least a header.
     return size + border_bytes if 0 < size < BLOCK_HEADER_BYTES else size
 
 
 def salt_of(data: Bytes, *, is_full: bool = False) -> int:
     """Return the salt of a segment; UNKNOWN_SALT if every copy of it is damaged.
 
-    It is looked for only where no message can be: in the first header, behind that, and, if the
-    segment `is_full`, in its last header.
+    Reads it only where no message can be: in the first header, behind that, and, if the segment
+    `is_full`, in its last header.
     """
     first = header_at(data, 0)
     if first is not None and first.kind == Kind.ABOUT:
@@ -158,7 +158,7 @@ def salt_of(data: Bytes, *, is_full: bool = False) -> int:
 
 
 def latest_in(data: Bytes) -> int | None:
-    """Return the latest time of a message in a segment that is complete; None if not known."""
+    """Return the latest time of a message in a complete segment; None if unknown."""
     last = _end_of(data)
     if last is None or last.salt != salt_of(data, is_full=True) or not is_whole(data, last):
         return None
@@ -173,12 +173,12 @@ def _end_of(data: Bytes) -> Block | None:
 
 
 def frames_max_in(size_bytes: int) -> int:
-    """Return how many messages so many bytes can hold at most."""
+    """Return the maximum number of messages in a number of bytes."""
     return max(size_bytes, 0) // _FRAME_MIN_BYTES
 
 
 def header_at(data: Bytes, at: int) -> Block | None:
-    """The block whose header is at an offset, whatever its salt: only where no message can be."""
+    """Return the block at an offset, whatever its salt: only where no message can be."""
     body = at + BLOCK_HEADER_BYTES
     if at < 0 or body > len(data) or data[at : at + 4] != MAGIC:
         return None
@@ -190,21 +190,21 @@ def header_at(data: Bytes, at: int) -> Block | None:
 
 
 def block_at(data: Bytes, at: int, salt: int) -> Block | None:
-    """The block whose header is at an offset; None if none is there, or not all of it."""
+    """Return the block whose whole header is at an offset; None if there is none."""
     block = header_at(data, at)
     return block if block is not None and block.salt == salt else None
 
 
 def is_whole(data: Bytes, block: Block) -> bool:
-    """Say if the body of a block is all there, and right."""
+    """Return whether the body of a block is complete and matches its checksum."""
     return block.end <= len(data) and crc32c(data[block.body : block.end]) == block.crc
 
 
 def blocks_in(data: Bytes, at: int = 0, salt: int | None = None) -> Iterator[Block | Damage]:
-    """Every block from an offset on, and whatever lies between them.
+    """Yield every block from an offset on, and the damage between them.
 
-    Of a whole segment the salt need not be given. A block whose position is further on than what is
-    there could have held is none.
+    The salt is read from the segment if `data` starts with it. A block whose position is beyond
+    what the missing bytes could have held is not valid.
     """
     end = len(data)
     wanted = salt_of(data) if salt is None else salt
@@ -225,9 +225,9 @@ def blocks_in(data: Bytes, at: int = 0, salt: int | None = None) -> Iterator[Blo
 
 
 def message_end(data: Bytes, at: int, end: int) -> int:
-    """Return where the message at an offset ends; -1 if no whole one is between there and `end`.
+    """Return where the message at an offset ends; -1 if there is no whole one before `end`.
 
-    A checksum only proves that a block is as it was written, not that it was written by a journal.
+    A checksum only proves that a block is unchanged, not that a journal wrote it.
     """
     if end - at < HEADER_BYTES or data[at + 4] != _MESSAGE or not data[at + 6]:
         return -1
@@ -241,10 +241,10 @@ def _can_follow(block: Block, position: int | None, size_bytes: int) -> bool:
 
 
 def _next_block(data: Bytes, at: int, salt: int, position: int | None) -> int:
-    """Where the next whole block is; -1 if there is none."""
+    """Return the offset of the next valid block; -1 if there is none."""
     if salt == UNKNOWN_SALT:
         return -1
-    # Whoever publishes does not know it: so there is none in a body, however large.
+    # Publishers do not know the salt: no body contains these bytes, except by chance.
     beginning = MAGIC + salt.to_bytes(8, "little")
     while at < len(data):
         piece = bytes(data[at : at + _PIECE_BYTES])
@@ -255,7 +255,7 @@ def _next_block(data: Bytes, at: int, salt: int, position: int | None) -> int:
             if is_next and block is not None and _can_follow(block, position, len(data)):
                 return at + found
             found = piece.find(beginning, found + 1)
-        # One may begin at the end of a piece.
+        # A block may begin at the end of a piece.
         at += _PIECE_BYTES - len(beginning) + 1
     return -1
 

@@ -1,14 +1,14 @@
-"""Where the files of a journal are, and what their names say.
+"""File names and paths of a journal.
 
     service=weather/
-        _lock-london                                       whose the open segment is
+        _lock-london                                       locked by the writer
         _open-00000000000000004711-london.weft             being written
         _full-00000000000000000000-00000000000000004710-london.weft
-        _torn-00000000000000004711-london-1763286000.weft  cut off after a crash, kept
+        _torn-00000000000000004711-london-1763286000.weft  cut off after a crash
         date=2026-11-16/node=london/00000000000000000000-00000000000000004710-5d2f0b1c.parquet
 
-Readers of Parquet leave out what begins with `_`. Positions are in the names, so that a listing
-tells what there is without a file being opened, and a sealed file's name has its checksum.
+Readers of Parquet ignore names that begin with `_`. Names contain the positions, so that a listing
+is enough to find a position, and the name of a sealed file contains its checksum.
 """
 
 import re
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-# Below the data of a gateway.
+# Below the data directory of a gateway.
 FOLDER = "journal"
 
 _DIGITS = 20
@@ -30,7 +30,7 @@ _DATE = re.compile(r"date=\d{4}-\d{2}-\d{2}")
 
 
 class Segment(NamedTuple):
-    """One file of messages; `last` is -1 while that is not known, `crc` is of a sealed one."""
+    """One file of messages; `last` is -1 while unknown, `crc` is for a sealed one."""
 
     path: Path
     service: str
@@ -42,7 +42,7 @@ class Segment(NamedTuple):
 
 
 class Place:
-    """The folder of one service, and the names in it that belong to one node."""
+    """The folder of a service, and the file names of one node in it."""
 
     def __init__(self, root: Path, service: str, node: str) -> None:
         self.root = root
@@ -52,54 +52,54 @@ class Place:
 
     @property
     def lock(self) -> Path:
-        """The file that is locked by whoever writes."""
+        """The file that the writer locks."""
         return self.folder / f"_lock-{self.node}"
 
     def open(self, first: int) -> Path:
-        """A segment that is being written."""
+        """Return the path of a segment that is being written."""
         return self.folder / f"_open-{first:0{_DIGITS}}-{self.node}.weft"
 
     def full(self, first: int, last: int) -> Path:
-        """A segment that is complete."""
+        """Return the path of a complete segment."""
         return self.folder / f"_full-{first:0{_DIGITS}}-{last:0{_DIGITS}}-{self.node}.weft"
 
     def torn(self, first: int, time_ns: int) -> Path:
-        """What was cut off a segment after a crash."""
+        """Return the path of the bytes that were cut off a segment after a crash."""
         return self.folder / f"_torn-{first:0{_DIGITS}}-{self.node}-{time_ns}.weft"
 
     def aside(self, first: int) -> Path:
-        """A segment on its way to be sealed."""
+        """Return the temporary path of a segment that is being sealed."""
         return self.folder / f"_aside-{first:0{_DIGITS}}-{self.node}.parquet"
 
     def day(self, day: str) -> Path:
-        """Where the sealed segments of one day are."""
+        """Return the folder of the sealed segments of one day."""
         return self.folder / f"date={day}" / f"node={self.node}"
 
     def torn_off(self, first: int) -> list[Path]:
-        """Everything that was cut off the segment that begins at a position."""
-        # The name of another node may begin with that of this one.
+        """Return the paths of all bytes cut off the segment that begins at a position."""
+        # The name of another node may begin with this node's name.
         name = re.compile(rf"_torn-{first:0{_DIGITS}}-{re.escape(self.node)}-\d+\.weft")
         return sorted(path for path in self.folder.iterdir() if name.fullmatch(path.name))
 
     def sealed(self, first: int, last: int, crc: int, time_ns: int) -> Path:
-        """A segment as Parquet; the day is that of its first message."""
+        """Return the path of a sealed segment; its day is that of the first message."""
         name = f"{first:0{_DIGITS}}-{last:0{_DIGITS}}-{crc:08x}.parquet"
         return self.day(day_of(time_ns)) / name
 
 
 def root_of(folder: Path) -> Path:
-    """Where the services are: below the data of a gateway, or in the folder itself."""
+    """Return the root of the journals: below a gateway's data directory, or the folder itself."""
     inner = folder / FOLDER
     return inner if inner.is_dir() else folder
 
 
 def day_of(time_ns: int) -> str:
-    """The day of a moment, in UTC."""
+    """Return the UTC day of a time, as YYYY-MM-DD."""
     return datetime.fromtimestamp(time_ns // 1_000_000_000, UTC).date().isoformat()
 
 
 def services_in(root: Path) -> list[str]:
-    """The services that have a journal, in order."""
+    """Return the names of services that have a journal, sorted."""
     if not root.is_dir():
         return []
     found = (_SERVICE.fullmatch(path.name) for path in root.iterdir() if path.is_dir())
@@ -107,9 +107,9 @@ def services_in(root: Path) -> list[str]:
 
 
 def segments_of(root: Path, service: str, node: str | None = None) -> list[Segment]:
-    """The segments of a service, of one node or of all, by node and first position.
+    """Return the segments of a service, of one node or all, by node and first position.
 
-    Whatever has another name is not ours, and is left out.
+    Files with other names are ignored.
     """
     folder = root / f"service={service}"
     found = list(_segments_in(folder, service)) if folder.is_dir() else []
@@ -118,9 +118,9 @@ def segments_of(root: Path, service: str, node: str | None = None) -> list[Segme
 
 
 def segment_at(root: Path, service: str, node: str, name: str) -> Segment | None:
-    """Return the segment of a node with this path below its service, if there is such a file.
+    """Return the segment of a node with this path below its service; None if there is no such file.
 
-    No folder is listed, and names that are none of a segment are never looked for.
+    Lists no folder, and never opens names that are not valid for a segment.
     """
     *folders, file = name.split("/")
     path = root / f"service={service}" / name
@@ -138,7 +138,7 @@ def segment_at(root: Path, service: str, node: str, name: str) -> Segment | None
 
 
 def found_again(root: Path, segment: Segment) -> Segment | None:
-    """The segment that now has the first position of one that was sealed or ended meanwhile.
+    """Return the segment that now has the first position of a renamed one, sealed or completed.
 
     None if it was removed.
     """

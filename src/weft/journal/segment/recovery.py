@@ -1,8 +1,7 @@
-"""What a crash left: the end of the journal is found, and what is torn is set aside.
+"""Recovery after a crash: finds the end of a journal, and sets torn bytes aside.
 
-Nothing is thrown away. What follows the last whole block of an open segment is cut off and kept in
-a file of its own; damage before that stays where it is, is told of, and does not keep the journal
-from going on.
+Nothing is deleted. Bytes after the last whole block of an open segment are moved to a file of their
+own; earlier damage stays in place and is reported, and the journal continues.
 """
 
 import fcntl
@@ -37,7 +36,7 @@ _LOCK_RETRY_S = 0.02
 
 
 class Found(NamedTuple):
-    """What was found: the next position, and what is to be told of it."""
+    """Result of a recovery: the next position, and lines for the log."""
 
     position: int
     news: list[str]
@@ -45,13 +44,13 @@ class Found(NamedTuple):
 
 @contextmanager
 def owned(place: Place, wait_s: float = 0.0) -> Iterator[None]:
-    """Hold the lock of a place, so that nobody else writes there.
+    """Hold the lock of a journal, so that no other gateway writes it.
 
-    Blocks for up to `wait_s`: the process that held it before may be about to end.
+    Waits up to `wait_s`: the process that holds it may be about to exit.
 
     Raises:
-        BadOption: another gateway writes there.
-        OSError: the place cannot be made.
+        BadOption: another gateway writes the journal.
+        OSError: the folder cannot be created.
     """
     place.folder.mkdir(parents=True, exist_ok=True)
     fd = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_modes.JOURNAL)
@@ -67,7 +66,7 @@ def owned(place: Place, wait_s: float = 0.0) -> Iterator[None]:
 
 
 def _locked(fd: int, wait_s: float) -> bool:
-    """Lock a file within a time; False if somebody else keeps it locked."""
+    """Lock a file; False if it is still locked by another process after `wait_s`."""
     deadline = monotonic() + wait_s
     while True:
         try:
@@ -75,14 +74,14 @@ def _locked(fd: int, wait_s: float) -> bool:
         except BlockingIOError:
             if monotonic() >= deadline:
                 return False
-            # There is no lock with a time-out, nor anything that tells when one is free.
+            # flock() has no timeout, and nothing reports when a lock is released.
             sleep(_LOCK_RETRY_S)
         else:
             return True
 
 
 def recover(place: Place) -> Found:
-    """End every segment that was left open, and find where to go on; a new journal gets its id.
+    """Complete all open segments and find the next position; a new journal gets its id.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -121,7 +120,7 @@ def _end(place: Place, segment: Segment) -> list[str]:
         file.truncate(end)
         file.seek(end)
         if after > position and not is_ended:
-            # Somebody may have read them before: their positions are not given to others.
+            # Readers may have seen these messages: their positions must not be reused.
             news.append(hole(segment.path, position, after - 1))
             file.write(torn_block(position, after - position, salt))
             position = after
@@ -138,9 +137,9 @@ def _end(place: Place, segment: Segment) -> list[str]:
 
 
 def _end_unreadable(place: Place, segment: Segment, data: bytes) -> list[str]:
-    """Set a segment aside whose beginning is damaged: no block of it can be believed.
+    """Set aside a segment with a damaged beginning: none of its blocks can be trusted.
 
-    Nobody gets the positions that it may have had.
+    The positions that it may have had are not reused.
     """
     news: list[str] = []
     if data:
@@ -154,7 +153,7 @@ def _end_unreadable(place: Place, segment: Segment, data: bytes) -> list[str]:
 
 
 def _cut(place: Place, segment: Segment, data: bytes, tail: Damage) -> str:
-    """Keep what is torn in a file of its own, before it is cut off."""
+    """Save torn bytes to a file of their own, before they are cut off."""
     path = place.torn(segment.first, time_ns())
     with open(path, "xb", opener=journal_opener) as file:  # Path has no opener
         file.write(data[tail.start :])
@@ -168,7 +167,7 @@ def _cut(place: Place, segment: Segment, data: bytes, tail: Damage) -> str:
 
 
 def _after_torn(place: Place, first: int, salt: int) -> int:
-    """The position after what was cut off a segment, now or by a recovery that did not end."""
+    """Return the position after all bytes cut off a segment, also by an interrupted recovery."""
     after = first
     for path in place.torn_off(first):
         with path.open("rb") as file:
@@ -179,5 +178,5 @@ def _after_torn(place: Place, first: int, salt: int) -> int:
 
 
 def hole(path: Path, first: int, last: int) -> str:
-    """The news that positions are missing."""
+    """Return the log line for missing positions."""
     return f"{path}: {last - first + 1} messages are missing, positions {first} … {last}"

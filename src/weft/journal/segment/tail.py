@@ -1,4 +1,4 @@
-"""Where a journal ends at the moment, found again and again without reading it again."""
+"""Ends of journals, found repeatedly without reading the segments again."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ Positions = dict[str, int]
 
 
 class Extent(NamedTuple):
-    """Where the journals of a service begin and end, and their ids, by node."""
+    """First and next positions of the journals of a service, and their ids, by node."""
 
     starts: Positions
     ends: Positions
@@ -20,29 +20,29 @@ class Extent(NamedTuple):
 
 
 class Tails:
-    """The ends of the journals of one service: of one node, or of all."""
+    """Tails of the journals of one service: of one node, or of all."""
 
     def __init__(self, root: Path, service: str, node: str | None = None) -> None:
         self._root = root
         self._service = service
         self._node = node
-        # Of an open segment: how far it was looked at, and the position that comes next.
+        # For each open segment: the offset read so far, and the next position.
         self._seen: dict[Path, tuple[int, int]] = {}
         self._ids: dict[str, str] = {}
 
-    def extent(self, *, is_complete: bool = True) -> Extent:  # noqa: ARG002  # all of it is here
-        """Return where every node's journal begins and ends, and its id.
+    def extent(self, *, is_complete: bool = True) -> Extent:  # noqa: ARG002  # all nodes are local
+        """Return every node's first and next position, and the id of its journal.
 
         Raises:
             OSError: a file cannot be read.
         """
         ids = self.ids()
         starts, ends = self.starts(), self.ends()
-        # Where every segment was removed, a journal begins where it goes on.
+        # A journal without segments begins at its next position.
         return Extent({node: starts.get(node, end) for node, end in ends.items()}, ends, ids)
 
     def ends(self) -> dict[str, int]:
-        """The next position of every node.
+        """Return the next position of every node.
 
         Raises:
             OSError: a segment cannot be read.
@@ -50,10 +50,10 @@ class Tails:
         identities = identities_in(self._root, self._service, self._node)
         ids = {node: identity.id for node, identity in identities.items()}
         if ids != self._ids:
-            # A journal that was begun again may have files of the same names.
+            # A journal that was created again may have files of the same names.
             self._seen.clear()
             self._ids = ids
-        # Positions go on where every segment was removed.
+        # The numbering continues even if every segment was removed.
         found = {node: identity.next for node, identity in identities.items()}
         open_ones: dict[Path, tuple[int, int]] = {}
         for segment in segments_of(self._root, self._service, self._node):
@@ -67,7 +67,7 @@ class Tails:
         return found
 
     def starts(self) -> dict[str, int]:
-        """The first position that every node still has."""
+        """Return the first available position of every node."""
         found: dict[str, int] = {}
         for segment in segments_of(self._root, self._service, self._node):
             found.setdefault(segment.node, segment.first)
@@ -77,7 +77,7 @@ class Tails:
         """Return the id of every node's journal.
 
         Raises:
-            OSError: one cannot be read.
+            OSError: unreadable file.
         """
         return ids_in(self._root, self._service, self._node)
 
@@ -86,12 +86,12 @@ class Tails:
         try:
             with mapped(segment.path) as data:
                 salt = salt_of(data)
-                # Damage with blocks behind it is a gap, and not the end.
+                # Damage followed by blocks is a gap, not the end.
                 for block in blocks_in(data, at, salt):
                     if isinstance(block, Block):
                         at = block.end
                         position = max(position, block.first + block.frames)
         except FileNotFoundError:
-            # Ended meanwhile: it is found under its new name the next time.
+            # Completed meanwhile: the next call finds it under its new name.
             return at, position
         return at, position

@@ -1,6 +1,6 @@
-"""Whether a segment is whole: every byte of it is looked at, and nothing is changed.
+"""Verification of segments: checks every byte and changes nothing.
 
-Faults name the file, the bytes, and the positions that are lost.
+Faults name the file, the bytes, and the lost positions.
 """
 
 from pathlib import Path
@@ -15,9 +15,9 @@ from weft.wire.frames import Kind as FrameKind
 
 
 class Fault(NamedTuple):
-    """Something that is wrong in the bytes `start` … `end` of a file.
+    """Fault in the bytes `start` … `end` of a file.
 
-    The positions `first` … `last` are lost by it; both are -1 if none is known to be.
+    The positions `first` … `last` are lost; both are -1 if none is known to be.
     """
 
     path: Path
@@ -29,7 +29,7 @@ class Fault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """One segment that was looked at."""
+    """Result of one segment."""
 
     segment: Segment
     messages: int
@@ -38,10 +38,10 @@ class Checked(NamedTuple):
 
 
 def check_segment(segment: Segment) -> Checked:
-    """Look at one segment.
+    """Check one segment.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: unreadable file.
     """
     if segment.state == "sealed":
         return _check_sealed(segment)
@@ -57,7 +57,7 @@ def check_segment(segment: Segment) -> Checked:
 
 
 class _Check:
-    """What is known of a segment of blocks, up to where it was looked at."""
+    """Check of a segment of blocks, from its start to its end."""
 
     def __init__(self, segment: Segment, data: bytes) -> None:
         self.messages = 0
@@ -67,11 +67,11 @@ class _Check:
         self._data = data
         self._position = segment.first
         self._is_ended = False
-        # Damage whose loss is known when the next block is found.
+        # Damage whose lost positions are known once the next block is found.
         self._open: Damage | None = None
 
     def block(self, block: Block) -> None:
-        """A whole block comes next."""
+        """Check the next block."""
         if self._is_ended:
             self._fault(block.start, block.end, "a block follows the end")
         if self._open is not None:
@@ -85,7 +85,7 @@ class _Check:
         self._position = block.first + block.frames
 
     def damage(self, damage: Damage) -> None:
-        """Bytes come next that are no blocks."""
+        """Record damage before the next block."""
         if not damage.is_tail:
             self._open = damage
             return
@@ -96,7 +96,7 @@ class _Check:
         self._lost(damage, after)
 
     def end(self) -> None:
-        """Nothing follows."""
+        """Check the end of the segment."""
         if not self._data:
             self._fault(0, 0, "it is empty")
         elif self._segment.state == "full" and not self.faults:
@@ -135,6 +135,6 @@ def _check_sealed(segment: Segment) -> Checked:
     messages = segment.last - segment.first + 1
     if crc == segment.crc:
         return Checked(segment, messages, size, [])
-    why = f"its checksum is {crc:08x}, its name says {segment.crc:08x}"
+    why = f"its checksum is {crc:08x}, its name has {segment.crc:08x}"
     fault = Fault(segment.path, 0, size, segment.first, segment.last, why)
     return Checked(segment, 0, size, [fault])

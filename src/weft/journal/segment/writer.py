@@ -1,7 +1,7 @@
-"""The segment that is being written: a file that only grows, and never holds half of what it says.
+"""Writer of an open segment: an append-only file of whole batches.
 
-Its end counts what was written as a whole. A write that fails is taken back, so that the blocks
-before it stay readable. Large batches are written directly, where the file system can do that.
+The size counts only whole writes. A failed write is truncated, so that the blocks before it stay
+readable. Large batches use direct I/O where the file system supports it.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from weft.journal.segment.file_names import Place, day_of
 from weft.wire.message.message import Message
 
 VERSION = 2
-# When so much more was written the ordinary way, its memory is let go.
+# Ordinarily written bytes after which their page cache is released.
 LET_GO_BYTES = 4 << 20
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -31,7 +31,7 @@ class OpenSegment:
     """One open segment, from its first position on.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the file cannot be created.
     """
 
     def __init__(self, place: Place, first: int) -> None:
@@ -40,9 +40,9 @@ class OpenSegment:
         self.made_ns = time_ns()
         self.day = day_of(self.made_ns)
         self.size = 0
-        # The latest time of a message.
+        # Latest time of a message.
         self.latest_ns = 0
-        # Since its memory was let go, and whether any of it may be the system's only.
+        # Bytes since the page cache was released, and whether any may be only in the page cache.
         self._copied = 0
         self._is_unsynced = False
         self.path = place.open(first)
@@ -62,7 +62,7 @@ class OpenSegment:
         """Write a batch.
 
         Raises:
-            OSError: it was not written, and nothing of it is left in the file.
+            OSError: the batch was not written; a partial write is truncated.
         """
         seal_batch(batch, self._salt)
         if not self._append_directly(batch):
@@ -74,19 +74,19 @@ class OpenSegment:
             self._let_go()
 
     def sync(self) -> None:
-        """Return when everything written is on the disk.
+        """Sync everything written to the disk.
 
         Raises:
-            OSError: nobody knows what is: the segment must be abandoned.
+            OSError: the contents on disk are unknown: the segment must be abandoned.
         """
         os.fdatasync(self._fd)
         self._is_unsynced = False
 
     def finish(self) -> None:
-        """End the segment: nothing follows.
+        """Complete the segment with an end block, and rename it.
 
         Raises:
-            OSError: it stays as it is.
+            OSError: the segment stays open.
         """
         self._write(end_block(self.next, self._salt, self.latest_ns))
         self.sync()
@@ -98,26 +98,26 @@ class OpenSegment:
         sync_folder(self._place.folder)
 
     def abandon(self) -> None:
-        """Close it as it is; whoever recovers the journal finds its end."""
+        """Close the file as it is; recovery finds its end."""
         for fd in (self._fd, self._direct):
             if fd >= 0:
                 os.close(fd)
         self._fd = self._direct = -1
 
     def _let_go(self) -> None:
-        """Have what was written sent to the disk, and the memory that it took used again.
+        """Start writeback, and release the page cache of the segment.
 
-        The system would rather use memory that is free, and where a host lends it, taking it costs
-        several times what the write does. It is only advice: what is safe is for sync() to say.
+        The kernel would rather use free memory, and on a virtual machine taking more of it costs
+        several times what the write does. This is only advice: sync() alone makes bytes durable.
         """
         self._copied = 0
-        # Not the last page: it is still being filled.
+        # Not the last page, which is still being filled.
         pages = self.size - self.size % mmap.PAGESIZE
         with contextlib.suppress(OSError):
             os.posix_fadvise(self._fd, 0, pages, os.POSIX_FADV_DONTNEED)
 
     def _append_directly(self, batch: Batch) -> bool:
-        """Write a batch past the memory of the system; False if that cannot be done."""
+        """Write a batch with direct I/O; False if that is not possible."""
         end = direct_io.end_on_border(batch, self._salt) if self._direct >= 0 else 0
         if not end:
             return False
@@ -125,7 +125,7 @@ class OpenSegment:
         if size:
             self._write(filler(size, self.next, self._salt))
         if self._is_unsynced:
-            # A power cut must not take what comes before it and leave it.
+            # A power cut must not keep this batch and lose earlier bytes.
             self.sync()
         began_s = monotonic()
         try:
@@ -141,7 +141,7 @@ class OpenSegment:
         return True
 
     def _end_directness(self) -> None:
-        """Write the rest of the segment the ordinary way."""
+        """Use ordinary writes for the rest of the segment."""
         os.close(self._direct)
         self._direct = -1
 
@@ -151,7 +151,7 @@ class OpenSegment:
         self._is_unsynced = True
 
     def _put(self, fd: int, data: bytes | memoryview) -> None:
-        """Write at the end, everything or nothing."""
+        """Append all bytes or none."""
         view = memoryview(data)
         done = 0
         try:
@@ -165,7 +165,7 @@ class OpenSegment:
 
 
 def about(place: Place, first: int, made_ns: int, salt: int) -> bytes:
-    """Return the block that a segment begins with."""
+    """Return the first block of a segment."""
     message = Message(
         version=VERSION, service=place.service, node=place.node, first=first, made=made_ns
     )
@@ -173,7 +173,7 @@ def about(place: Place, first: int, made_ns: int, salt: int) -> bytes:
 
 
 def sync_folder(folder: Path) -> None:
-    """Return when the names in a folder are on the disk."""
+    """Sync a folder, so that its file names are durable."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

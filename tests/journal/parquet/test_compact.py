@@ -192,5 +192,5 @@ def test_only_one_works_on_a_folder(root: Path) -> None:
     folder = segments_of(root, "weather")[0].path.parent
     with (folder / "_merging.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert merged(root) == [NotMerged(folder, "somebody else merges it at the moment")]
+        assert merged(root) == [NotMerged(folder, "another process is merging it")]
     assert len(merged(root)) == 1

@@ -112,9 +112,9 @@ def test_every_cut_is_noticed(values: dict[str, int | str], data: st.DataObject)
 @pytest.mark.parametrize(
     ("offsets", "flags", "rows", "why"),
     [
-        ((0, 4, 9), 16, 2, "row 1 is said to lie at 4 … 9 of 8 bytes"),
-        ((0, 4, 3), 16, 2, "row 1 is said to lie at 4 … 3 of 8 bytes"),
-        ((4, 0, 8), 16, 2, "row 0 is said to lie at 0 … -4 of 8 bytes"),
+        ((0, 4, 9), 16, 2, "row 1 is at 4 … 9, outside of 8 bytes"),
+        ((0, 4, 3), 16, 2, "row 1 is at 4 … 3, outside of 8 bytes"),
+        ((4, 0, 8), 16, 2, "row 0 is at 0 … -4, outside of 8 bytes"),
         ((-(2**31), 2**31 - 1), 8, 1, "row 0"),
         ((0, 4), 16, 2, "offsets or flags of 2 rows are not all there"),
         ((0, 4, 8), 15, 2, "offsets or flags of 2 rows are not all there"),

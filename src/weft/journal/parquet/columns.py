@@ -1,7 +1,7 @@
-"""Frames taken apart into columns, as Arrow lays them out: offsets and bytes, or numbers in a row.
+"""Columns of frames in Arrow's layout: offsets and bytes, or contiguous numbers.
 
-Nothing of a body is looked at. The work is done for a block at a time and without an object for a
-message, because a journal holds millions of them.
+Bodies are not decoded. Works on a block at a time without an object per message, because a journal
+holds millions of them.
 """
 
 from weft.wire.buffer import Writer
@@ -13,7 +13,7 @@ _HEADER = HEADER_BYTES
 
 
 class Texts:
-    """A column of strings or bytes."""
+    """Column of strings or bytes."""
 
     def __init__(self) -> None:
         self.offsets = Writer()
@@ -21,7 +21,7 @@ class Texts:
         self._end()
 
     def add(self, source: bytes, start: int, length: int) -> None:
-        """Append a stretch of bytes."""
+        """Append a range of bytes."""
         at = self.data.reserve(length)
         put_bytes(self.data.data, at, source, start, length)
         self._end()
@@ -32,7 +32,7 @@ class Texts:
 
 
 class Numbers:
-    """A column of 64-bit integers."""
+    """Column of 64-bit integers."""
 
     def __init__(self) -> None:
         self.data = Writer()
@@ -44,7 +44,7 @@ class Numbers:
 
 
 class Columns:
-    """The columns of some messages; of those only that match one of the patterns."""
+    """Columns of the messages that match one of the patterns."""
 
     def __init__(self, patterns: tuple[bytes, ...] = (b">",)) -> None:
         self.rows = 0
@@ -59,20 +59,20 @@ class Columns:
         self.position = Numbers()
         self._patterns = patterns
         self._takes_all = b">" in patterns
-        # Most messages have the subject of the one before.
+        # Most messages have the subject of the previous one.
         self._subject = b""
         self._is_wanted = False
 
     @property
     def size(self) -> int:
-        """How many bytes the largest column takes, about."""
+        """Approximate size of the largest column, in bytes."""
         return self.payload.data.size
 
     def add(self, frames: bytes, first: int, count: int) -> None:
-        """Append whole frames that follow one another; `first` is the position of the first.
+        """Append consecutive whole frames; `first` is the position of the first.
 
         Raises:
-            ValueError: they are not so many, or not whole.
+            ValueError: not `count` whole frames.
         """
         at = 0
         end = len(frames)

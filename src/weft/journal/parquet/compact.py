@@ -1,9 +1,9 @@
-"""Small sealed segments of a day become few large ones, which hold the same.
+"""Compaction: merges small sealed segments of a day into few large ones with the same rows.
 
-The large one is written aside, compared with what it was made of, and put in its place; only then
-are the small ones removed, the first of them first. So at any point, a crash too, every position is
-there, and what is left of the small ones reaches to the end of the large one: a reader that takes
-the later of two segments with the same positions finds no hole behind it.
+The large one is written to a temporary file, compared with the small ones, and renamed; only then
+are the small ones removed, in order. So at any point, even after a crash, every position is
+present, and the remaining small ones reach to the end of the large one: a reader that takes the
+later of two segments with the same positions finds no missing range behind it.
 """
 
 import fcntl
@@ -35,7 +35,7 @@ _LOCK = "_merging.lock"
 
 
 class Merged(NamedTuple):
-    """What was made of so many segments."""
+    """Merged segment."""
 
     path: Path
     segments: int
@@ -44,14 +44,14 @@ class Merged(NamedTuple):
 
 
 class NotMerged(NamedTuple):
-    """A segment that stays as it is, and why."""
+    """Segment that was not merged, and why."""
 
     path: Path
     why: str
 
 
 def merge_day(place: Place, day: str, target_bytes: int) -> Iterator[Merged | NotMerged]:
-    """Merge the small segments of a day, as long as they follow each other without a hole.
+    """Merge the small segments of a day, as long as they are consecutive.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -59,7 +59,7 @@ def merge_day(place: Place, day: str, target_bytes: int) -> Iterator[Merged | No
     folder = place.day(day)
     with _lock_of(folder) as is_ours:
         if not is_ours:
-            yield NotMerged(folder, "somebody else merges it at the moment")
+            yield NotMerged(folder, "another process is merging it")
             return
         (folder / _ASIDE).unlink(missing_ok=True)
         yield from _finish(place, folder)
@@ -79,7 +79,7 @@ def merge_day(place: Place, day: str, target_bytes: int) -> Iterator[Merged | No
 
 @contextmanager
 def _lock_of(folder: Path) -> Iterator[bool]:
-    """Say if nobody else works on a folder; then nobody does meanwhile."""
+    """Try to lock a folder; yield whether no other process works on it."""
     fd = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, file_modes.JOURNAL)
     try:
         try:
@@ -93,7 +93,7 @@ def _lock_of(folder: Path) -> Iterator[bool]:
 
 
 def _small(folder: Path, segments: list[Segment], target_bytes: int) -> Iterator[Segment]:
-    """The segments of a folder that are worth merging, and whose positions are theirs alone."""
+    """Yield the segments of a folder that are worth merging and overlap no other segment."""
     for segment in segments:
         if segment.path.parent != folder or segment.state != "sealed":
             continue
@@ -124,8 +124,8 @@ def _merge(folder: Path, stretch: list[Segment]) -> Iterator[Merged | NotMerged]
             messages += table.num_rows
     crc = _synced_crc(aside)
     if not _same(_rows(aside), _rows_of(stretch)):
-        raise OSError(f"{aside} does not hold what it was made of")
-    # Its age is that of its messages.
+        raise OSError(f"{aside} differs from the segments it was merged from")
+    # Retention goes by the age of its messages.
     shutil.copystat(stretch[-1].path, aside)
     name = f"{stretch[0].first:020}-{stretch[-1].last:020}-{crc:08x}.parquet"
     path = aside.rename(folder / name)
@@ -135,7 +135,7 @@ def _merge(folder: Path, stretch: list[Segment]) -> Iterator[Merged | NotMerged]
 
 
 def _finish(place: Place, folder: Path) -> Iterator[NotMerged]:
-    """Remove what a crash left: small segments that are in a large one already."""
+    """Finish an interrupted merge: remove small segments that are already in a large one."""
     found = segments_of(place.folder.parent, place.service, place.node)
     left = [each for each in found if each.path.parent == folder and each.state == "sealed"]
     # Of two with the same positions, one is within the other.
@@ -148,14 +148,14 @@ def _finish(place: Place, folder: Path) -> Iterator[NotMerged]:
             each for each in inner if not _same(_rows(each.path), _rows(large.path, within=each))
         ]
         if other:
-            # Then all stay: one that stays alone would hide what the large one has after it.
+            # Then all stay: a single remaining one would hide the rest of the large one.
             yield NotMerged(other[0].path, f"{large.path.name} has other messages there")
         else:
             _remove(inner)
 
 
 def _remove(segments: list[Segment]) -> None:
-    """Remove segments, the first of them first, on the disk too."""
+    """Remove segments in order, each synced to the disk."""
     for segment in segments:
         segment.path.unlink()
         sync_folder(segment.path.parent)
@@ -166,7 +166,7 @@ def _rows_of(segments: Iterable[Segment]) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(path: Path, within: Segment | None = None) -> Iterator[pa.RecordBatch]:
-    """The messages of a file, every page of it checked, or those with the positions of another."""
+    """Yield the messages of a file, with checksums; only positions of `within`, if given."""
     with row_groups.open_file(path) as file:
         groups = range(file.num_row_groups)
         for batch in row_groups.batches_of(file, groups, None, rows=_BATCH_ROWS):
@@ -179,7 +179,7 @@ def _rows(path: Path, within: Segment | None = None) -> Iterator[pa.RecordBatch]
 
 
 def _same(left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]) -> bool:
-    """Say if two sequences of batches hold the same rows, wherever they are cut."""
+    """Return whether two sequences of batches hold the same rows, however they are split."""
     one, other = next(left, None), next(right, None)
     while one is not None and other is not None:
         rows = min(one.num_rows, other.num_rows)

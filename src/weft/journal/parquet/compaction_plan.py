@@ -1,8 +1,8 @@
-"""When the small sealed segments of a day are worth merging, and into how large ones.
+"""Compaction plan: when the small sealed segments of a day are merged, and up to which size.
 
-A day that is over is merged as soon as two of its segments can be; of today only many at once, so
-that few bytes are written again. Each folder is looked through again only when it has changed: the
-lock file of the merge is marked with the time.
+A past day is merged as soon as two of its segments can be; for today only many at once, so that few
+bytes are rewritten. A folder is examined again only after a change: the modification time of the
+merge's lock file records when it was done.
 """
 
 import os
@@ -14,28 +14,28 @@ from weft.journal.retention import Keep
 from weft.journal.segment.file_names import Place, Segment, day_of, segments_of
 
 TARGET_BYTES = 128 << 20
-# As many segments of today, at least, are merged at once.
+# Minimum number of today's segments to merge.
 TODAY_LEAST = 48
-# Retention removes whole files: they must be small beside what is kept.
+# Retention removes whole files: a file must be small in relation to the limit.
 _PARTS_KEPT = 16
 _DAY_S = 86_400.0
-# The file is made by journal/parquet/compact.py.
+# Created by journal/parquet/compact.py.
 _LOCK = "_merging.lock"
 
 
 def target_bytes(keep: Keep) -> int:
-    """Return how large a merged segment may become."""
+    """Return the maximum size of a merged segment."""
     return min(TARGET_BYTES, keep.size_bytes // _PARTS_KEPT) if keep.size_bytes else TARGET_BYTES
 
 
 def days_due(place: Place, keep: Keep) -> list[str]:
-    """Return the days whose segments are to be merged, the oldest first.
+    """Return the days whose segments should be merged, the oldest first.
 
     Raises:
         OSError: a file cannot be read.
     """
     if 0 < keep.age_s < 2 * _DAY_S:
-        # A file is removed with its newest message: merged, it would stay too long.
+        # Retention goes by the newest message of a file: merged, others would stay too long.
         return []
     by_day: dict[Path, list[Segment]] = {}
     for segment in segments_of(place.folder.parent, place.service, place.node):
@@ -52,16 +52,16 @@ def days_due(place: Place, keep: Keep) -> list[str]:
 
 
 def mark_done(place: Place, day: str) -> None:
-    """Leave a day out until its folder changes.
+    """Skip a day until its folder changes.
 
     Raises:
-        OSError: the mark cannot be set.
+        OSError: the time of the lock file cannot be set.
     """
     os.utime(place.day(day) / _LOCK)
 
 
 def _joinable(segments: list[Segment], small_bytes: int) -> Iterator[Segment]:
-    """The small segments of a folder that have a small one right before or after them."""
+    """Return the small segments of a folder that have a small neighbour."""
     small = [each for each in segments if each.path.stat().st_size < small_bytes]
     firsts = {each.first for each in small}
     afters = {each.last + 1 for each in small}

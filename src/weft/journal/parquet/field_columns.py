@@ -1,9 +1,9 @@
-"""Fields of messages as columns, as Arrow lays them out, read from bodies that follow one another.
+"""Columns of message fields in Arrow's layout, read from consecutive bodies.
 
-Bodies are whatever strangers have published. Each is walked from front to back and compared with
-all limits of the codec, without an object for a message; what is no message is told by its row. A
-column takes the types of fields that it surely holds. A value of any other type makes it odd: then
-its values mean nothing, and whoever reads must go the long way, by messages.py.
+Bodies are untrusted. Each is scanned from start to end and checked against all limits of the codec,
+without an object per message; the row of an invalid one is returned. A column takes the types that
+it can represent exactly. A value of any other type makes it odd: then its values are meaningless,
+and the caller must decode message by message.
 """
 
 from enum import IntEnum
@@ -41,12 +41,12 @@ _BARE = int(Flag.BARE)
 _FIELDS_MAX = FIELDS_MAX
 _DEPTH_MAX = DEPTH_MAX
 _VALUES_MAX = VALUES_MAX
-# An empty name and a type byte; an item of a list is its type byte.
+# A field has at least an empty name and a type byte; a list item has at least a type byte.
 _FIELD_MIN_BYTES = 5
 
 
 class Form(IntEnum):
-    """What the values of a column are: 64-bit words, bits, or bytes with offsets."""
+    """Representation of a column: 64-bit words, bits, or bytes with offsets."""
 
     INTEGER = 1
     DOUBLE = 2
@@ -65,12 +65,12 @@ _AS_MOMENT = int(Form.MOMENT)
 
 
 class FieldColumn:
-    """The first field of one name in every message, or null.
+    """Values of the first field of one name in every message, or null.
 
     Args:
         name: as UTF-8.
-        form: what its values are.
-        bound: of a DOUBLE, the largest integer that it takes; of a MOMENT, how many ns are one.
+        form: the representation of its values.
+        bound: for DOUBLE, the largest integer that it takes; for MOMENT, the unit in ns.
     """
 
     def __init__(self, name: bytes, form: int, bound: int = 0) -> None:
@@ -88,15 +88,15 @@ class FieldColumn:
         self._bound = bound
 
     def is_named(self, data: bytes, start: int, length: int) -> bool:
-        """Say if a stretch of bytes is its name."""
+        """Return whether a range of bytes is its name."""
         return length == self._name_bytes and same_bytes(data, start, self.name, 0, length)
 
     def wants(self, row: int) -> bool:
-        """Say if it has yet to be given the value of a row."""
+        """Return whether it has no value for a row yet."""
         return self._rows == row and not self.is_odd
 
     def clear(self, rows: int) -> None:
-        """Forget everything, and make room for so many rows."""
+        """Remove all values, and allocate space for `rows` rows."""
         bits = (rows + 7) // 8
         if self._form in (_AS_TEXT, _AS_BINARY):
             self.values = bytearray(4 * (rows + 1))
@@ -109,7 +109,7 @@ class FieldColumn:
         self._rows = 0
 
     def add(self, data: bytes, at: int, end: int) -> None:
-        """Append the value that has its type at an offset, which is whole; there must be room."""
+        """Append the whole value whose type is at an offset; there must be space."""
         row = self._rows
         if data[at] == _NULL:
             self.add_null()
@@ -120,14 +120,14 @@ class FieldColumn:
             self.is_odd = True
 
     def add_null(self) -> None:
-        """Append nothing; there must be room."""
+        """Append null; there must be space."""
         self._rows += 1
         self.nulls += 1
         if self._form in (_AS_TEXT, _AS_BINARY):
             put_i32(self.values, 4 * self._rows, self.texts.size)
 
     def _put(self, data: bytes, at: int, end: int) -> bool:
-        """Write a value in the row that comes next; False if it is none of this form."""
+        """Write a value to the next row; False if it does not have this form."""
         kind = data[at]
         if self._form in (_AS_TEXT, _AS_BINARY):
             if kind == _STRING or (kind == _BLOB and self._form == _AS_BINARY):
@@ -146,7 +146,7 @@ class FieldColumn:
         put_i32(self.values, 4 * (self._rows + 1), self.texts.size)
 
     def _put_number(self, data: bytes, at: int, word: int) -> bool:
-        """Write a 64-bit word at an offset; False if the value is none of this form."""
+        """Write a 64-bit word at an offset; False if the value does not have this form."""
         kind = data[at]
         if self._form == _AS_DOUBLE and kind == _DOUBLE:
             put_f64(self.values, word, f64_at(data, at + 1))
@@ -175,22 +175,22 @@ class FieldColumn:
 
 
 class FieldReader:
-    """Reads some fields of many messages; one reader can be used again and again."""
+    """Reads some fields of many messages; can be reused."""
 
     def __init__(self, columns: list[FieldColumn]) -> None:
         self.columns = list(columns)
         self._total = 0
 
     def read(self, offsets: bytes, data: bytes, flags: bytes, rows: int) -> int:
-        """Fill the columns from so many bodies.
+        """Fill the columns from `rows` bodies.
 
-        Returns the first row whose body is no message, and -1 if there is none.
+        Returns the first row whose body is not a valid message, or -1.
 
         Args:
-            offsets: 32-bit words, one more than rows: where each body begins and the last ends.
-            data: the bodies, from where the first begins.
-            flags: 64-bit words, of the frames; a bare body has no fields.
-            rows: how many there are.
+            offsets: 32-bit words, one more than rows: start of each body, and end of the last.
+            data: the bodies, starting with the first.
+            flags: 64-bit words, the flags of the frames; a bare body has no fields.
+            rows: the number of bodies.
 
         Raises:
             ValueError: the offsets or flags do not fit.
@@ -206,7 +206,7 @@ class FieldReader:
             start = end
             end = i32_at(offsets, 4 * (row + 1)) - first
             if end < start or end > size:
-                raise ValueError(f"row {row} is said to lie at {start} … {end} of {size} bytes")
+                raise ValueError(f"row {row} is at {start} … {end}, outside of {size} bytes")
             if not flags[8 * row] & _BARE and not self._read_body(data, start, end, row):
                 return row
             for column in self.columns:
@@ -215,7 +215,7 @@ class FieldReader:
         return -1
 
     def _read_body(self, data: bytes, at: int, end: int, row: int) -> bool:
-        """Give the columns the values of one body; False if it is no message."""
+        """Add the values of one body to the columns; False if it is not a valid message."""
         self._total = 0
         left = self._count(data, at, end, False)
         at += 4
@@ -236,9 +236,9 @@ class FieldReader:
         return left == 0 and at == end
 
     def _after(self, data: bytes, at: int, end: int, depth: int) -> int:
-        """The end of the value whose type is at an offset, so deep in a message; -1 if it is none.
+        """Return the end of the value whose type is at an offset; -1 if it is invalid.
 
-        The offset must be before the end.
+        `depth` is its nesting. The offset must be before the end.
         """
         after = after_value(data, at, end)
         if after >= 0:
@@ -249,7 +249,7 @@ class FieldReader:
         return -1
 
     def _after_nested(self, data: bytes, at: int, end: int, depth: int, is_list: bool) -> int:
-        """The end of the message or list whose count is at an offset; -1 if it is none."""
+        """Return the end of the message or list whose count is at an offset; -1 if invalid."""
         left = self._count(data, at, end, is_list)
         at += 4
         while left > 0:
@@ -264,7 +264,7 @@ class FieldReader:
         return at if left == 0 else -1
 
     def _count(self, data: bytes, at: int, end: int, is_list: bool) -> int:
-        """The count at an offset; -1 if there is none, or it cannot be."""
+        """Return the count at an offset; -1 if it is missing or invalid."""
         left = end - at - 4
         if left < 0:
             return -1

@@ -1,7 +1,7 @@
 """Row groups and batches of messages, bounded in bytes as well as in rows.
 
-A message may have megabytes, and compress to almost nothing: neither a number of rows nor the size
-of a file bounds the memory that its messages take. One message over the bound is a batch by itself.
+A message may be megabytes and compress to almost nothing: neither the number of rows nor the size
+of a file bounds the memory of its messages. A message over the limit is a batch by itself.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from weft.journal.segment.blocks import Block, Bytes, message_end
 
-# A row group is what a reader decompresses at once, and a batch is what it works on. At this size
-# the cost of either is small beside that of its bytes, and a reader with some copies of a batch in
-# several forms stays within a few hundred megabytes.
+# A reader decompresses a row group at once, and processes a batch at once. At this size the cost
+# per group or batch is small compared with that of its bytes, and a reader with some copies of a
+# batch in several forms stays within a few hundred megabytes.
 GROUP_ROWS = 131_072
 GROUP_BYTES = 32 << 20
 # Column chunks are read in pieces: one of bodies is as large as its row group.
@@ -22,7 +22,7 @@ _BUFFER_BYTES = 1 << 20
 
 
 class BlockPart(NamedTuple):
-    """Whole frames that follow one another, the position of the first, and their number."""
+    """Consecutive whole frames, the position of the first, and their number."""
 
     frames: bytes
     first: int
@@ -30,11 +30,11 @@ class BlockPart(NamedTuple):
 
 
 def open_file(source: Any, *, is_ahead: bool = False) -> pq.ParquetFile:
-    """Open Parquet whose pages are compared with their checksums.
+    """Open Parquet and verify the checksums of its pages.
 
     Args:
         source: a path or a file.
-        is_ahead: whether to have few large reads, as for a source that is not near.
+        is_ahead: whether to use few large reads, for a remote source.
     """
     return pq.ParquetFile(
         source,
@@ -64,16 +64,16 @@ def batches_of(
     for run, size in _runs(file, groups, columns, size_bytes):
         most = rows
         if size > size_bytes:
-            # A group alone: equal parts, so that none is a short rest.
+            # A single large group: equal parts, so that there is no short remainder.
             parts = -(-size // size_bytes)
             most = min(rows, max(-(-file.metadata.row_group(run[0]).num_rows // parts), 1))
         yield from file.iter_batches(most, run, columns)
 
 
 def grouped(batches: Iterable[pa.RecordBatch], rows: int, size_bytes: int) -> Iterator[pa.Table]:
-    """Put batches together to row groups of at least `rows` rows or, about, `size_bytes` bytes.
+    """Group batches into row groups of at least `rows` rows or about `size_bytes` bytes.
 
-    A batch over the bound is a group by itself.
+    A batch over the limit is a group by itself.
     """
     group: list[pa.RecordBatch] = []
     count = size = 0
@@ -89,10 +89,10 @@ def grouped(batches: Iterable[pa.RecordBatch], rows: int, size_bytes: int) -> It
 
 
 def block_parts(data: Bytes, block: Block, size_bytes: int = GROUP_BYTES) -> Iterator[BlockPart]:
-    """Yield the frames of a block in parts of about so many bytes, at least one frame each.
+    """Yield the frames of a block in parts of about `size_bytes`, at least one frame each.
 
     Raises:
-        ValueError: the block does not hold so many whole frames.
+        ValueError: the block holds fewer whole frames than its header states.
     """
     if block.end - block.body <= size_bytes:
         yield BlockPart(bytes(data[block.body : block.end]), block.first, block.frames)
@@ -107,14 +107,14 @@ def block_parts(data: Bytes, block: Block, size_bytes: int = GROUP_BYTES) -> Ite
             yield BlockPart(bytes(data[start:at]), first, position - first)
             start, first = at, position
         at = end
-    # What follows the last frame is for the reader to refuse.
+    # The reader rejects bytes after the last frame.
     yield BlockPart(bytes(data[start : block.end]), first, block.first + block.frames - first)
 
 
 def _runs(
     file: pq.ParquetFile, groups: Iterable[int], columns: list[str] | None, size_bytes: int
 ) -> Iterator[tuple[list[int], int]]:
-    """Yield groups to be read together, and their size; one that is larger is alone."""
+    """Yield groups to read together, and their size; a group over the limit is alone."""
     run: list[int] = []
     size = 0
     for group in groups:
@@ -129,7 +129,7 @@ def _runs(
 
 
 def _size_of(group: pq.RowGroupMetaData, columns: list[str] | None) -> int:
-    """Return how many bytes some columns of a row group have; texts that repeat count once."""
+    """Return the size of some columns of a row group; repeated texts count once."""
     found = (group.column(each) for each in range(group.num_columns))
     return sum(
         int(each.total_uncompressed_size)

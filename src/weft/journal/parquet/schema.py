@@ -1,6 +1,6 @@
-"""Messages as Parquet: one row for each, and enough in it to make the frame again.
+"""Parquet schema of messages: one row each, sufficient to restore the frame.
 
-Node, service and day are in the path and not in the file: readers that find them there take them
+Node, service and day are in the path and not in the file: readers of partitioned data take them
 from there.
 """
 
@@ -36,13 +36,13 @@ SCHEMA = pa.schema(
     ]
 )
 _NUMBERS = ("origin", "publisher", "sequence", "position", "flags", "time_ns")
-# Of what is read message by message: a gateway has many such readers at once.
+# Batch limits for reading message by message: a gateway has many such readers at once.
 _ROWS = 16_384
 _BYTES = 4 << 20
 
 
 def batch_of(columns: Columns) -> pa.RecordBatch:
-    """The messages of some columns."""
+    """Return the messages of columns as a batch."""
     arrays = {name: _numbers(getattr(columns, name), columns.rows) for name in _NUMBERS}
     arrays |= {
         "subject": _texts(columns.subject, columns.rows, pa.string()),
@@ -54,7 +54,7 @@ def batch_of(columns: Columns) -> pa.RecordBatch:
 
 
 def writer_of(path: Path) -> pq.ParquetWriter:
-    """A writer of a new file; small, and quick to read."""
+    """Return a writer for a new file, with fast compression."""
     return pq.ParquetWriter(
         path,
         SCHEMA,
@@ -77,12 +77,12 @@ def journal_writer(path: Path) -> pq.ParquetWriter:
 
 @contextmanager
 def opened(source: Any, *, is_ahead: bool = False) -> Iterator[pq.ParquetFile]:
-    """A sealed segment to read; the checksum of every page is compared.
+    """Open a sealed segment for reading, and verify the checksum of every page.
 
-    `is_ahead` has few large reads, for a source that is not near.
+    `is_ahead` uses few large reads, for a remote source.
 
     Raises:
-        Damaged: it is no Parquet, or not what was written.
+        Damaged: not Parquet, or a wrong checksum.
         OSError: it cannot be read for another reason.
     """
     try:
@@ -95,11 +95,11 @@ def opened(source: Any, *, is_ahead: bool = False) -> Iterator[pq.ParquetFile]:
 
 
 def messages_in(path: Path, first: int, last: int) -> Iterator[Kept]:
-    """The messages of a file, between two positions.
+    """Yield the messages of a file between two positions, inclusive.
 
     Raises:
-        Damaged: it is not what was sealed.
-        OSError: it cannot be read.
+        Damaged: the file is damaged.
+        OSError: unreadable file.
     """
     with opened(path) as file:
         groups = groups_in(file, first, last)
@@ -110,17 +110,17 @@ def messages_in(path: Path, first: int, last: int) -> Iterator[Kept]:
 
 
 def groups_in(file: pq.ParquetFile, first: int, last: int) -> list[int]:
-    """The row groups of a file that have messages between two positions."""
+    """Return the row groups of a file that have messages between two positions."""
     groups = range(file.num_row_groups)
     return [each for each in groups if _overlaps(file.metadata.row_group(each), first, last)]
 
 
 def position_after(path: Path, time_ns: int) -> int | None:
-    """The position of the first message at a time or after it; None if the file has none.
+    """Return the position of the first message at or after a time; None if there is none.
 
     Raises:
-        Damaged: it is not what was sealed.
-        OSError: it cannot be read.
+        Damaged: the file is damaged.
+        OSError: unreadable file.
     """
     with opened(path) as file:
         late = [each for each, latest in enumerate(_latest_of_groups(file)) if latest >= time_ns]
@@ -138,8 +138,8 @@ def latest_ns(path: Path) -> int:
     """Return the time of the latest message of a file.
 
     Raises:
-        Damaged: it is not what was sealed.
-        OSError: it cannot be read.
+        Damaged: the file is damaged.
+        OSError: unreadable file.
     """
     with opened(path) as file:
         return max(_latest_of_groups(file), default=0)

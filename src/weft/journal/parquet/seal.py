@@ -1,6 +1,6 @@
-"""Full segments become Parquet: written aside, read again, and only then put in their place.
+"""Sealing: full segments become Parquet, verified before they replace the original.
 
-A crash at any point leaves either the segment or the sealed file, or both, which are the same.
+A crash at any point leaves either the segment or the sealed file, or both with the same messages.
 """
 
 import os
@@ -28,7 +28,7 @@ _TIME = 24
 
 
 class Sealed(NamedTuple):
-    """What was made of a segment."""
+    """Sealed segment."""
 
     path: Path
     messages: int
@@ -36,7 +36,7 @@ class Sealed(NamedTuple):
 
 
 class NotSealed(NamedTuple):
-    """A segment that stays as it is, and why."""
+    """Segment that was not sealed, and why."""
 
     path: Path
     why: str
@@ -55,16 +55,16 @@ def seal_all(root: Path, service: str, node: str) -> Iterator[Sealed | NotSealed
     for segment in segments:
         if segment.state == "full":
             if segment.first in done:
-                # A crash came between putting the one in its place and removing the other.
+                # A crash came between renaming the one and removing the other.
                 segment.path.unlink()
             elif made := seal(place, segment):
                 yield made
 
 
 def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
-    """Seal one full segment; one that is damaged stays, to be looked at.
+    """Seal one full segment; a damaged one stays, for inspection.
 
-    None if it holds no messages, only what a crash tore off: it says so as it is.
+    None if it has no messages, only positions torn off by a crash: it stays as it is.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -91,7 +91,7 @@ def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
     torn = sum(each.frames for each in blocks if isinstance(each, Block) and each.kind == Kind.TORN)
     if messages + torn != segment.last - segment.first + 1:
         aside.unlink()
-        return NotSealed(segment.path, f"it has {messages} messages, its name says otherwise")
+        return NotSealed(segment.path, f"it has {messages} messages, which does not match its name")
     return _put_in_place(place, segment, aside, messages, began_ns)
 
 
@@ -117,13 +117,13 @@ def _put_in_place(
         while piece := file.read(_PIECE):
             crc = crc32c(piece, crc)
             size += len(piece)
-    # Every page is read, and its checksum compared.
+    # Reads every page and verifies its checksum.
     rows = sum(batch.num_rows for batch in _read_all(aside))
     if rows != messages:
         raise OSError(f"{aside} has {rows} rows instead of {messages}")
     path = place.sealed(segment.first, segment.last, crc, began_ns)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Its age is that of its messages.
+    # Retention goes by the age of its messages.
     shutil.copystat(segment.path, aside)
     aside.rename(path)
     for folder in (path.parent, path.parent.parent, place.folder):
@@ -138,6 +138,6 @@ def _read_all(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _remove_unfinished(place: Place) -> None:
-    """A crash while one was written leaves what is worth nothing: its segment is still there."""
+    """Remove temporary files that a crash left: their segments are still there."""
     for path in place.folder.glob(f"_aside-*-{place.node}.parquet"):
         path.unlink()

@@ -1,7 +1,7 @@
-"""Sealed segments are read only if their bytes match the checksum in their names.
+"""Verification of sealed segments: read only if the checksum matches the file name.
 
-To read a whole file for its checksum costs little beside taking it apart, but not nothing: a
-process checks each file once, and the checksums of Parquet's pages whenever it reads.
+Reading a whole file for its checksum costs little compared with decoding it, but not nothing: a
+process checks each file once, and the checksums of Parquet's pages on every read.
 """
 
 import errno
@@ -16,30 +16,30 @@ from crc32c import crc32c
 from weft.errors import WeftError
 from weft.journal.segment.file_names import Segment
 
-# How many files a process remembers to have checked.
+# Checked files that a process remembers.
 CHECKED_MAX = 4096
 
 _PIECE_BYTES = 4 << 20
-# What a disk answers that cannot read what it has.
+# Errors of a disk that cannot read stored bytes.
 _UNREADABLE = (None, errno.EIO, errno.EBADMSG)
 
 
 class Damaged(WeftError):
-    """A sealed segment does not hold what was sealed: none of it is read."""
+    """Sealed segment with a wrong checksum: none of it is read."""
 
 
 class Checked:
-    """The sealed segments that one process has found to be right."""
+    """Sealed segments that this process has verified."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[Path, int, int, int], None] = OrderedDict()
         self._lock = threading.Lock()
 
     def check(self, segment: Segment) -> None:
-        """Make sure that a sealed segment has the checksum in its name.
+        """Check that a sealed segment has the checksum in its name.
 
         Raises:
-            Damaged: it has another.
+            Damaged: wrong checksum.
             OSError: it cannot be opened.
         """
         status = segment.path.stat()
@@ -52,7 +52,7 @@ class Checked:
             crc, _ = checksum(segment.path)
         if crc != segment.crc:
             raise Damaged(
-                f"{segment.path.name}: its checksum is {crc:08x}, its name says {segment.crc:08x}"
+                f"{segment.path.name}: its checksum is {crc:08x}, its name has {segment.crc:08x}"
             )
         with self._lock:
             self._known[key] = None
@@ -65,10 +65,10 @@ CHECKED = Checked()
 
 @contextmanager
 def reading(source: object) -> Iterator[None]:
-    """Raise Damaged for what a disk cannot read of a file.
+    """Convert read errors of a damaged disk to Damaged.
 
     Raises:
-        Damaged: its bytes are not there.
+        Damaged: the bytes cannot be read.
         OSError: another problem, which may pass.
     """
     try:
@@ -80,10 +80,10 @@ def reading(source: object) -> Iterator[None]:
 
 
 def checksum(path: Path) -> tuple[int, int]:
-    """Return the CRC-32C of a file, and how large it is.
+    """Return the CRC-32C of a file, and its size.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: unreadable file.
     """
     crc = size = 0
     with path.open("rb") as file:

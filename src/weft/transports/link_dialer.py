@@ -71,7 +71,7 @@ class Dialler:
         """Use these settings for later dials.
 
         Raises:
-                BadOption: unusable certificates; the settings stay unchanged.
+            BadOption: unusable certificates; the settings stay unchanged.
         """
         self._context = client_context(caution.tls_ca)
         self._caution = caution
@@ -187,7 +187,7 @@ def client_context(tls_ca: str) -> ssl.SSLContext:
     """Return the TLS context for links: 1.2 or later, the certificate must match the host.
 
     Raises:
-            BadOption: unreadable or invalid file of CA certificates.
+        BadOption: unreadable or invalid file of CA certificates.
     """
     try:
         context = ssl.create_default_context(cafile=tls_ca or None)

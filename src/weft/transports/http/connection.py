@@ -58,7 +58,7 @@ class HttpDoor:
         """Take over a connected, non-blocking socket of which nothing was read.
 
         Raises:
-                OSError: the socket cannot be watched; the caller still owns it.
+            OSError: the socket cannot be watched; the caller still owns it.
         """
         self._reception = reception
         self.stream = Stream(poll, fd, self)

@@ -186,7 +186,7 @@ def timeout_of(request: Request) -> float:
     """Return how many seconds to wait for a response.
 
     Raises:
-            BadOption: the parameter is not a number of seconds within its limits.
+        BadOption: the parameter is not a number of seconds within its limits.
     """
     text = request.query.get("timeout", "")
     if not text:

@@ -110,7 +110,7 @@ class House:
         """Take over a connected, non-blocking HTTP socket of which nothing was read.
 
         Raises:
-                OSError: the socket cannot be watched; the caller still owns it.
+            OSError: the socket cannot be watched; the caller still owns it.
         """
         door = HttpDoor(self, self.poll, fd)
         self._requesting.add(door)

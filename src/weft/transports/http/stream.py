@@ -91,7 +91,7 @@ class Stream:
         """Take over a connected, non-blocking socket, and start to read.
 
         Raises:
-                OSError: the socket cannot be watched; the caller still owns it.
+            OSError: the socket cannot be watched; the caller still owns it.
         """
         self._poll = poll
         self._fd = fd

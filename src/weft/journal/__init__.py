@@ -1,1 +1,1 @@
-"""What was said, kept: segments of checksummed blocks, sealed to Parquet."""
+"""Journal: durable log of messages in segments of checksummed blocks, sealed to Parquet."""

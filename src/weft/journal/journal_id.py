@@ -1,11 +1,11 @@
-"""The identity of one node's journal: a random id that is written once, when the journal begins.
+"""Identity of one node's journal: a random id, written once when the journal is created.
 
     service=weather/
         _journal-london     {"id": "5f0c…", "next": 4711}
 
-Positions are unique within one id. A journal that was deleted and begun again under the same name
-has another id, so a reader that stores positions can store the id with them and notice. `next` is a
-lower bound of the next position: it keeps counting where every segment was removed.
+Positions are unique within one id. A journal that was deleted and created again under the same name
+has another id, so a reader can store the id with its positions and notice. `next` is a lower bound
+of the next position: it keeps the numbering even after every segment was removed.
 """
 
 import os
@@ -23,7 +23,7 @@ _PREFIX = "_journal-"
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What the file holds."""
+    """Contents of the file."""
 
     id: str
     next: int = 0
@@ -33,7 +33,7 @@ def identity_of(place: Place) -> Identity | None:
     """Return the identity of a journal; None if it has none, or its file is damaged.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: unreadable file.
     """
     try:
         found = msgspec.json.decode(_path_of(place).read_bytes(), type=Identity)
@@ -46,7 +46,7 @@ def ids_in(root: Path, service: str, node: str | None = None) -> dict[str, str]:
     """Return the ids of a service's journals by node, or of one node alone.
 
     Raises:
-        OSError: one cannot be read.
+        OSError: unreadable file.
     """
     return {each: found.id for each, found in identities_in(root, service, node).items()}
 
@@ -55,7 +55,7 @@ def identities_in(root: Path, service: str, node: str | None = None) -> dict[str
     """Return the identities of a service's journals by node, or of one node alone.
 
     Raises:
-        OSError: one cannot be read.
+        OSError: unreadable file.
     """
     folder = root / f"service={service}"
     nodes = [path.name.removeprefix(_PREFIX) for path in folder.glob(f"{_PREFIX}*")]
@@ -65,12 +65,12 @@ def identities_in(root: Path, service: str, node: str | None = None) -> dict[str
 
 
 def keep_identity(place: Place, next_position: int) -> int:
-    """Write down how far a journal has come; begin its identity if it has none.
+    """Store the next position of a journal; create its identity if it has none.
 
-    Return the next position: later than the one given if segments after that were removed.
+    Return the next position: later than the given one if later segments were removed.
 
     Raises:
-        OSError: it cannot be read or written.
+        OSError: the file cannot be read or written.
     """
     known = identity_of(place)
     position = max(next_position, known.next if known is not None else 0)
@@ -82,7 +82,7 @@ def keep_identity(place: Place, next_position: int) -> int:
 
 def _write(place: Place, identity: Identity) -> None:
     path = _path_of(place)
-    # The gateway and the process that tidies for it may both write: each its own file.
+    # The gateway and its maintenance process may both write: each to its own file.
     aside = path.with_name(f"_new{path.name}-{os.getpid()}")
     try:
         fd = os.open(

@@ -1,8 +1,8 @@
-"""Seals, removes and compacts the segments of one journal in a process of its own.
+"""Maintenance of one journal in a process of its own: seal, remove and compact segments.
 
-Called by a gateway whenever a segment is complete: `python -m weft.journal.maintenance ROOT
-SERVICE NODE SEAL KEEP_BYTES KEEP_S COMPACT NOW_S`, the last being the time by which messages are
-old. It prints a line for each file.
+Started by a gateway whenever a segment is complete: `python -m weft.journal.maintenance ROOT
+SERVICE NODE SEAL KEEP_BYTES KEEP_S COMPACT NOW_S`; NOW_S is the current time for retention. Prints
+one line per file.
 """
 
 import os
@@ -16,21 +16,21 @@ from weft.journal.parquet.compaction_plan import days_due, mark_done, target_byt
 from weft.journal.retention import Keep, expire
 from weft.journal.segment.file_names import Place, segments_of
 
-# Live traffic comes first.
+# Live traffic has priority.
 _NICE = 10
-# What is full is sealed first: what is left to be merged after this long waits for the next time.
+# Segments are sealed first; merging stops after this time and continues the next time.
 _COMPACT_S = 60.0
 
 
 def tidied(place: Place, keep: Keep, *, seals: bool, now_s: float | None = None) -> Iterator[str]:
-    """Tidy; what was done, line by line.
+    """Seal and expire segments; yield a line for each.
 
     Raises:
         OSError: a file cannot be read, written or removed.
     """
     root, service, node = place.root, place.service, place.node
     segments = segments_of(root, service, node)
-    # Before anything is removed: positions go on where they were, even if nothing is left.
+    # Before anything is removed: the numbering must continue even if no segment is left.
     if segments:
         keep_identity(place, max(each.last for each in segments) + 1)
     if seals and any(each.state == "full" for each in segments):
@@ -40,7 +40,7 @@ def tidied(place: Place, keep: Keep, *, seals: bool, now_s: float | None = None)
 
 
 def compacted(place: Place, keep: Keep) -> Iterator[str]:
-    """Merge small sealed segments; what was done, line by line.
+    """Merge small sealed segments; yield a line for each result.
 
     Raises:
         OSError: a file cannot be read, written or removed.
@@ -63,7 +63,7 @@ def compacted(place: Place, keep: Keep) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Tidy the journal that the arguments name."""
+    """Maintain the journal that the arguments name."""
     os.nice(_NICE)
     root, service, node, seal, keep_bytes, keep_s, compact, now_s = arguments
     keep = Keep(int(keep_bytes), float(keep_s))

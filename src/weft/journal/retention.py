@@ -1,4 +1,4 @@
-"""How long a journal is kept: the oldest segments are removed, whole, by age and by size.
+"""Retention: removes the oldest segments of a journal by age and size.
 
 The open segment always stays.
 """
@@ -11,14 +11,14 @@ from weft.journal.segment.file_names import Segment, segments_of
 
 
 class Keep(NamedTuple):
-    """How much is kept of one node's journal; 0 is without a bound."""
+    """Limits of one node's journal; 0 means unlimited."""
 
     size_bytes: int = 0
     age_s: float = 0.0
 
 
 def newest_s(root: Path, service: str, node: str) -> float | None:
-    """Return when the journal was last written, by the wall clock; None if it is empty."""
+    """Return the wall-clock time of the last write; None if the journal is empty."""
     return max(
         (each.path.stat().st_mtime for each in segments_of(root, service, node)), default=None
     )
@@ -27,12 +27,12 @@ def newest_s(root: Path, service: str, node: str) -> float | None:
 def expire(
     root: Path, service: str, node: str, keep: Keep, now_s: float | None = None
 ) -> list[Segment]:
-    """Remove the segments that are too old, or too much, and return them.
+    """Remove the segments that exceed the limits, and return them.
 
-    `now_s` is the time to go by, the wall clock if it is not given.
+    `now_s` is the current time; the wall clock by default.
 
     Raises:
-        OSError: one cannot be removed.
+        OSError: a segment cannot be removed.
     """
     now_s = time() if now_s is None else now_s
     found = segments_of(root, service, node)
@@ -41,7 +41,7 @@ def expire(
     removed: list[Segment] = []
     for segment in found:
         status = sizes[segment]
-        # When its last message came, about: then it was written last.
+        # The modification time is about that of the last message.
         is_old = bool(keep.age_s) and now_s - status.st_mtime > keep.age_s
         is_much = bool(keep.size_bytes) and total > keep.size_bytes
         if segment.state == "open" or not (is_old or is_much):

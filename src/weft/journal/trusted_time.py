@@ -1,23 +1,23 @@
-"""The time by which old messages are removed: a clock that jumps must not empty a journal.
+"""Clock for retention: a jump of the wall clock must not empty a journal.
 
-A wall clock that runs ahead of the time that has really passed is not believed for an hour. At the
-start, messages stand for the time that has passed: all of them being too old looks like a jump.
+A wall clock that runs ahead of the elapsed time is not trusted for an hour. At the start, the last
+message stands in for the elapsed time: if all messages are too old, the clock may have jumped.
 """
 
-# What a clock may gain by being set right.
+# Normal correction of a clock.
 SLACK_S = 60.0
-# A jump that lasts as long as this is the right time.
+# After this time a jump is taken for the correct time.
 HOLD_S = 3600.0
 
 
 class TrustedTime:
-    """A wall clock whose forward jumps count only after HOLD_S.
+    """Wall clock whose forward jumps count only after HOLD_S.
 
     Args:
-        wall_s: The wall clock now.
-        running_s: A clock that is never set, now; it should count while the machine is suspended.
+        wall_s: The current wall-clock time.
+        running_s: The current time of a clock that is never set; it should count during suspend.
         newest_s: When the journal was last written, by the wall clock; None if it is empty.
-        keep_s: How long messages are kept; 0 is for ever.
+        keep_s: The age limit of messages; 0 means unlimited.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class TrustedTime:
         self._jumped_s: float | None = None
 
     def now(self, wall_s: float, running_s: float) -> float:
-        """Return the time to go by; the wall clock unless it has jumped ahead."""
+        """Return the trusted time: the wall clock unless it has jumped ahead."""
         expected_s = self._behind_s + running_s
         if wall_s - expected_s <= SLACK_S:
             self._behind_s = wall_s - running_s

@@ -1,7 +1,7 @@
-"""The thread that writes a journal down: batches in, news of what is written and safe out.
+"""Writer thread of a journal: writes and syncs batches, and reports written and durable ones.
 
-It alone waits for the disk. While the disk refuses, it keeps the batch it has and tries again, so
-that nothing that was taken is lost, until it is told to end.
+Only this thread waits for the disk. After a failed write it keeps the batch and retries every
+RETRY_S, so that no accepted message is lost, until the thread is ended.
 """
 
 import math
@@ -25,10 +25,10 @@ Sync = Literal["ack", "interval", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When what was written is made safe, and when a segment is full.
+    """When to sync, and when a segment is full.
 
-    `ack`: at once if somebody waits to be told, otherwise every `sync_s` or after `sync_bytes`.
-    `interval`: every `interval_s`. `none`: when the system likes.
+    `ack`: at once if a publisher awaits an acknowledgement, otherwise every `sync_s` or after
+    `sync_bytes`. `interval`: every `interval_s`. `none`: whenever the system does.
     """
 
     sync: Sync = "ack"
@@ -40,25 +40,25 @@ class Rules:
 
 
 class Written(NamedTuple):
-    """A batch is in the file, and may be filled again."""
+    """A batch is in the file; its buffer may be reused."""
 
     batch: Batch
 
 
 class Safe(NamedTuple):
-    """Everything before a position is as safe as the rules ask for."""
+    """Everything before a position is as durable as the rules require."""
 
     position: int
 
 
 class Failed(NamedTuple):
-    """The disk refuses."""
+    """Writing has failed; the thread retries."""
 
     problem: str
 
 
 class Recovered(NamedTuple):
-    """It no longer does."""
+    """Writing works again."""
 
 
 class Ended(NamedTuple):
@@ -69,7 +69,7 @@ Report = Written | Safe | Failed | Recovered | Ended
 
 
 class Scribe:
-    """Writes the journal of one place, from a position on; reports come on its own thread."""
+    """Writes the journal of one node from a position on; calls `report` on its own thread."""
 
     def __init__(
         self, place: Place, rules: Rules, position: int, report: Callable[[Report], None]
@@ -79,11 +79,11 @@ class Scribe:
         self._report = report
         self._position = position
         self._segment: OpenSegment | None = None
-        # The file of a segment that holds nothing yet; it is in the way of the next if it is left.
+        # File of a segment without messages; if it is left after an error, it blocks the next one.
         self._leftover: Path | None = None
         self._unsynced = 0
         self._synced_at = -math.inf
-        # When to make it safe, and when to end the segment.
+        # When to sync, and when to complete the segment.
         self._sync_at: float | None = None
         self._end_at = 0.0
         self._is_failing = False
@@ -92,15 +92,15 @@ class Scribe:
         self._thread = threading.Thread(target=self._run, name="weft-journal", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def write(self, batch: Batch) -> None:
-        """Write a batch, some time; Written follows."""
+        """Queue a batch; Written follows."""
         self._batches.put(batch)
 
     def end(self, within_s: float) -> bool:
-        """Write what there is, end the segment and the thread; False if it took too long."""
+        """Write all queued batches, complete the segment and join; False after `within_s`."""
         self._is_ending.set()
         self._batches.put(None)
         self._thread.join(within_s)
@@ -121,11 +121,11 @@ class Scribe:
             self._do(self._keep_time)
 
     def _do(self, step: Callable[[], None]) -> None:
-        """Take a step, again and again while the disk refuses it."""
+        """Run a step, repeatedly while the disk fails."""
         while True:
             try:
                 if self._is_failing:
-                    # Shows that the disk takes something again, whatever the step is.
+                    # Shows whether the disk accepts writes again, whatever the step is.
                     self._begin()
                 step()
             except OSError as error:
@@ -137,13 +137,13 @@ class Scribe:
                     self._is_failing = False
                     self._report(Recovered())
                     if self._unsynced == 0:
-                        # What a sync failed for can be made no safer; who waited was told.
+                        # A failed sync cannot be repaired; the publishers got an error.
                         self._report(Safe(self._position))
                 return
 
     def _refused(self, error: OSError) -> None:
-        # What it holds is found again by whoever recovers it; a file whose sync failed may not hold
-        # what it seems to, so nothing more is written to it.
+        # Recovery will find its messages. After a failed sync the contents of the file are
+        # uncertain, so nothing more is written to it.
         if self._segment is not None:
             self._segment.abandon()
             self._segment = None
@@ -169,14 +169,14 @@ class Scribe:
         if self._rules.sync != "ack":
             self._report(Safe(self._position))
         if self._rules.sync == "ack" and batch.is_awaited:
-            # Everything that comes meanwhile is in the next one: that groups commits well enough.
+            # Batches that arrive during the sync share the next one: group commit.
             self._sync_at = -math.inf
         elif self._sync_at is None and self._rules.sync != "none":
             wait_s = self._rules.sync_s if self._rules.sync == "ack" else self._rules.interval_s
             self._sync_at = self._synced_at + wait_s
 
     def _keep_time(self) -> None:
-        """Do what is due."""
+        """Sync and complete the segment if due."""
         segment = self._segment
         if segment is None:
             return

@@ -139,9 +139,9 @@ def test_the_longest_idle_queries_are_forgotten_at_the_limit_only(
     assert (tmp_path / "old").exists()
     batches.make_room("new")
     write_once(parts, batches, "new")
-    with pytest.raises(TooMany, match="no more can be known"):
+    with pytest.raises(TooMany, match="which is the limit"):
         stage(parts, "another")
-    with pytest.raises(TooMany, match="no more can be known"):
+    with pytest.raises(TooMany, match="which is the limit"):
         batches.begin(Order("another", 0, (), ()), MARK)
 
 

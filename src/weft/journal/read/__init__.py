@@ -1,1 +1,1 @@
-"""Reading journals, by position or time."""
+"""Readers of journals, by position or time."""

@@ -1,4 +1,4 @@
-"""Stretches of a journal as Arrow batches: the way in for whoever reads millions of messages."""
+"""Ranges of a journal as Arrow batches, for readers of millions of messages."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,11 +20,11 @@ from weft.wire.subjects import matches
 ROWS = 65_536
 BYTES = GROUP_BYTES
 ALL_COLUMNS = tuple(SCHEMA.names)
-# How often a segment may get another name before it is opened.
+# How often a segment may be renamed before it is opened.
 _MISSES_MAX = 10
 _REMOVED = "they were removed, or are damaged"
 
-# Not of Python's lists: for those pyarrow imports pandas, which takes longer than a short query.
+# Not from Python lists: for those pyarrow imports pandas, which takes longer than a short query.
 _NOTHING = pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in SCHEMA], schema=SCHEMA)
 
 
@@ -38,11 +38,11 @@ class Range(NamedTuple):
 
 
 class Lost(WeftError):
-    """Messages that should be in a journal are not."""
+    """Messages that should be in a journal are missing."""
 
 
 class Query(NamedTuple):
-    """Which rows and columns of a stretch are wanted, and whether some may lack."""
+    """Wanted range, patterns and columns, and whether messages may be missing."""
 
     wanted: Range
     patterns: tuple[bytes, ...]
@@ -50,10 +50,10 @@ class Query(NamedTuple):
     columns: Sequence[str]
 
     def lack(self, first: int, last: int, why: str) -> None:
-        """Go on without some positions, if that is allowed.
+        """Accept missing positions, if that is allowed.
 
         Raises:
-            Lost: it is not.
+            Lost: positions must not be missing.
         """
         if not self.may_lack:
             wanted = self.wanted
@@ -70,13 +70,13 @@ def batches_in(
     may_lack: bool,
     columns: Sequence[str] = ALL_COLUMNS,
 ) -> Iterator[pa.RecordBatch]:
-    """The messages of a stretch that match a pattern: these columns of parquet.SCHEMA.
+    """Yield the messages of a range that match a pattern, with some columns of the Parquet schema.
 
-    Columns that nobody asks for are not read, but for the position, which is always there. A
-    damaged block costs its messages, a damaged sealed segment all that it has.
+    Other columns are not read, except the position, which is always included. A damaged block loses
+    its messages, a damaged sealed segment all of its messages.
 
     Raises:
-        Lost: some are not there, and none may lack.
+        Lost: messages are missing, and `may_lack` is false.
         OSError: a segment cannot be read.
     """
     query = Query(wanted, patterns, may_lack, columns)
@@ -112,28 +112,28 @@ def batches_in(
 
 
 class _Known:
-    """The segments of a node: listed once, and again only where the list is not enough."""
+    """Segments of a node: listed once, and again only if the list may be outdated."""
 
     def __init__(self, wanted: Range) -> None:
         self._wanted = wanted
         self._segments: list[Segment] = []
         self._is_listed = False
-        # Whether what was found last is from a list of that moment.
+        # Whether the last result is from a list of that moment.
         self._is_new = False
         self._missed_at, self._misses = -1, 0
 
     def is_outdated(self) -> bool:
-        """Return whether it is worth looking again, in a new list."""
+        """Return whether listing again may help, and do so next time."""
         if self._is_new:
             return False
         self._is_listed = False
         return True
 
     def missed(self, position: int, error: FileNotFoundError) -> None:
-        """Look again, in a new list: sealed or merged meanwhile, a segment has another name.
+        """List again next time: a segment that was sealed or merged has another name.
 
         Raises:
-            FileNotFoundError: the segment with this position was missed too often.
+            FileNotFoundError: missed over _MISSES_MAX times at this position.
         """
         self._misses = self._misses + 1 if position == self._missed_at else 1
         self._missed_at = position
@@ -142,7 +142,7 @@ class _Known:
         self._is_listed = False
 
     def segment_of(self, position: int) -> tuple[Segment | None, int | None]:
-        """The segment with a position, or the first one after it, and where it ends, if it does.
+        """Return the segment of a position, or the first one after it, and its end if known.
 
         Of two with the same positions the later one counts: one ends where the next one begins.
         """
@@ -165,7 +165,7 @@ class _Known:
 def _segment_batches(
     query: Query, segment: Segment, first: int
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Batches, and the position after each."""
+    """Yield batches, each with the position after it."""
     if segment.state == "sealed":
         yield from _sealed_batches(query, segment, first)
         return
@@ -183,14 +183,14 @@ def _segment_batches(
 
 
 def _parts_of(query: Query, segment: Segment, first: int) -> Iterator[BlockPart]:
-    """Yield the frames of a segment of blocks; none for positions that a crash had torn off."""
+    """Yield the frames of a segment of blocks; no frames for positions torn off by a crash."""
     wanted = query.wanted
     position, end = first, wanted.end
     for data, start, salt in wanted.shelf.blocks(segment, first, end):
         why = _REMOVED
         for block in blocks_in(data, start, salt):
             if isinstance(block, Damage):
-                # The next block tells which positions were there.
+                # The next block shows which positions are missing.
                 why = f"{segment.path.name}: {block.why}"
                 continue
             if position >= end:
@@ -210,10 +210,10 @@ def _parts_of(query: Query, segment: Segment, first: int) -> Iterator[BlockPart]
 
 
 def _clipped(data: Bytes, block: Block, first: int, end: int) -> Iterator[BlockPart]:
-    """Yield the frames of a block between two positions, in parts that are bounded in bytes.
+    """Yield the frames of a block between two positions, in parts of bounded size.
 
     Raises:
-        ValueError: the block does not hold so many whole frames.
+        ValueError: the block holds fewer whole frames than its header states.
     """
     start, after = block.body, block.end
     at = block.body
@@ -239,7 +239,7 @@ def _sealed_batches(
     if b">" not in patterns:
         read.add("subject")
     source = query.wanted.shelf.sealed(segment)
-    # From elsewhere, few large reads; here, what is needed next.
+    # Few large reads from a remote source; from a local file, only the next pages.
     with opened(source, is_ahead=not isinstance(source, Path)) as file:
         groups = groups_in(file, first, end - 1)
         for batch in batches_of(file, groups, sorted(read), rows=ROWS, size_bytes=BYTES):
@@ -252,12 +252,12 @@ def _sealed_batches(
             if low < first or high >= end:
                 batch = _between(batch, first, end)  # noqa: PLW2901  # the same, shorter
             yield _matching(batch, patterns), min(high + 1, end)
-    # Whole when it was sealed: what is not there a crash had torn off before it was anybody's.
+    # Complete when it was sealed: other positions were torn off by a crash before anyone read them.
     yield _NOTHING, min(segment.last + 1, end)
 
 
 def _between(batch: pa.RecordBatch, first: int, end: int) -> pa.RecordBatch:
-    """The rows between two positions, which are in order; nothing is copied."""
+    """Return the rows between two positions, without copying; rows are in order."""
     positions = batch.column("position")
     before = pc.sum(pc.less(positions, first)).as_py()
     within = pc.sum(pc.less(positions, end)).as_py() - before

@@ -1,6 +1,6 @@
-"""A journal a page at a time: what somebody who catches up is given, as fast as they ask.
+"""Journal in pages, for replays that read at their own pace.
 
-A page holds whole frames, or, of a message that is larger than a page, a part of one.
+A page holds whole frames, or a part of a message that is larger than a page.
 """
 
 from collections.abc import Iterator
@@ -14,21 +14,21 @@ from weft.journal.read.time_index import position_at
 from weft.wire.frames import HEADER_BYTES
 from weft.wire.subjects import matches
 
-# So much is looked at for a page, at most, however little of it is wanted.
+# Maximum bytes scanned for a page, however few of them match.
 SCAN_MAX_BYTES = 16 << 20
-# To match a pattern counts as much as looking at so many bytes.
+# Cost of matching a pattern, in scanned bytes.
 _MATCH_BYTES = 16
-# Subjects of which is remembered if they are wanted.
+# Subjects whose match is cached.
 _SUBJECTS_MAX = 4096
-# Readers that may come back for their next page without its place being looked for.
+# Readers whose iterator is kept, so that their next page needs no search.
 _READERS_MAX = 64
 _FLAGS = 5
 
 
 class Question(NamedTuple):
-    """What a page is asked for: which subjects, from where to where, and how large it may be.
+    """Request for a page: patterns, range of positions and maximum size.
 
-    `offset` says how much of the message at `first` the asker has already.
+    `offset` is how much of the message at `first` the reader already has.
     """
 
     patterns: tuple[bytes, ...]
@@ -39,9 +39,9 @@ class Question(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some frames, the position to ask for next, and how many messages were missing before it.
+    """Frames, the position to request next, and the number of missing messages before it.
 
-    `left` bytes of a large message are still to come; then the next position is still its own.
+    `left` bytes of a large message remain; then the next position is still its own.
     """
 
     frames: bytes
@@ -51,7 +51,7 @@ class Page(NamedTuple):
 
 
 class Pages:
-    """The pages of one node's journal of a service."""
+    """Pages of one node's journal of a service."""
 
     def __init__(self, root: Path, service: str, node: str) -> None:
         self._root = root
@@ -60,7 +60,7 @@ class Pages:
         self._open: dict[tuple[tuple[bytes, ...], int], Iterator[Kept | Hole]] = {}
 
     def page(self, question: Question) -> Page:
-        """Answer a question.
+        """Return a page.
 
         Raises:
             OSError: the journal cannot be read.
@@ -68,7 +68,7 @@ class Pages:
         found = self._open.pop((question.patterns, question.first), iter(()))
         page, is_over = _page(found, question)
         if is_over and page == Page(b"", question.first, 0, 0):
-            # There is no such reader, or it ended where the journal did at that time.
+            # No such reader, or it had reached the end of the journal at that time.
             found = self._history(question.first)
             page, is_over = _page(found, question)
         if not is_over:
@@ -78,7 +78,7 @@ class Pages:
         return page
 
     def position_at(self, time_ns: int) -> int | None:
-        """The position of the first message that came at a time or after it; None if none did.
+        """Return the position of the first message at or after a time; None if there is none.
 
         Raises:
             OSError: the journal cannot be read.
@@ -90,7 +90,7 @@ class Pages:
 
 
 def _page(found: Iterator[Kept | Hole], question: Question) -> tuple[Page, bool]:
-    """A page of what was found, and whether what follows must be looked for anew."""
+    """Return a page from an iterator, and whether a new iterator is needed for the next one."""
     frames: list[bytes] = []
     position = question.first
     wanted: dict[bytes, bool] = {}
@@ -108,7 +108,7 @@ def _page(found: Iterator[Kept | Hole], question: Question) -> tuple[Page, bool]
         if wanted[subject]:
             frame = _as_sent(each.frame)
             if len(frame) > question.max_bytes:
-                # It has pages of its own.
+                # A large message has pages of its own.
                 if frames:
                     return Page(b"".join(frames), each.position, 0, missing), True
                 return _part(Kept(each.position, frame), question, missing), True
@@ -128,7 +128,7 @@ def _part(kept: Kept, question: Question, missing: int) -> Page:
 
 
 def _as_sent(frame: bytes) -> bytes:
-    """A frame as it went over the wire: a reader need not know what a journal says of it."""
+    """Return a frame as on the wire: without the journal's own flag."""
     flags = frame[_FLAGS]
     if not flags & ARRIVED:
         return frame
@@ -136,7 +136,7 @@ def _as_sent(frame: bytes) -> bytes:
 
 
 def _learn(wanted: dict[bytes, bool], subject: bytes, patterns: tuple[bytes, ...]) -> None:
-    """Note whether a subject is wanted."""
+    """Cache whether a subject matches."""
     if len(wanted) >= _SUBJECTS_MAX:
         wanted.clear()
     wanted[subject] = any(matches(pattern, subject) for pattern in patterns)

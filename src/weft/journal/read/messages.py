@@ -1,7 +1,7 @@
-"""What a journal holds, message by message: the segments of one node, in order of positions.
+"""Messages of one node's journal, one by one, in order of positions.
 
-Where two segments have the same positions, the later one counts: a writer that could not be sure of
-the end of a segment has begun another. An open segment is read as far as it is written.
+Where two segments have the same positions, the later one counts: a writer that was not sure of the
+end of a segment has begun another. An open segment is read as far as it is written.
 """
 
 import mmap
@@ -16,16 +16,16 @@ from weft.journal.segment.block_index import LANDMARKS
 from weft.journal.segment.blocks import Block, Bytes, Damage, Kind, blocks_in, message_end, salt_of
 from weft.journal.segment.file_names import Segment, segments_of
 
-# How often in a row a segment may have another name than the one it was listed with.
+# How often in a row a segment may have been renamed since it was listed.
 _TRIES_MAX = 100
 
 
 def history(
     root: Path, service: str, node: str, first: int | None = None, last: int | None = None
 ) -> Iterator[Kept | Hole]:
-    """The messages of one node's journal, and the holes between them.
+    """Yield the messages of one node's journal, and the missing ranges between them.
 
-    From a position on, or from the earliest that there is.
+    From position `first` on, or from the earliest that is available.
 
     Raises:
         OSError: a segment cannot be read.
@@ -45,24 +45,24 @@ def history(
                 yield found
                 position = (found.position if isinstance(found, Kept) else found.last) + 1
         except FileNotFoundError:
-            # Sealed, or ended, since it was looked for: it has another name now, or none.
+            # Sealed or completed since it was listed: it has another name now, or was removed.
             tries += 1
             if tries > _TRIES_MAX:
                 raise
             segments = segments_of(root, service, node)
             continue
         tries = 0
-        # What was neither there nor missing, a crash had torn off.
+        # Positions neither present nor missing were torn off by a crash.
         done = segment.last + 1 if ends is None else min(segment.last + 1, ends)
         position = max(position, done)
 
 
 @contextmanager
 def mapped(path: Path) -> Iterator[Bytes]:
-    """A file as bytes, as far as it is written now; pages of it are read when they are needed.
+    """Map a file into memory, as far as it is written now; pages are read on access.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: unreadable file.
     """
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
@@ -76,7 +76,7 @@ def mapped(path: Path) -> Iterator[Bytes]:
 
 
 def _messages(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
-    """The messages of a segment from a position on, up to one that is not in it any more."""
+    """Yield the messages of a segment from `first` on, up to `ends`, which is exclusive."""
     if 0 <= segment.last < first:
         return
     if segment.state == "sealed":
@@ -87,7 +87,7 @@ def _messages(segment: Segment, first: int, ends: int | None) -> Iterator[Kept |
 
 
 def _sealed(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
-    # Large to import, and only who reads what is old needs it.
+    # A large import that only readers of old messages need.
     from weft.journal.parquet.schema import messages_in  # noqa: PLC0415
 
     if segment.first > first:
@@ -106,11 +106,11 @@ def _sealed(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | H
 
 def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
     expected = first
-    why = f"{segment.path.name} lacks them"
+    why = f"{segment.path.name} does not have them"
     salt = salt_of(data, is_full=segment.state == "full")
     for found in blocks_in(data, LANDMARKS.start(segment.path, data, first, salt), salt):
         if isinstance(found, Damage):
-            # The end of an open segment may be on its way: that is no hole yet.
+            # The end of an open segment may still be being written: not a missing range yet.
             why = f"{segment.path.name}: bytes {found.start} … {found.end}: {found.why}"
         elif found.kind in (Kind.FRAMES, Kind.TORN):
             if found.first > expected:

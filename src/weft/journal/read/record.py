@@ -1,17 +1,17 @@
-"""What is found in a journal: messages, and holes where there should be some."""
+"""Records of a journal: messages, and ranges of missing positions."""
 
 from typing import NamedTuple
 
 
 class Kept(NamedTuple):
-    """A message of a journal: the whole frame, and its position."""
+    """Message of a journal: the whole frame and its position."""
 
     position: int
     frame: bytes
 
 
 class Hole(NamedTuple):
-    """Positions that there are no messages for, and why."""
+    """Range of positions without messages, and the reason."""
 
     first: int
     last: int

@@ -1,4 +1,4 @@
-"""Where a journal can be read from: a folder, or whatever else gives its segments."""
+"""Sources of a journal: a local folder, or anything else that provides its segments."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from weft.journal.segment.tail import Extent, Positions, Tails
 
 
 class Stretch(NamedTuple):
-    """Blocks of a segment, where among them to begin to read, and the salt that they have."""
+    """Blocks of a segment, the offset to start reading at, and their salt."""
 
     data: Bytes
     start: int
@@ -23,10 +23,10 @@ class Stretch(NamedTuple):
 
 
 class Ends(Protocol):
-    """Where the journals of a service begin and end, node by node; asked again and again."""
+    """First and next positions of the journals of a service, by node; read repeatedly."""
 
     def extent(self, *, is_complete: bool = True) -> Extent:
-        """Return where every node's journal begins and ends, and its id.
+        """Return every node's first and next position, and the id of its journal.
 
         Args:
             is_complete: Whether to wait for nodes that do not answer. Otherwise they are left out,
@@ -34,81 +34,81 @@ class Ends(Protocol):
         """
 
     def ends(self) -> Positions:
-        """The next position of every node."""
+        """Return the next position of every node."""
 
     def starts(self) -> Positions:
-        """The first position that every node still has."""
+        """Return the first available position of every node."""
 
     def ids(self) -> dict[str, str]:
-        """Return the id of every node's journal: another one means that positions began anew.
+        """Return the id of every node's journal: with another id, positions began again.
 
-        A node whose journal has none, as it was begun by an older gateway, is left out.
+        A node whose journal has no id, created by an older gateway, is left out.
         """
 
 
 class Shelf(Protocol):
-    """The journals of one service; it can be sent to where the work is done."""
+    """Journals of one service; can be pickled and sent to workers."""
 
     @property
     def service(self) -> str:
-        """Whose they are."""
+        """The name of the service."""
 
     def watch(self) -> Ends:
-        """Look where they begin and end."""
+        """Return an object that finds their ends."""
 
     def position_at(self, node: str, time_ns: int) -> int | None:
-        """The first position at a time or after it; None if there is none."""
+        """Return the first position at or after a time; None if there is none."""
 
     def segments(self, node: str) -> list[Segment]:
-        """What there is of one node, by first position."""
+        """Return the segments of one node, by first position."""
 
     def sealed(self, segment: Segment) -> Any:
-        """A sealed segment, as a reader of Parquet takes it.
+        """Return a sealed segment as a source for a Parquet reader.
 
         Raises:
-            Damaged: it is not what was sealed.
-            FileNotFoundError: it has another name now.
+            Damaged: its checksum is wrong.
+            FileNotFoundError: it was renamed.
         """
 
     def blocks(self, segment: Segment, first: int, end: int) -> Iterator[Stretch]:
-        """Stretches of any other segment.
+        """Yield ranges of a segment that is not sealed.
 
         Raises:
-            FileNotFoundError: it has another name now.
+            FileNotFoundError: it was renamed.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class FolderShelf:
-    """The journals in a folder of this machine."""
+    """Journals in a local folder."""
 
     root: Path
     service: str
 
     def watch(self) -> Tails:
-        """Look where they begin and end."""
+        """Return an object that finds their ends."""
         return Tails(self.root, self.service)
 
     def position_at(self, node: str, time_ns: int) -> int | None:
-        """The first position at a time or after it; None if there is none."""
+        """Return the first position at or after a time; None if there is none."""
         return Pages(self.root, self.service, node).position_at(time_ns)
 
     def segments(self, node: str) -> list[Segment]:
-        """What there is of one node, by first position."""
+        """Return the segments of one node, by first position."""
         return segments_of(self.root, self.service, node)
 
     def sealed(self, segment: Segment) -> Path:
-        """A sealed segment.
+        """Return the path of a sealed segment.
 
         Raises:
-            Damaged: it is not what was sealed.
-            OSError: it cannot be read, or has another name now.
+            Damaged: its checksum is wrong.
+            OSError: it cannot be read, or was renamed.
         """
         CHECKED.check(segment)
         return segment.path
 
-    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[Stretch]:  # noqa: ARG002  # others need the end
-        """All of a segment that is not sealed, and where in it to begin to read."""
+    def blocks(self, segment: Segment, first: int, end: int) -> Iterator[Stretch]:  # noqa: ARG002  # other sources need it
+        """Yield all of a segment that is not sealed, with the offset to start reading at."""
         with mapped(segment.path) as data:
             salt = salt_of(data, is_full=segment.state == "full")
             yield Stretch(data, LANDMARKS.start(segment.path, data, first, salt), salt)

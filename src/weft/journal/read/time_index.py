@@ -1,7 +1,7 @@
-"""Where in a journal a time is: the position of the first message that came then or later.
+"""Time index of a journal: finds the position of the first message at or after a time.
 
-Times need not grow with positions: a clock may be set back, and what comes from other gateways has
-the time at which it entered there. So no segment is passed over unless all of it is earlier.
+Times need not grow with positions: a clock may be set back, and messages from other gateways have
+the time at which those received them. So only segments whose messages are all earlier are skipped.
 """
 
 import struct
@@ -14,27 +14,27 @@ from weft.journal.read.messages import mapped
 from weft.journal.segment.blocks import Block, Bytes, Kind, blocks_in, latest_in, salt_of
 from weft.journal.segment.file_names import Segment, segments_of
 
-# How often it is tried again because a segment got another name meanwhile.
+# Retries after a segment was renamed.
 TRIES_MAX = 100
-# Of how many segments a process remembers the latest time.
+# Segments whose latest time is cached.
 SEGMENTS_MAX = 16_384
 
 _FRAME = struct.Struct("<I20xq")
 
 
 class Latest:
-    """The latest times of segments that no longer change; used by several threads."""
+    """Cache of the latest times of segments that no longer change; thread-safe."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[Path, int] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, segment: Segment) -> int:
-        """Return the time of the latest message of a segment that is full or sealed.
+        """Return the time of the latest message of a full or sealed segment.
 
         Raises:
-            Damaged: it is sealed, and not as it was written.
-            OSError: it cannot be read.
+            Damaged: a sealed segment is damaged.
+            OSError: unreadable file.
         """
         with self._lock:
             if (known := self._known.get(segment.path)) is not None:
@@ -52,9 +52,9 @@ LATEST = Latest()
 
 
 def position_at(root: Path, service: str, node: str, time_ns: int) -> int | None:
-    """The position of the first message that came at a time or after it; None if none did.
+    """Return the position of the first message at or after a time; None if there is none.
 
-    Segments that are damaged, or the parts of them that are, have no messages.
+    Damaged segments, and damaged parts of segments, are skipped.
 
     Raises:
         OSError: the journal cannot be read.
@@ -63,7 +63,7 @@ def position_at(root: Path, service: str, node: str, time_ns: int) -> int | None
         try:
             return _position_in_any(segments_of(root, service, node), time_ns)
         except FileNotFoundError:
-            # Ended, sealed or removed since it was looked for.
+            # Completed, sealed or removed since it was listed.
             continue
     return _position_in_any(segments_of(root, service, node), time_ns)
 
@@ -82,7 +82,7 @@ def _position_in_any(segments: list[Segment], time_ns: int) -> int | None:
 
 
 def _latest_sealed(segment: Segment) -> int:
-    # Large to import, and only who reads what is old needs it.
+    # A large import that only readers of old messages need.
     from weft.journal.parquet.schema import latest_ns  # noqa: PLC0415
 
     return latest_ns(segment.path)
@@ -92,7 +92,7 @@ def _latest_full(segment: Segment) -> int:
     with mapped(segment.path) as data:
         found = latest_in(data)
         if found is None:
-            # A crash left this segment without a note of its latest time.
+            # Completed by recovery, which does not record the latest time.
             _, found = _look(data, segment, None)
         return found
 
@@ -108,7 +108,7 @@ def _position_after(segment: Segment, time_ns: int) -> int | None:
 
 
 def _look(data: Bytes, segment: Segment, time_ns: int | None) -> tuple[int | None, int]:
-    """Find the first message at a time or after it, and the latest time until there."""
+    """Return the first message at or after a time, and the latest time before it."""
     latest = 0
     for block in blocks_in(data, salt=salt_of(data, is_full=segment.state == "full")):
         if not isinstance(block, Block) or block.kind != Kind.FRAMES:

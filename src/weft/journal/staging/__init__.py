@@ -1,1 +1,1 @@
-"""Messages of sinks, staged until they are committed."""
+"""Staged messages: rows of sinks that are published once they are committed."""

@@ -1,8 +1,8 @@
-"""Which batches of a writer are out, and which is on its way: written down before and after.
+"""Commit log of staged batches: records which are published and which is being published.
 
-A batch that is out is never released again, however often its writer asks. One that was on its way
-when the gateway was killed is released on from where it was: its rows went out under a publisher's
-number of their own, so the journal itself says how many of them it has.
+A published batch is never published again, however often its writer asks. If the gateway was killed
+while it published a batch, it continues where it stopped: the rows have a publisher number of their
+own, so the journal shows how many of them it has.
 """
 
 import os
@@ -21,21 +21,21 @@ from weft.journal.segment.writer import sync_folder
 from weft.journal.staging.parts import Part, Parts, check_writer
 from weft.wire.byteops import u32_at
 
-# How the name begins of a writer of one batch, who has nothing to come back for.
+# Prefix of writers of a single batch, which do not come back.
 ONCE = "once-"
-# A writer of one batch is forgotten this long after its batch is out: until then a release may be
-# asked for again, because its answer was lost. Clients ask for ten minutes at most.
+# Such a writer is forgotten this long after its batch was published: until then it may repeat the
+# request because the answer was lost. Clients retry for at most ten minutes.
 FORGOTTEN_S = 900.0
-# At the limit on writers, queries that wrote nothing for this long are forgotten, too.
+# At the limit of writers, queries that wrote nothing for this long are forgotten, too.
 IDLE_S = 30 * 86_400.0
-# At the limit, folders are looked through this often at most.
+# Minimum interval between such searches, in seconds.
 _FULL_S = 10.0
 
 _STATE = "state.json"
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True):
-    """As whom rows were released, and the position that the journal had reached before."""
+    """Origin and publisher under which rows were published, and the journal's position before."""
 
     origin: int
     publisher: int
@@ -43,7 +43,7 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """A batch that counts: these parts, in this order, with so many rows each."""
+    """Commit of a batch: its parts in order, with the number of rows of each."""
 
     writer: str
     batch: int
@@ -53,21 +53,21 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """How far a writer is: the last batch that is out, and the one that is on its way."""
+    """Progress of a writer: the last published batch, and the one being published."""
 
     done: int = -1
     order: Order | None = None
 
 
 class Removed(NamedTuple):
-    """Counts of the parts and writers that were removed."""
+    """Numbers of removed parts and writers."""
 
     parts: int
     writers: int
 
 
 class Batches:
-    """The writers of a service at one node; used by one thread."""
+    """Writers of a service at one node; used by one thread."""
 
     def __init__(self, folder: Path, parts: Parts) -> None:
         self._folder = folder
@@ -75,12 +75,12 @@ class Batches:
         self._looked_through_s = -_FULL_S
 
     def begin(self, order: Order, mark: Mark) -> Order | None:
-        """Write down that a batch is on its way; None if it is out already.
+        """Record that a batch is being published; None if it is already published.
 
         Raises:
-            BadOption: a name or number that cannot be.
-            NotKnown: a part is not here, or not complete, or has other rows.
-            OSError: it cannot be read or written.
+            BadOption: invalid name or number.
+            NotKnown: a part is missing, incomplete, or has a different number of rows.
+            OSError: the state cannot be read or written.
         """
         state = self._state(order.writer)
         if order.batch <= state.done:
@@ -89,36 +89,36 @@ class Batches:
         if state.order is None:
             self._check(order)
         else:
-            # What was on its way counts, and not what was staged in its place afterwards.
+            # The recorded commit counts, not parts staged in its place afterwards.
             order = state.order
         begun = msgspec.structs.replace(order, marks=(*order.marks, mark))
         self._write(order.writer, State(state.done, begun))
         return begun
 
     def rows(self, order: Order) -> Iterator[bytes]:
-        """The rows of a batch in their order, as frames, some at a time.
+        """Yield the rows of a batch in order, as groups of frames.
 
         Raises:
-            NotKnown: a part is gone or damaged.
-            OSError: it cannot be read.
+            NotKnown: a part is missing or damaged.
+            OSError: a part cannot be read.
         """
         for name, rows in zip(order.parts, order.rows, strict=True):
             yield from self._parts.blocks(Part(order.writer, order.batch, name), rows)
 
     def finish(self, order: Order) -> None:
-        """Write down that a batch is out, and remove its rows.
+        """Record that a batch is published, and remove its rows.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the state cannot be written.
         """
         self._write(order.writer, State(order.batch))
         self._parts.remove_until(order.writer, order.batch)
 
     def discard(self, parts: list[Part]) -> None:
-        """Remove rows that do not count; not those of a batch that is on its way.
+        """Remove rows that will not be committed; rows of a batch being published stay.
 
         Raises:
-            BadOption: a name or number that cannot be.
+            BadOption: invalid name or number.
         """
         for part in parts:
             order = self._state(part.writer).order
@@ -126,30 +126,30 @@ class Batches:
                 self._parts.remove(part)
 
     def end(self, writer: str) -> None:
-        """Forget a writer that writes nothing more; not one whose batch is on its way.
+        """Remove a writer that has ended, unless a batch of it is being published.
 
         Raises:
-            BadOption: a name that cannot be.
-            OSError: it cannot be removed.
+            BadOption: invalid name.
+            OSError: its folder cannot be removed.
         """
         if self._state(writer).order is None:
             self._parts.remove_writer(writer)
 
     def unfinished(self) -> list[Order]:
-        """The batches that were on their way when the gateway ended, after tidying up.
+        """Remove abandoned rows; return the batches that were being published at the last exit.
 
         Raises:
-            OSError: they cannot be read.
+            OSError: the states cannot be read.
         """
         self.tidy()
         orders = (self._state(folder.name).order for folder in sorted(self._folder.iterdir()))
         return [order for order in orders if order is not None]
 
     def make_room(self, writer: str) -> None:
-        """Forget idle writers if there is no room for a new one; at most every ten seconds.
+        """Forget idle writers if there is no room for a new one; at most every _FULL_S.
 
         Raises:
-            OSError: they cannot be read or removed.
+            OSError: a folder cannot be read or removed.
         """
         if self._parts.is_full_for(writer) and monotonic() - self._looked_through_s >= _FULL_S:
             self._looked_through_s = monotonic()
@@ -159,12 +159,12 @@ class Batches:
         """Remove abandoned rows and writers that have ended, by their age.
 
         Raises:
-            OSError: they cannot be read or removed.
+            OSError: a folder cannot be read or removed.
         """
         parts = writers = 0
         with os.scandir(self._folder) as entries:
             ages = {entry.name: time() - entry.stat().st_mtime for entry in entries}
-        # Whatever happens in a folder makes it younger, but for rows that are appended.
+        # Any change in a folder updates its time, except appended rows.
         for writer in (name for name, age in ages.items() if age >= FORGOTTEN_S):
             names = [path.name for path in (self._folder / writer).iterdir()]
             if any(name.endswith(".rows") for name in names):
@@ -176,7 +176,7 @@ class Batches:
         return Removed(parts, writers)
 
     def _has_ended(self, writer: str, names: list[str], is_idle: bool) -> bool:
-        """Return whether nothing needs to be known any more of an old writer without rows."""
+        """Return whether the state of an old writer without rows is no longer needed."""
         if _STATE not in names:
             return True
         if not (is_idle or writer.startswith(ONCE)):
@@ -208,7 +208,7 @@ class Batches:
 
 
 def released_rows(root: Path, service: str, node: str, marks: tuple[Mark, ...]) -> int:
-    """How many rows the journal has that were released as one of these.
+    """Return the number of rows in the journal that were published under these marks.
 
     Raises:
         OSError: the journal cannot be read.

@@ -1,11 +1,11 @@
-"""Rows that were staged: written down, but nobody gets them until their writer says they count.
+"""Staged parts: rows that are written to disk, but published only when their writer commits.
 
     staged/service=weather/node=london/
         3f1c…/                  one writer, such as a streaming query
-            state.json          how far it is: batches.py
+            state.json          its progress, see batches.py
             41-9a7e….rows       one part of its batch 41, in checksummed blocks
 
-A part that is complete ends with a block that says so, and is on the disk.
+A complete part ends with an end block, and is synced.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ from weft.journal.segment.blocks import Block, Bytes, Kind, blocks_in, end_block
 from weft.journal.segment.writer import sync_folder
 
 FOLDER = "staged"
-# Rows whose writer never came back are removed after this long.
+# Rows of a writer that disappeared are removed after this time.
 ABANDONED_S = 86_400.0
 WRITERS_MAX = 10_000
-# What a part counts beside its bytes: it is a file, however small.
+# Counted for a part in addition to its bytes: each is a file.
 PART_BYTES = 4096
 
-# Nobody looks for blocks behind damage here, so it need not be secret.
+# Nothing searches for blocks behind damage here, so it need not be secret.
 _SALT = 0
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,79}")
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Some rows of a part; `first` is the number of the first. The last piece may be empty."""
+    """Rows of a part; `first` is the number of the first row. The last piece may be empty."""
 
     part: Part
     first: int
@@ -56,30 +56,30 @@ class Piece(NamedTuple):
 
 
 class Parts:
-    """The parts of all writers of a service at one node; used by one thread.
+    """Parts of all writers of a service at one node; used by one thread.
 
     Raises:
-        OSError: the folder cannot be made.
+        OSError: the folder cannot be created.
     """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
         folder.mkdir(parents=True, exist_ok=True, mode=STAGED_FOLDER)
-        # What each part counts.
+        # Counted bytes of each part.
         self._costs = {path: path.stat().st_size + PART_BYTES for path in folder.glob("*/*.rows")}
         self._writers = sum(1 for _ in folder.iterdir())
-        # How many rows there are of those that are not complete.
+        # Numbers of rows of incomplete parts.
         self._growing: dict[Path, int] = {}
 
     def add(self, piece: Piece) -> int:
-        """Write rows down; how many the part has now. A piece that is there already is left out.
+        """Append rows; return the number of rows in the part. A repeated piece is ignored.
 
         Raises:
-            BadOption: a name or number that cannot be.
-            NotKnown: the rows before these are not here.
-            TooMany: there is no room for more.
-            OSError: they cannot be written; nothing of the part is left.
+            BadOption: invalid name or number.
+            NotKnown: earlier rows are missing.
+            TooMany: the limit of staged bytes or of writers is reached.
+            OSError: they cannot be written; the part is removed.
         """
         path = self._path(piece.part)
         before = self._rows_of(path)
@@ -102,12 +102,12 @@ class Parts:
         return rows
 
     def blocks(self, part: Part, rows: int) -> Iterator[bytes]:
-        """The rows of a part, some at a time.
+        """Yield the rows of a part, in blocks.
 
         Raises:
-            BadOption: a name or number that cannot be.
-            NotKnown: it is not here, not complete, damaged, or has other rows.
-            OSError: it cannot be read.
+            BadOption: invalid name or number.
+            NotKnown: the part is missing, incomplete, damaged, or has a different number of rows.
+            OSError: unreadable file.
         """
         path = self._path(part)
         if not path.exists():
@@ -117,22 +117,22 @@ class Parts:
                 yield bytes(data[block.body : block.end])
 
     def remove(self, part: Part) -> None:
-        """Remove a part, if it is there.
+        """Remove a part, if it exists.
 
         Raises:
-            BadOption: a name or number that cannot be.
+            BadOption: invalid name or number.
         """
         self._remove(self._path(part))
 
     def remove_until(self, writer: str, batch: int) -> None:
-        """Remove what a writer has staged up to a batch."""
+        """Remove the parts of a writer up to a batch."""
         for path in (self._folder / writer).glob("*.rows"):
             found = _FILE.fullmatch(path.name)
             if found is not None and int(found["batch"]) <= batch:
                 self._remove(path)
 
     def remove_abandoned(self, writer: str, wanted: int) -> int:
-        """Remove what a writer has staged and forgotten, and count it; not of the wanted batch."""
+        """Remove abandoned parts of a writer, except of the wanted batch; return their number."""
         oldest = time() - ABANDONED_S
         removed = 0
         for path in (self._folder / writer).glob("*.rows"):
@@ -146,18 +146,18 @@ class Parts:
         return self._writers >= WRITERS_MAX and not (self._folder / writer).exists()
 
     def add_writer(self, writer: str) -> None:
-        """Make the folder of a writer, unless it is there.
+        """Create the folder of a writer, unless it exists.
 
         Raises:
-            BadOption: a name that cannot be.
-            TooMany: the limit on writers is reached.
-            OSError: it cannot be made.
+            BadOption: invalid name.
+            TooMany: the limit of writers is reached.
+            OSError: the folder cannot be created.
         """
         check_writer(writer)
         if self.is_full_for(writer):
             raise TooMany(
-                f"{WRITERS_MAX} writers have staged rows or written within the last minutes, and"
-                " no more can be known at once"
+                f"{WRITERS_MAX} writers have staged rows or written within the last minutes, which"
+                " is the limit"
             )
         folder = self._folder / writer
         if not folder.exists():
@@ -168,8 +168,8 @@ class Parts:
         """Remove everything of a writer.
 
         Raises:
-            BadOption: a name that cannot be.
-            OSError: it cannot be removed.
+            BadOption: invalid name.
+            OSError: the folder cannot be removed.
         """
         check_writer(writer)
         folder = self._folder / writer
@@ -189,7 +189,7 @@ class Parts:
         return self._folder / part.writer / f"{part.batch}-{part.name}.rows"
 
     def _rows_of(self, path: Path) -> int:
-        """How many rows a part has; one that another gateway process began is looked through."""
+        """Return the number of rows of a part; reads the file if another process began it."""
         if path not in self._growing:
             rows, is_complete = self._found(path) if path.exists() else (0, False)
             if is_complete:
@@ -198,7 +198,7 @@ class Parts:
         return self._growing[path]
 
     def _found(self, path: Path) -> tuple[int, bool]:
-        """The rows of a file, and whether it is complete; what a crash tore is cut off."""
+        """Return the rows of a file and whether it is complete; truncate torn bytes."""
         rows = end = 0
         with mapped(path) as data:
             for block in blocks_in(data, salt=_SALT):
@@ -236,16 +236,16 @@ class Parts:
     def _remove(self, path: Path) -> None:
         self._growing.pop(path, None)
         self._costs.pop(path, None)
-        # If what is in its place is no folder, there is nothing to remove either.
+        # If there is no folder in its place, there is nothing to remove either.
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             path.unlink()
 
 
 def check_writer(name: str) -> None:
-    """Make sure that a writer can have this name.
+    """Check the name of a writer.
 
     Raises:
-        BadOption: it cannot.
+        BadOption: invalid name.
     """
     if _NAME.fullmatch(name) is None:
         raise BadOption(f"{name[:80]!r} cannot be the name of a writer")

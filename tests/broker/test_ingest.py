@@ -112,7 +112,7 @@ def test_one_who_announces_much_and_sends_nothing_takes_no_room_from_others() ->
 def test_no_more_can_have_been_read_than_there_was_room_for(count: int) -> None:
     guest = House().guest()
     guest.send(LARGE[:1000])
-    with pytest.raises(ValueError, match="are not in the room of a large frame"):
+    with pytest.raises(ValueError, match="do not fit the buffer of a large frame"):
         took_large(guest.peer, count)
 
 

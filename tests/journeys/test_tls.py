@@ -78,7 +78,7 @@ async def test_clients_that_talk_tls_have_lanes_as_others_do(
         await writer.say(500)
         await eventually(lambda: len(reader.heard) == 1000)
         assert reader.heard == [(number >= 500, number) for number in range(1000)]
-        assert await state_of(london, subject) == ["direct: its publisher asked for it"]
+        assert await state_of(london, subject) == ["direct: requested by its publisher"]
 
 
 async def test_a_gateway_that_is_not_trusted_is_not_spoken_to(connect: Connect) -> None:

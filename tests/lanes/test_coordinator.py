@@ -234,7 +234,7 @@ def test_a_publisher_may_ask_and_then_its_rate_does_not_matter() -> None:
     house = LaneHouse()
     ann, bob = two(house)
     route = house.lanes.ask(ann.peer, HOT)
-    assert (route.state, route.reason) == (State.ASKED, "its publisher asked for it")
+    assert (route.state, route.reason) == (State.ASKED, "requested by its publisher")
     house.flush()
     accept(bob)
     ann.say(lane_frame("direct", HOT))

@@ -61,7 +61,7 @@ def apart(house: LaneHouse) -> None:
         (old, "receiver old does not accept lanes"),
         (kept, "journaled"),
         (tapped, "receiver of this gateway does not accept lanes"),
-        (apart, "receiver eve did not come by TCP"),
+        (apart, "receiver eve is not connected by TCP"),
     ],
 )
 @pytest.mark.req("HUB-22")

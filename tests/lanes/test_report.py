@@ -23,7 +23,7 @@ def test_every_route_says_where_it_goes_and_why() -> None:
         "connection": ann.peer.number,
         "name": "ann",
         "state": "direct",
-        "reason": "its publisher asked for it",
+        "reason": "requested by its publisher",
         "since_ns": house.service.wall_ns,
         "receivers": ["bob"],
         "message_rate": 5.0,
@@ -93,11 +93,11 @@ def test_a_direct_route_says_how_much_of_it_is_relayed_all_the_same() -> None:
     heat(ann, count=100)
     bob.heard()
     go_direct(house, ann, bob)
-    assert house.reason(ann) == "direct: its publisher asked for it"
+    assert house.reason(ann) == "direct: requested by its publisher"
     ann.say(lane_frame("counts", flows=[[HOT.decode(), 300, 30_000]]))
-    assert house.reason(ann) == "direct: its publisher asked for it"
+    assert house.reason(ann) == "direct: requested by its publisher"
     heat(ann, count=100)
     assert (
         house.reason(ann)
-        == "direct: its publisher asked for it; 25% relayed, in order with other subjects"
+        == "direct: requested by its publisher; 25% relayed, in order with other subjects"
     )

@@ -68,7 +68,7 @@ def took_large(peer: Peer, count: int) -> bool:
     before = peer.large
     length = len(before)
     if not 0 <= count <= length - peer.large_fill:
-        raise ValueError(f"{count} bytes are not in the room of a large frame")
+        raise ValueError(f"{count} bytes do not fit the buffer of a large frame")
     peer.large_fill += count
     if peer.large_fill == peer.large_size:
         return True
@@ -99,7 +99,7 @@ def _set_large(peer: Peer, size: int) -> bool:
     service = peer.service
     if service.unfinished_bytes + size - len(peer.large) > _UNFINISHED:
         drop_large(peer)
-        end_with(peer, Overloaded(f"over {_UNFINISHED} bytes of unfinished frames are waiting"))
+        end_with(peer, Overloaded(f"over {_UNFINISHED} bytes of incomplete frames are buffered"))
         return False
     service.unfinished_bytes += size - len(peer.large)
     peer.large = bytearray(size)

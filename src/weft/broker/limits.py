@@ -36,5 +36,5 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     flows: int = 262_144
 
     def share_of(self, total: int) -> int:
-        """Return how much of a bound of the service one key may take, 1 at least."""
+        """Return the part of a service's limit that one key may use, at least 1."""
         return max(1, int(total * self.share))

@@ -290,5 +290,5 @@ def wrong_reply(peer: Peer, reply: bytes) -> WeftError | None:
             return _no_member()
         if peer.rights is None or peer.rights.allows(_MAY_PUBLISH, name):
             return None
-        return may_not("have answers sent to", reply)
+        return may_not("have replies sent to", reply)
     return NotYours("a reply subject must lie in its sender's inbox")

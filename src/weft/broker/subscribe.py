@@ -118,7 +118,7 @@ def _patterns(first: bytes, more: list[object]) -> list[bytes]:
             raise BadOption(f"patterns are strings, not {type(pattern).__name__}")
         patterns[pattern.encode()] = None
     if not patterns:
-        raise BadSubject("no pattern is named")
+        raise BadSubject("no pattern given")
     for named in patterns:
         if not is_pattern(named):
             raise BadSubject(f"{_shown(named)} is not a legal pattern")

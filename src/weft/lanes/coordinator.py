@@ -34,7 +34,7 @@ LATE_NS = 5_000_000_000
 # Time after which a route that is no longer hot is forgotten.
 REMEMBERED_NS = 60_000_000_000
 
-_ASKED_FOR = "its publisher asked for it"
+_ASKED_FOR = "requested by its publisher"
 _LOCAL = b"_LOCAL."
 _S = 1_000_000_000
 
@@ -141,13 +141,15 @@ class Lanes(Laning):
         if not is_subject(subject):
             raise BadOption(f"{shortened(subject.decode(errors='replace'))} is not a valid subject")
         if not self.settings.ask:
-            raise NotAllowed("publishers may not ask for lanes here")
+            raise NotAllowed("publishers may not request lanes here (lanes.ask)")
         if not may_publish(peer, subject):
             raise may_not("publish to", subject)
         pinned = [route for route in self.talk.routes.of(peer.number) if route.is_pinned]
         route = self.talk.routes.begin(peer, subject)
         if route is None or (len(pinned) >= LIVE_PER_PEER_MAX and not route.is_pinned):
-            raise TooMany(f"lanes were asked for {len(pinned)} subjects, which is over the limit")
+            raise TooMany(
+                f"lanes were requested for {len(pinned)} subjects, which is over the limit"
+            )
         route.is_pinned = True
         if not route.failures:
             # A recent change of receivers is no reason to delay an explicit request.

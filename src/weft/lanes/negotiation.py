@@ -338,7 +338,7 @@ class LaneTalk:
 
     def _no_address(self, peer: Peer) -> str:
         if not self.claims.host(peer):
-            return f"receiver {peer.name} did not come by TCP"
+            return f"receiver {peer.name} is not connected by TCP"
         return f"no address of {peer.name} that the publisher may know"
 
     def forgive(self, route: LaneRoute) -> None:

@@ -180,7 +180,7 @@ class LaneRoutes:
         """Why no other route can become live; empty if one can."""
         live = self._live
         if len(live) >= LIVE_MAX:
-            return f"{len(live)} routes are on lanes or about to be, which is the limit"
+            return f"{len(live)} routes are on lanes or in negotiation, which is the limit"
         own = sum([route.publisher is publisher for route in live.values()])
         if own >= LIVE_PER_PEER_MAX:
             return f"{own} routes of this connection are on lanes, which is the limit"

@@ -1,8 +1,8 @@
-"""Frames: a 32-byte header, subject, reply and body, found in any split of bytes.
+"""Frames: encoding, and decoding from a byte stream that is split anywhere.
 
-Every length is checked before it is used. A frame that cannot be within the limit is refused on its
-first four bytes, before anything is set aside for it. Whole frames that precede a bad one are
-always handed out first, however the bytes were split.
+A frame is a 32-byte header, subject, reply subject and body. Every length is checked before it is
+used. A frame over the limit is refused on its first four bytes, before memory is allocated for it.
+Whole frames before an invalid one are always returned first, however the bytes were split.
 """
 
 from enum import IntEnum, IntFlag
@@ -23,7 +23,7 @@ from weft.wire.byteops import (
     u64_at,
 )
 
-# The version of the protocol of clients.
+# Version of the client protocol.
 PROTOCOL_VERSION = 1
 
 HEADER_BYTES = 32
@@ -157,7 +157,7 @@ class Run:
                 self.flags = data[at + 5]
                 self.subject_length = data[at + 6]
             elif not (
-                # Kind, flags and subject length are neighbours; the reply may differ.
+                # Kind, flags and subject length are adjacent; the reply may differ.
                 same_bytes(data, at + 4, data, self.start + 4, 3)
                 and same_bytes(data, at + _HEADER, data, self.start + _HEADER, self.subject_length)
             ):

@@ -25,7 +25,7 @@ _DELETE = 127
 CHANNEL = b"_CHANNEL."
 # Results of analytics jobs about the mesh: clients may not publish here, gateways subscribe.
 PIPELINE = b"_WEFT.PIPELINE."
-# Where the job `hot_routes` publishes subjects that are hot across the mesh.
+# Where the analytics job `hot_routes` publishes subjects that are hot across the mesh.
 HOT_ROUTES = PIPELINE + b"hot_routes"
 _BEYOND = (CHANNEL, PIPELINE)
 

@@ -414,7 +414,7 @@ def test_a_door_that_keeps_frames_itself_draws_them_until_nothing_is_owed() -> N
 def test_control_frames_overtake_a_backlog_and_nothing_else() -> None:
     _, outbox = made()
     control, envelope = encode(Kind.FABRIC), encode(Kind.FORWARD)
-    with pytest.raises(ValueError, match="no backlog that 32 bytes could overtake"):
+    with pytest.raises(ValueError, match="no backlog for 32 bytes to overtake"):
         outbox.overtake(control)
     assert outbox.moved_ns() == 0
     outbox.hold(envelope, 7)

@@ -26,7 +26,7 @@ class Arena:
         self.size = size_bytes
         self.fill = 0
         self.data = room_for(2 * size_bytes)
-        # Outboxes that have had spans since the last reset.
+        # Outboxes with frames queued in this turn, each once.
         self.waiting: list[Any] = []
         # Number of outboxes with spans: the buffer is not reused while there are any.
         self.in_use = 0

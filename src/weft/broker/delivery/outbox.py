@@ -105,7 +105,7 @@ class Outbox:
             ValueError: no backlog.
         """
         if self._backlog is None:
-            raise ValueError(f"there is no backlog that {len(frames)} bytes could overtake")
+            raise ValueError(f"there is no backlog for {len(frames)} bytes to overtake")
         self._backlog.overtake(frames)
         self._look_at_backlog()
         self._wait()

@@ -35,9 +35,9 @@ class Policy(IntEnum):
 class Reason(IntEnum):
     """Why messages were dropped; the lower-case name is in GAP frames."""
 
-    SLOW = 1  # the bound in bytes was reached
-    OLD = 2  # the bound in age was reached
-    CONFLATED = 3  # a newer message of the same subject took its place
+    SLOW = 1  # over the bound in bytes
+    OLD = 2  # over the bound in age
+    CONFLATED = 3  # replaced by a newer message of the same subject
 
 
 class Bounds:

@@ -17,7 +17,7 @@ from weft.errors import BadSubject, UsageError
 from weft.wire.subjects import is_pattern, is_subject
 
 CACHED_ROUTES_MAX = 4096
-# More than one connection can have.
+# Over the limit of any connection.
 SUBSCRIPTIONS_MAX = 1 << 40
 
 _CUT = int(Policy.CUT)

@@ -1,9 +1,9 @@
-"""Messages as JSON objects and back.
+"""Conversion between messages and JSON objects.
 
-Strings, booleans, null, objects and arrays are themselves; a number with no fraction or exponent is
-an int64 (a uint64 beyond its range), any other a double. Types that JSON lacks are objects of one
-key: `{"$blob": base64}`, `{"$timestamp": RFC 3339}`, `{"$double": "NaN"}`. A nested message whose
-only field has such a name gets one more `$`, so that no two messages have the same JSON.
+Strings, booleans, null, objects and arrays stay as they are. A number without fraction or exponent
+is an int64 (a uint64 beyond its range), any other a double. Types that JSON lacks are objects of
+one key: `{"$blob": base64}`, `{"$timestamp": RFC 3339}`, `{"$double": "NaN"}`. A nested message
+whose only field has such a name gets one more `$`, so that no two messages have the same JSON.
 """
 
 import base64
@@ -76,7 +76,7 @@ def json_value(text: str | bytes) -> Any:
         BadField: not JSON, or a key occurs twice.
     """
     try:
-        # json.loads would take bytes for UTF-16 if they look like it.
+        # json.loads() decodes bytes as UTF-16 if they look like it.
         decoded = text if isinstance(text, str) else str(text, "utf-8")
         return _DECODER.decode(decoded)
     except RecursionError as error:

@@ -118,7 +118,7 @@ class Field(RawValue):
 
     @staticmethod
     def timestamp(name: str, value: datetime | int) -> "Field":
-        """A moment, given as an aware datetime or as ns since the epoch."""
+        """A time, given as an aware datetime or as ns since the epoch."""
         return Field(name, value, FieldType.TIMESTAMP)
 
     def raw_kind(self) -> int:
@@ -190,7 +190,7 @@ class Message(Envelope):
         """The message in one whole frame, as a decoder returns it; it is not decoded yet.
 
         Raises:
-            BadFrame: it is not one whole frame.
+            BadFrame: not one whole frame.
         """
         return message_in(bytes(frame))
 
@@ -201,7 +201,7 @@ class Message(Envelope):
 
     @staticmethod
     def from_payload(payload: bytes) -> "Message":
-        """The message that stands for bare bytes: one unnamed blob."""
+        """A message of bare bytes: one unnamed blob."""
         return Message(Field("", payload, FieldType.BLOB))
 
     @staticmethod
@@ -214,7 +214,7 @@ class Message(Envelope):
         """A message from a JSON object.
 
         Raises:
-            BadField: it is not a JSON object, names a key twice, or is over a limit.
+            BadField: not a JSON object, a key occurs twice, or over a limit.
         """
         return _wrapped(fields_from_json(text))
 
@@ -306,7 +306,7 @@ class Message(Envelope):
         return _list_from_fields(self._get(name, _LIST))
 
     def get_timestamp(self, name: str) -> datetime:
-        """The moment in a timestamp field; WrongType if it is another type."""
+        """The time in a timestamp field; WrongType if it is another type."""
         return moment(self._get(name, _TIMESTAMP))
 
     def get_timestamp_ns(self, name: str) -> int:
@@ -379,7 +379,7 @@ class Message(Envelope):
 
     def _lacks(self, name: str) -> NoSuchField:
         if self._bare_body() is not None:
-            return NoSuchField(f"no field {shortened(name)} in bare bytes, which payload gives")
+            return NoSuchField(f"no field {shortened(name)} in bare bytes: use payload")
         names = ", ".join(shortened(known) for known in self._read().names[:8])
         return NoSuchField(f"no field {shortened(name)} among {names or 'no fields'}")
 

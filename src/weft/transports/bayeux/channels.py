@@ -58,7 +58,7 @@ def pattern_of(channel: object) -> bytes:
     *before, last = _elements(channel)
     first = before[0] if before else last
     if first.startswith("_") and first != _LOCAL:
-        raise Reserved(f"channel {shortened(channel)} is reserved for the system")
+        raise Reserved(f"channel {shortened(channel)} belongs to the system")
     if any("*" in element for element in before) or ("*" in last and last not in ("*", "**")):
         raise BadSubject(f"channel {shortened(channel)} has a wildcard before its end")
     if ">" in channel:

@@ -135,6 +135,9 @@ def heard_by(way: str, number: int) -> list[Heard]:
 
 
 def test_reasons_are_counted_by_their_kind() -> None:
-    one = kind_of("the lane to receiver.3 broke: it was ended")
-    assert one == kind_of("the lane to receiver.12 broke: it was ended")
-    assert kind_of("receiver.1 took nothing for 3.2 s") == "receiver took nothing for …"
+    one = kind_of("the lane to receiver.3 was lost: connection ended")
+    assert one == kind_of("the lane to receiver.12 was lost: connection ended")
+    assert (
+        kind_of("receiver.1 acknowledged nothing for 3.2 s")
+        == "receiver acknowledged nothing for …"
+    )

@@ -1,1 +1,1 @@
-"""The Python client: one engine, an asyncio face (`aio`) and a blocking one (`sync`)."""
+"""The Python client: one engine with an asyncio API (`asyncio`) and a blocking API (`sync`)."""

@@ -28,5 +28,5 @@ def key_in(path: str | Path, warn: Callable[[str], None]) -> str:
     if len(data) > FILE_MAX_BYTES or not lines or not lines[-1].startswith("wk_"):
         raise BadOption(f"key file {path} does not end with a key, which begins with wk_")
     if mode & _OTHERS:
-        warn(f"key file {path} has mode {mode:04o}, so others can get at it; chmod 600 {path}")
+        warn(f"key file {path} has mode {mode:04o}, so other users may access it; chmod 600 {path}")
     return lines[-1]

@@ -15,7 +15,7 @@ from weft.wire.address import addresses_from
 from weft.wire.since import Since, beginning
 from weft.wire.subjects import checked_subject
 
-# Longer than any key, and short enough for every greeting.
+# Longer than any key, and short enough for the handshake's size limit.
 KEY_MAX = 255
 
 WhenFull = Literal["block", "raise", "drop"]
@@ -121,7 +121,9 @@ class Options:
             )
         key = self.key or ""
         if len(key) > KEY_MAX or not (key.isascii() and key.isprintable()):
-            raise BadOption(f"key is not the text of a key: {len(key)} characters")
+            raise BadOption(
+                f"key is not up to {KEY_MAX} printable ASCII characters: it has {len(key)}"
+            )
         if self.name:
             checked_subject(self.name)
         if isinstance(self.closest, str):

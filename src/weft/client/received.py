@@ -109,7 +109,7 @@ class Received:
         """
         message = self._read()
         if len(message) != 1 or "" not in message:
-            raise WrongType("this message is not bare text: it has fields of its own")
+            raise WrongType("this message was not published as a str: it has named fields")
         return message.get_string("")
 
     def __getitem__(self, name: str) -> Any:

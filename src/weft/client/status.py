@@ -46,7 +46,6 @@ class Gap:
 
     The reasons of a gateway are in docs/protocol.md. The client adds `reconnected` (messages
     published while it was disconnected were missed) and `full` (its own queue had no space).
-    meanwhile was missed) and `full` (the reader's own queue could hold no more).
     """
 
     reason: str

@@ -153,7 +153,7 @@ def test_a_channel_that_is_not_there_is_told(run_here: Run) -> None:
         assert done.stderr.startswith("weft: not known: ")
     done = run_here("channel", "join", "cli.nowhere")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "no channel 'cli.nowhere' that needs no password" in done.stderr
+    assert "no channel 'cli.nowhere' without a password" in done.stderr
 
 
 @pytest.mark.usefixtures("gateway")

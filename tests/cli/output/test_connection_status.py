@@ -37,7 +37,7 @@ def test_losses_are_told_and_that_all_is_well_again(capsys: pytest.CaptureFixtur
     ("error", "reason"),
     [
         (ConnectionLost("the connection to g was ended by the gateway"), "ended by the gateway"),
-        (Draining("the gateway says goodbye: draining"), "the gateway is closing down"),
+        (Draining("the gateway closes the connection: draining"), "the gateway is closing down"),
     ],
 )
 def test_why_it_was_lost_is_said_once(

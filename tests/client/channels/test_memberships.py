@@ -56,7 +56,7 @@ async def test_a_channel_that_is_no_more_ends_with_the_reason(
         assert not room.is_open
         with pytest.raises(error):
             await room.publish("a", b"")
-        assert (await statuses.wait_for(What.REFUSED)).detail == "the channel room is no more"
+        assert (await statuses.wait_for(What.REFUSED)).detail == "the channel room ended"
 
 
 async def test_a_right_that_is_lost_ends_the_subscription_and_not_the_channel(
@@ -146,7 +146,7 @@ async def test_a_channel_that_is_not_known_yet_is_tried_a_few_times_and_not_more
             await moves.next(10)
         assert isinstance(room.error, WrongPassword)
         lost = await statuses.wait_for(What.REFUSED)
-        assert lost.detail == "the channel room is no more"
+        assert lost.detail == "the channel room ended"
         with pytest.raises(WrongPassword):
             await room.publish("a", b"")
 

@@ -100,7 +100,7 @@ async def test_a_channel_without_a_password_is_not_the_one_that_was_meant(
 
 async def test_a_password_that_is_needed_and_not_given_is_not_tried(scripted: Scripted) -> None:
     async with scripted() as gateway, meeting(gateway) as (connection, peer, _):
-        with pytest.raises(WrongPassword, match="no channel 'room' that needs no password"):
+        with pytest.raises(WrongPassword, match="no channel 'room' without a password"):
             await while_(answer(peer, "join", challenge=CHALLENGE), connection.join_channel("room"))
 
 

@@ -155,7 +155,7 @@ async def test_no_more_are_measured_than_a_few() -> None:
 async def test_who_speaks_tls_is_not_led_to_a_gateway_without() -> None:
     tls = Address("127.0.0.1", 1, is_tls=True)
     choice = await seeker(tls).among(["127.0.0.1:2", "ws://127.0.0.1:2"], tls)
-    assert "no gateway that can be used" in str(choice.problem)
+    assert "no usable gateway" in str(choice.problem)
     assert choice.addresses([tls]) == (tls,)
 
 

@@ -141,7 +141,7 @@ async def test_a_gateway_of_another_version_is_refused(scripted: Scripted) -> No
     async with scripted() as gateway:
         connecting = asyncio.ensure_future(connect(gateway.address))
         await gateway.peer(version=2)
-        with pytest.raises(BadGreeting, match="speaks version 2"):
+        with pytest.raises(BadGreeting, match="uses protocol version 2"):
             await connecting
 
 
@@ -392,7 +392,7 @@ async def test_closing_twice_at_once_is_closing(gateway: str) -> None:
 
 async def test_it_is_opened_once(gateway: str) -> None:
     connection = await connect(gateway)
-    with pytest.raises(NotOpen, match="opened once"):
+    with pytest.raises(NotOpen, match="opened or closed before"):
         await connection._keeper.open()
     await connection.close()
 

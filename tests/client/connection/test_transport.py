@@ -233,7 +233,7 @@ async def plain(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 async def test_where_no_tls_is_spoken_is_said() -> None:
     async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
-        with pytest.raises(Unreachable, match="no TLS is spoken at tls://127"):
+        with pytest.raises(Unreachable, match="does not speak TLS"):
             await dial(address_of(server, is_tls=True), None, Owner())
 
 

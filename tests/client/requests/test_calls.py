@@ -241,7 +241,7 @@ async def test_no_more_acknowledgements_are_awaited_than_may_be(scripted: Script
         waiting = [
             asyncio.create_task(connection.publish("a", b"", acknowledge=True)) for _ in range(2)
         ]
-        with pytest.raises(Overloaded, match="2 answers are awaited already"):
+        with pytest.raises(Overloaded, match="limit of 2 pending replies"):
             await connection.publish("a", b"", acknowledge=True)
         following = await gateway.peer()
         for sequence in (1, 2):
@@ -450,7 +450,7 @@ async def test_a_lost_connection_fails_a_gathering(scripted: Scripted) -> None:
 async def test_a_gathering_that_finds_no_connection_says_so(scripted: Scripted) -> None:
     async with scripted() as gateway, meeting(gateway) as (connection, peer):
         await lose(connection, peer)
-        with pytest.raises(TimedOut, match="no connection to ask 'q'"):
+        with pytest.raises(TimedOut, match="no connection to send a request to 'q'"):
             await connection.gather("q", b"", deadline_s=0.05)
 
 
@@ -458,7 +458,7 @@ async def test_answers_are_bounded_in_bytes(scripted: Scripted) -> None:
     async with scripted() as gateway, meeting(gateway, queue_bytes=1000) as (connection, peer):
         gathering = asyncio.create_task(connection.gather("q", b"", deadline_s=20))
         await gathered(peer, 1000)
-        with pytest.raises(Overloaded, match="answers are all that can be held"):
+        with pytest.raises(Overloaded, match="the answers exceed queue_bytes"):
             await gathering
 
 

@@ -92,7 +92,7 @@ def test_no_more_wait_than_the_limit() -> None:
     waiting.add_request(Someone(), b"r")
     waiting.add_question(Someone(), (True, b"a", b""))
     waiting.add_ping(Someone(), b"1")
-    with pytest.raises(Overloaded, match="3 answers are awaited already"):
+    with pytest.raises(Overloaded, match="limit of 3 pending replies"):
         waiting.add_request(Someone(), b"s")
 
 

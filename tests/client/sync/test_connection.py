@@ -522,7 +522,7 @@ def test_an_async_handler_is_refused(gateway: str) -> None:
 
     with Connection(gateway) as connection:
         for handler in (handle, functools.partial(handle), Called()):
-            with pytest.raises(UsageError, match="awaits nothing"):
+            with pytest.raises(UsageError, match="does not await its handlers"):
                 connection.subscribe("a", handler)
 
 

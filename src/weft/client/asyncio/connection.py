@@ -306,7 +306,7 @@ class AsyncConnection(AsyncPublishing, Face):
                 open in this case only.
         """
         if asyncio.current_task() in self._tasks:
-            raise UsageError("a handler cannot wait until it has finished: drain elsewhere")
+            raise UsageError("drain() cannot be called in a handler, which would wait for itself")
         self._loops.finish(asyncio.current_task())
         try:
             await self._calls.drain(timeout)

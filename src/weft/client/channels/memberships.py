@@ -137,7 +137,7 @@ class Memberships:
         finally:
             membership.end(error)
         if error is not None:
-            detail = f"the channel {membership.name} is no more"
+            detail = f"the channel {membership.name} ended"
             self._reporter.report(Status(What.REFUSED, detail, error))
 
     def taken_back(self, event: TakenBack) -> bool:

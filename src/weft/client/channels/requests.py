@@ -105,7 +105,7 @@ class Channels:
         try:
             return ChannelList(answer)
         except UsageError as error:
-            raise BadMessage(f"channels that cannot be understood: {error}") from error
+            raise BadMessage(f"invalid list of channels: {error}") from error
 
     async def show(self, name: str) -> ChannelFacts:
         """Return the details of one channel."""
@@ -113,7 +113,7 @@ class Channels:
         try:
             return facts_in(answer)
         except UsageError as error:
-            raise BadMessage(f"a channel that cannot be understood: {error}") from error
+            raise BadMessage(f"invalid description of a channel: {error}") from error
 
     async def until_joined(self, membership: Membership) -> None:
         """Wait until a channel can be published to; see Membership.until_joined()."""
@@ -144,7 +144,7 @@ class Channels:
         if password is not None:
             keys = (self._service, name.encode(), password)
             membership.secret = await asyncio.to_thread(secret_of, *keys)
-        async with self._calls.limited(None, f"no connection to join {name!r} over"):
+        async with self._calls.limited(None, f"no connection to join {name!r}"):
             await self._engine.until_open()
         line = self._engine.line
         await enter(membership)
@@ -185,7 +185,7 @@ class Channels:
         answer = await self._ask("join", Message(name=name))
         if "challenge" in answer:
             if secret is None:
-                raise WrongPassword(f"there is no channel {name!r} that needs no password")
+                raise WrongPassword(f"there is no channel {name!r} without a password")
             membership.entered(await self._prove(name, secret, answer))
             return
         channel_id = _id_in(answer)
@@ -284,11 +284,11 @@ def _id_in(answer: Message) -> str:
     try:
         return answer.get_string("id")
     except UsageError as error:
-        raise BadMessage(f"an answer without a channel: {error}") from error
+        raise BadMessage(f"answer without a channel id: {error}") from error
 
 
 def _blob_in(answer: Message, field: str) -> bytes:
     try:
         return answer.get_blob(field)
     except UsageError as error:
-        raise BadMessage(f"an answer that cannot be understood: {error}") from error
+        raise BadMessage(f"invalid answer about a channel: {error}") from error

@@ -178,7 +178,7 @@ class Seeker:
             if each.address.is_tls or not self._is_tls
         ]
         if not fit:
-            return Choice(problem=Unreachable(f"no gateway that can be used was {source}"))
+            return Choice(problem=Unreachable(f"no usable gateway was {source}"))
         measured = await measure(fit, self._sought.tls)
         there = tuple(each for each in measured if math.isfinite(each.rtt_s))
         if not there:

@@ -120,10 +120,10 @@ class Engine:
             where = "not connected"
         return f"{session.name or 'unnamed'} of {self.options.service}, {where}"
 
-    # What the line calls.
+    # Called by the transport.
 
     def received(self, line: Line, data: memoryview) -> None:
-        """Bytes arrived."""
+        """Process received bytes."""
         if line is not self.line:
             return
         self.statistics.received_bytes += len(data)
@@ -425,7 +425,7 @@ class Engine:
         """Answer a GOODBYE with GOODBYE, so that queued frames in both directions still arrive."""
         self.is_parting = True
         self.elsewhere = event.elsewhere
-        self._cause = Draining(f"the gateway says goodbye: {event.text or event.reason}")
+        self._cause = Draining(f"the gateway closes the connection: {event.text or event.reason}")
         self.say_goodbye()
         line = self.line
         if line is not None:

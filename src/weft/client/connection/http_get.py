@@ -88,7 +88,7 @@ async def _connected(
             writer.transport.abort()
     except (OSError, EOFError, ValueError) as error:
         raise Unreachable(
-            f"no gateway answers at {address}: {str(error) or 'it hung up'}"
+            f"no gateway answers at {address}: {str(error) or 'it closed the connection'}"
         ) from error
 
 
@@ -112,7 +112,7 @@ async def _status(reader: asyncio.StreamReader, address: Address) -> int:
     version, _, rest = line.partition(b" ")
     status = rest[: len(_OK)]
     if not version.startswith(b"HTTP/1.") or not status.isdigit():
-        raise Unreachable(f"what answers at {address} speaks no HTTP")
+        raise Unreachable(f"{address} does not speak HTTP")
     return int(status)
 
 

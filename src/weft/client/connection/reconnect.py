@@ -57,7 +57,7 @@ class Keeper:
             NotOpen: It was opened or closed before.
         """
         if self._task is not None or self._is_closing:
-            raise NotOpen("a connection is opened once")
+            raise NotOpen("the connection was opened or closed before")
         try:
             line = None if self._options.wait else await self._first_line()
             self._task = self._engine.loop.create_task(self._keep(line))
@@ -96,7 +96,11 @@ class Keeper:
             self._task.cancel()
         unsent = self._engine.close()
         detail = f"closed, and {unsent} bytes were not sent" if unsent else "closed"
-        error = ConnectionLost("the connection was closed before they were") if unsent else None
+        error = (
+            ConnectionLost("the connection was closed before all messages were sent")
+            if unsent
+            else None
+        )
         self._engine.reporter.report(Status(What.CLOSED, detail, error))
         self._closed.set()
 
@@ -129,14 +133,14 @@ class Keeper:
                 line = None
         except BadKey as error:
             self._given_up = error
-            detail = "the key is not accepted; the connection is given up"
+            detail = "no gateway accepts the key; the connection is closed"
             self._engine.reporter.report(Status(What.CLOSED, detail, error))
             self._engine.fail(error)
             self._engine.close()
         except Exception as error:
             # Only an internal error gets here: report it instead of staying silent.
             self._engine.reporter.report(
-                Status(What.CLOSED, "the client failed; the connection is given up", error)
+                Status(What.CLOSED, "internal error of the client; the connection is closed", error)
             )
             self._engine.fail(InternalError(f"the client failed: {error!r}"))
             self._engine.close()
@@ -194,7 +198,7 @@ class Keeper:
         self._addresses = choice.addresses(self._given)
         self._at = 0
         first = self._addresses[0]
-        detail = f"{first} is taken: {choice.why(first)}"
+        detail = f"selected {first}: {choice.why(first)}"
         self._engine.reporter.report(Status(What.CHOSEN, detail))
 
     async def _attempt(self, address: Address, *, is_raised: bool = False) -> Line:

@@ -192,7 +192,7 @@ class Session:
         # only if its answer cannot be waiting in the socket.
         if self._pinged_at is not None and now < self.keep_alive_at() + LATE_S:
             silent_s = now - self._heard_at
-            raise Silent(f"nothing was heard for {silent_s:.1f} s, and no ping answered")
+            raise Silent(f"no data for {silent_s:.1f} s, and no answer to a ping")
         self._pinged_at = now
         return frames.encode(Kind.PING)
 
@@ -268,7 +268,7 @@ class Session:
         if frame[4] == Kind.ERROR:
             raise _error_in(frame)
         if frame[4] != Kind.WELCOME:
-            raise BadGreeting(f"the gateway greets with a frame of kind {frame[4]}")
+            raise BadGreeting(f"the gateway answers CONNECT with a frame of kind {frame[4]}")
         self._learn(frame)
         events.append(Welcomed())
         self._decoder = Decoder(self.body_limit_bytes)
@@ -286,10 +286,10 @@ class Session:
             ping_s = facts.get_double("ping_s")
             self.ended = _ended_in(facts)
         except UsageError as error:
-            raise BadGreeting(f"the gateway's welcome cannot be understood: {error}") from error
+            raise BadGreeting(f"invalid WELCOME: {error}") from error
         if version != PROTOCOL_VERSION:
             raise BadGreeting(
-                f"the gateway speaks version {version}, this client {PROTOCOL_VERSION}"
+                f"the gateway uses protocol version {version}, this client {PROTOCOL_VERSION}"
             )
         if not (self.inbox and 0 < ping_s < math.inf):
             raise BadGreeting(f"invalid inbox {self.inbox!r} or ping_s {ping_s} in WELCOME")
@@ -356,7 +356,7 @@ class Session:
         try:
             gap = Gap(facts.get_string("reason"), facts.get_uint64("count") or None, facts.origin)
         except UsageError as error:
-            raise BadMessage(f"a gap that cannot be understood: {error}") from error
+            raise BadMessage(f"invalid GAP: {error}") from error
         return Missed(gap)
 
     def _goodbye(self, frame: bytes) -> Event:
@@ -396,7 +396,7 @@ def _error_in(frame: bytes) -> WeftError:
     try:
         return error_from_wire(facts.get_int64("number"), facts.get_string("text"))
     except UsageError as error:
-        raise BadMessage(f"an error that cannot be understood: {error}") from error
+        raise BadMessage(f"invalid ERROR: {error}") from error
 
 
 def _ended_in(welcome: Message) -> WeftError | None:

@@ -182,7 +182,7 @@ async def reach(line: Line, tls: ssl.SSLContext | None) -> None:
         why = f"the certificate of {address} cannot be trusted: {error.verify_message}"
         raise Unreachable(why) from error
     except ssl.SSLError as error:
-        raise Unreachable(f"no TLS is spoken at {address}: {error.reason}") from error
+        raise Unreachable(f"{address} does not speak TLS: {error.reason}") from error
     except (OSError, ValueError) as error:
         # ValueError: a name that is not valid for a lookup.
         raise Unreachable(f"no gateway answers at {address}: {_reason(error)}") from error
@@ -192,5 +192,5 @@ def _reason(error: OSError | ValueError) -> str:
     """Return the text of an error without its number: event loops word it differently."""
     number = error.errno if isinstance(error, OSError) else None
     if number is None or number < 0:
-        return str(error) or "it hung up"
+        return str(error) or "it closed the connection"
     return os.strerror(number)

@@ -63,7 +63,7 @@ class WebLine(Line):
     def connection_lost(self, error: Exception | None) -> None:
         """Handle the end of the connection, by either side."""
         if not self.opened.done():
-            self.opened.set_exception(Unreachable(f"{self.address} hung up"))
+            self.opened.set_exception(Unreachable(f"{self.address} closed the connection"))
         super().connection_lost(error)
 
     def write(self, data: bytes | memoryview) -> None:
@@ -81,7 +81,7 @@ class WebLine(Line):
         said = problem_in(bytes(response.body or b"")).partition("\n")[0]
         why = f"{response.status_code} {response.reason_phrase}"
         self.opened.set_exception(
-            Unreachable(f"{self.address} gives no WebSocket: {why}{': ' if said else ''}{said}")
+            Unreachable(f"{self.address} refused the WebSocket: {why}{': ' if said else ''}{said}")
         )
 
     def _flush(self) -> None:

@@ -55,7 +55,7 @@ class Caller:
         """
         frame = run[0]
         if frame[4] != _LANE:
-            raise UnexpectedFrame(f"a lane does not begin with a frame of kind {frame[4]}")
+            raise UnexpectedFrame(f"frame of kind {frame[4]} in the handshake of a lane")
         word, facts = word_in(frame)
         try:
             if word != "serve":
@@ -76,7 +76,7 @@ class Caller:
 
     def broke(self, reason: str) -> None:
         """Fail the attempt: the other end closed the connection."""
-        self._fail(Unreachable(f"{self._name} hung up: {reason}"))
+        self._fail(Unreachable(f"{self._name} closed the connection: {reason}"))
 
     def _fail(self, error: WeftError) -> None:
         if not self._answered.done():

@@ -63,7 +63,9 @@ class Unseal:
         while len(self._rest) - at >= 4:
             size = u32_at(self._rest, at)
             if not _TAG_BYTES < size <= RECORD_MAX_BYTES + _TAG_BYTES:
-                raise BadFrame(f"a record of {size} bytes on a lane")
+                raise BadFrame(
+                    f"record of {size} bytes on a lane, limit {RECORD_MAX_BYTES + _TAG_BYTES}"
+                )
             if len(self._rest) - at - 4 < size:
                 break
             found.append(self._opened(bytes(self._rest[at + 4 : at + 4 + size])))
@@ -77,7 +79,7 @@ class Unseal:
         try:
             opened: bytes = self._decrypt(_nonce(self._number), sealed, None)
         except InvalidTag as error:
-            raise BadFrame("a record on a lane that was not made with its key") from error
+            raise BadFrame("record on a lane that was not encrypted with its key") from error
         self._number += 1
         return opened
 

@@ -104,5 +104,5 @@ class Answering:
         if self.invitation is None or self.proofs is None:
             raise NotAllowed("a proof without a ticket")
         if not is_proof(facts.get_blob("proof"), self.proofs.by_sender()):
-            raise NotAllowed("the proof is not the ticket's")
+            raise NotAllowed("the proof does not match the ticket")
         return self.invitation

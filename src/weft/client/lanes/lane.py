@@ -170,7 +170,7 @@ class Lane:
             for frame in run:
                 self._word(frame)
         else:
-            raise UnexpectedFrame(f"a lane does not carry frames of kind {kind}")
+            raise UnexpectedFrame(f"frame of kind {kind} on a lane")
 
     def read_all(self) -> None:
         """Acknowledge the messages of one read, now or soon."""
@@ -194,7 +194,9 @@ class Lane:
         """Handle the loss of the transport."""
         self._stop_timer()
         if not self.confirmed.done():
-            self.confirmed.set_exception(Unreachable(f"{self.other.name} hung up: {reason}"))
+            self.confirmed.set_exception(
+                Unreachable(f"{self.other.name} closed the connection: {reason}")
+            )
             # Retrieved here, because no task awaits it at the end that was called.
             self.confirmed.exception()
         self._lanes.ends.broke(self, reason)

@@ -132,12 +132,12 @@ class Listener:
             oldest = next(iter(self._strangers))
             self._left(oldest)
             # It may have been accepted in this turn, and have no socket yet.
-            self._loop.call_soon(oldest.refuse, "too many wait")
+            self._loop.call_soon(oldest.refuse, "too many pending connections")
         return wire.line
 
     def _passed(self, stranger: "Stranger", invitation: Invitation, answering: Answering) -> None:
         if stranger not in self._strangers:
-            raise NotAllowed("too many wait")
+            raise NotAllowed("too many pending connections")
         self._welcome(stranger.wire, invitation, answering)
         del self._strangers[stranger]
 
@@ -192,7 +192,7 @@ class Stranger:
 
     def _greeted(self, frame: bytes) -> None:
         if frame[4] != _LANE:
-            raise UnexpectedFrame(f"a lane does not begin with a frame of kind {frame[4]}")
+            raise UnexpectedFrame(f"frame of kind {frame[4]} in the handshake of a lane")
         word, facts = word_in(frame)
         if word == "hello":
             self.wire.write(self._answering.hello(facts))
@@ -201,4 +201,4 @@ class Stranger:
             self._timer.cancel()
             self._passed(self, invitation, self._answering)
         else:
-            raise NotAllowed(f"a lane does not begin with {word}")
+            raise NotAllowed(f"message {word!r} in the handshake of a lane")

@@ -127,14 +127,14 @@ class Lanes:
         self.splitter.stamp.time_ns = time_ns()
         data = view.obj
         if not isinstance(data, bytearray):
-            raise TypeError("only what lies in a bytearray can be stamped in place")
+            raise TypeError("split() needs a memoryview of a bytearray, to stamp frames in place")
         splitter = self.splitter
         dropped, exchanges = splitter.dropped, splitter.exchanges
         splitter.split(data, len(view), write, self._loop.time())
         if splitter.exchanges != exchanges:
             self._looking.begin()
         if dropped == 0 and splitter.dropped:
-            detail = "messages were dropped: a lane is required for them, and there is none"
+            detail = "messages were dropped: direct='require', and there is no lane for them"
             self.reporter.report(Status(What.DROPPED, detail))
 
     def word(self, frame: bytes) -> None:
@@ -146,7 +146,7 @@ class Lanes:
         word, facts = word_in(frame)
         act = self._on.get(word)
         if act is None:
-            raise BadMessage(f"a gateway does not say {word!r} about lanes")
+            raise BadMessage(f"unknown message {word!r} about lanes from the gateway")
         act(facts)
 
     def merge(self, run: Run) -> list[Run]:
@@ -236,10 +236,10 @@ class Lanes:
         """
         if not self.ends.is_gateway_here:
             wire.close()
-            raise NotAllowed("the gateway is gone meanwhile")
+            raise NotAllowed("the gateway connection was lost meanwhile")
         if self.table.of(invitation.other.number) is not None:
             wire.close()
-            raise NotAllowed("the last lane between these two is not over yet")
+            raise NotAllowed("the previous lane between these clients has not ended yet")
         lane = Lane(invitation, self._session.origin, wire, self)
         wire.speaker = lane
         wire.begin(self._session.body_limit_bytes, keys)
@@ -289,7 +289,7 @@ class Lanes:
         """
         greet = self._greets.get(word)
         if greet is None:
-            raise BadMessage(f"a lane does not carry the word {word!r}")
+            raise BadMessage(f"unknown message {word!r} on a lane")
         greet(lane, facts)
 
     def not_served(self, lane: Lane, subject: bytes) -> None:
@@ -328,7 +328,7 @@ class Lanes:
         """End a lane whose held messages exceed `HELD_MAX_BYTES`."""
         if lane.incoming.held_bytes > HELD_MAX_BYTES:
             self.refuse(1)
-            self.ends.give_up(lane, f"over {HELD_MAX_BYTES} bytes wait for its lane")
+            self.ends.give_up(lane, f"over {HELD_MAX_BYTES} bytes are held for its lane")
 
     def _is_over(self, facts: Message) -> None:
         number = facts.get_int64("peer")
@@ -365,7 +365,9 @@ class Lanes:
                 lane.progress_at = now
                 lane.is_waited_for = not is_idle
             elif waited_s >= (SLOW_S if lane.out.is_full else DEAD_S):
-                self.ends.finish(lane, f"{lane.other.name} took nothing for {waited_s:.1f} s")
+                self.ends.finish(
+                    lane, f"{lane.other.name} acknowledged nothing for {waited_s:.1f} s"
+                )
         self.ends.release_unused()
         asked = self.splitter.asked
         for reply in [reply for reply in asked if self._session.waiter(reply) is None]:

@@ -212,7 +212,7 @@ class Offers:
     def _go(self, subject: bytes, entries: list[Entry], claimed: dict[int, Lane]) -> None:
         lanes = list(claimed.values())
         if not all(self._is_usable(lane) for lane in lanes):
-            raise ConnectionLost("a lane broke at once")
+            raise ConnectionLost("a lane was lost during its setup")
         answering = [
             claimed[entry.invitation.other.number].out for entry in entries if entry.answers
         ]
@@ -230,9 +230,11 @@ class Offers:
 
     async def _prove(self, lane: Lane, invitation: Invitation) -> None:
         if not self._is_usable(lane):
-            raise NotAllowed(f"the last lane to {lane.other.name} is just ending")
+            raise NotAllowed(f"the previous lane to {lane.other.name} is ending")
         if not lane.is_for(invitation):
-            raise NotAllowed(f"the lane to {lane.other.name} is not encrypted, as it must be")
+            raise NotAllowed(
+                f"the lane to {lane.other.name} is not encrypted, but encryption is required"
+            )
         proof = Proof(Calling(invitation, os.urandom(NONCE_BYTES)), self._loop.create_future())
         key = lane, invitation.subject
         self._proofs[key] = proof

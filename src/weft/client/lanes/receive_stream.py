@@ -130,7 +130,7 @@ class In:
         if self.is_over:
             return []
         if self._is_tail or start > self.taken:
-            raise ProtocolError(f"a tail from {start}, after {self.taken} items")
+            raise ProtocolError(f"tail from item {start}, but {self.taken} items were taken")
         self._is_tail = True
         self._by_lane.clear()
         self._known = self.taken - start
@@ -209,7 +209,7 @@ class In:
         if number == self.current + 1:
             self.current = number
         elif number != self.current:
-            raise ProtocolError(f"change {number} of the way, in stretch {self.current}")
+            raise ProtocolError(f"path switch {number} in segment {self.current}")
 
     def _finish(self, count: int) -> None:
         """End the lane: later messages arrive through the gateway."""

@@ -111,7 +111,7 @@ class LaneEnds:
                 self.drop(lane)
             self._changed()
         elif lane in self._table:
-            self.finish(lane, f"the lane to {lane.other.name} broke: {reason}")
+            self.finish(lane, f"the lane to {lane.other.name} was lost: {reason}")
 
     def finish(self, lane: Lane, reason: str) -> None:
         """End a lane; items that were not acknowledged go through the gateway."""
@@ -168,14 +168,14 @@ class LaneEnds:
         if lane not in self._table:
             self._changed()
             return
-        self._retire(lane, "it is over")
+        self._retire(lane, "the lane has ended")
         if not (lane.out.is_settled or lane.out.is_over):
             detail = f"the last messages on the lane to {lane.other.name} may be lost"
             self._gate.reporter.report(Status(What.GAP, detail))
         self._table.forget(lane)
         lane.incoming.over()
         self._release(lane)
-        lane.wire.close("it is over")
+        lane.wire.close("the lane has ended")
         self._changed()
 
     def _use_up(self, lane: Lane) -> None:
@@ -187,7 +187,7 @@ class LaneEnds:
 
     def _finish_if_unused(self, lane: Lane) -> None:
         if self._is_unused(lane) and lane.out.is_settled:
-            self.finish(lane, "no route goes by it any more")
+            self.finish(lane, "no route uses it any more")
 
     def _is_unused(self, lane: Lane) -> bool:
         """Return whether this end opened the lane and neither end uses it any more.
@@ -224,7 +224,7 @@ class LaneEnds:
         # A connection that is closing needs no report.
         if not self._gate.reading.is_closing:
             gap = Gap("lost", missing, self._gate.session.origin)
-            detail = f"the lane from {lane.other.name} was cut short"
+            detail = f"the lane from {lane.other.name} ended before all messages arrived"
             self._gate.subscriptions.announce(gap, detail)
 
     def _changed(self) -> None:

@@ -71,7 +71,7 @@ class Wire:
         if self.line is not None:
             self.line.rest(is_wanted)
 
-    def close(self, reason: str = "it was closed here") -> None:
+    def close(self, reason: str = "closed by this client") -> None:
         """Close the connection now."""
         self._fault = self._fault or reason
         if self.line is not None:
@@ -97,7 +97,7 @@ class Wire:
     def ended(self, line: Line, error: Exception | None) -> None:  # noqa: ARG002  # there is one
         """Handle the end of the connection."""
         self.line = None
-        self.speaker.broke(self._fault or (str(error) if error is not None else "it was ended"))
+        self.speaker.broke(self._fault or (str(error) if error is not None else "connection ended"))
 
     def _deal(self, data: bytes | memoryview) -> None:
         self._decoder.feed(data if self._unseal is None else self._unseal.open(data))

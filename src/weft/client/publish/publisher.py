@@ -179,6 +179,6 @@ def _flags(not_back: bool, masked: bool, reply: str) -> int:
     flags = _NOT_BACK if not_back else 0
     if masked:
         if not reply:
-            raise BadOption("masked is for a message with a reply: without one it hides nothing")
+            raise BadOption("masked needs a reply subject to hide")
         flags |= _MASKED
     return flags

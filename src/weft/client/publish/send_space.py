@@ -45,7 +45,7 @@ class Room:
         """
         if len(self._queue) >= self._queued_max:
             raise Overloaded(
-                f"{len(self._queue)} messages wait for room in the publish buffer, which is the"
+                f"{len(self._queue)} messages wait for space in the publish buffer, which is the"
                 " limit"
             )
         queued = Queued(frame, pending, self._loop.create_future())

@@ -200,7 +200,9 @@ class Calls:
         deadline = self._engine.loop.time() + limit_s
         answers = Several(self._engine.options.queue_bytes)
         try:
-            async with self.limited(limit_s, f"no connection to ask {draft.subject!r}"):
+            async with self.limited(
+                limit_s, f"no connection to send a request to {draft.subject!r}"
+            ):
                 await self._ask(answers, draft, draft.flags)
             await self._collect(answers, ending, deadline)
         finally:

@@ -127,7 +127,7 @@ class Waiting:
             Overloaded: The limit on pending replies is reached.
         """
         if len(self._places) + self._abandoned + more >= self._limit:
-            raise Overloaded(f"{self._limit} answers are awaited already")
+            raise Overloaded(f"the limit of {self._limit} pending replies is reached")
 
     def _admit(self, waiter: Waiter, place: bytes) -> None:
         self.check()

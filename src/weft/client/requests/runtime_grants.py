@@ -43,7 +43,7 @@ class Enabling:
     def refused(self, right: str, pattern: str, error: WeftError) -> None:
         """Handle a refusal: remove the grant and report it."""
         self.remove(right, pattern)
-        detail = f"enabling to {right} {pattern} is refused"
+        detail = f"the right to {right} {pattern} is refused"
         self._reporter.report(Status(What.REFUSED, detail, error))
 
     def _frame(self, right: str, pattern: str) -> bytes:

@@ -65,7 +65,9 @@ class Several:
         """Take an answer."""
         self._room -= len(frame)
         if self._room < 0:
-            self.failed(Overloaded(f"{len(self.frames)} answers are all that can be held"))
+            self.failed(
+                Overloaded(f"the answers exceed queue_bytes after {len(self.frames)} answers")
+            )
         elif self._error is None:
             self.frames.append(frame)
             self._news.set()

@@ -144,7 +144,7 @@ class Dispatch:
 
     def _find(self, subject: bytes) -> Route:
         if not is_subject(subject):
-            raise BadFrame(f"a message to {len(subject)} bytes that are not a subject")
+            raise BadFrame(f"message with an invalid subject of {len(subject)} bytes")
         found = self._interests.find(subject)
         confirmed = [each for each in found if each.confirmed.is_set()]
         responders = [each for each in found if not each.wish.listen_only]

@@ -212,7 +212,7 @@ class Interests:
                     raise BadOption(
                         f"{pattern.decode()!r} is subscribed to already, with policy"
                         f" {other.wish.policy!r} and listen_only={other.wish.listen_only};"
-                        " both subscriptions must ask for the same"
+                        " both subscriptions must have the same"
                     )
 
     def _check_overlaps(self, listening: Listening) -> None:

@@ -54,7 +54,7 @@ class Replay:
         self._node = ""
         self._large = b""
 
-    # What the engine calls.
+    # Called by the engine.
 
     def put(self, frames: list[bytes]) -> None:
         """Pass live messages on, or hold them while the replay runs."""

@@ -38,7 +38,7 @@ class Subscriptions:
             raise NotOpen("the connection is closed")
         # Each is sent again after a reconnection, and awaits an answer.
         if len(self.interests) >= self._limit:
-            raise Overloaded(f"{self._limit} subscriptions are all there may be")
+            raise Overloaded(f"the limit of {self._limit} subscriptions is reached")
         listening.check(self._session.body_limit_bytes)
         self.interests.add(listening)
         self.dispatch.forget()
@@ -85,7 +85,7 @@ class Subscriptions:
             gone = [each for each in self._remove(listening) if each != pattern]
             if gone and self.is_asking:
                 self._outgoing.put_control(unsubscribe_frame(gone, group))
-        detail = f"the subscription to {pattern.decode()} is taken back"
+        detail = f"the subscription to {pattern.decode()} was revoked"
         self._reporter.report(Status(What.REFUSED, detail, error))
 
     def ask_again(self, lost: WeftError | None = None) -> bytes:

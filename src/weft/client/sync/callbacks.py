@@ -79,7 +79,7 @@ class Callbacks:
         if self._thread is not None:
             raise UsageError("pump() needs a connection made with callbacks='pumped'")
         if self.is_running_here():
-            raise UsageError("a callback cannot pump: it is being run by pump()")
+            raise UsageError("pump() cannot be called in a callback: pump() is running it")
         return self._pump(timeout)
 
     def run_until(self, future: concurrent.futures.Future[_Result]) -> _Result:

@@ -312,7 +312,7 @@ class Connection(BlockingPublishing, Face):
                 open in this case only.
         """
         if self._callbacks.is_running_here():
-            raise UsageError("a callback cannot wait until it has finished: drain elsewhere")
+            raise UsageError("drain() cannot be called in a callback, which would wait for itself")
         self._loops.finish(threading.get_ident())
         try:
             self._callbacks.run_until(self._background.submit(self._calls.drain(timeout)))

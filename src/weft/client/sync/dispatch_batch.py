@@ -108,7 +108,7 @@ def check_plain(handler: Handler | None) -> None:
         getattr(called, "__call__", None)  # noqa: B004  # not whether: which
     ):
         raise UsageError(
-            "a blocking connection calls its handlers and awaits nothing: use a plain function, or"
+            "a blocking connection does not await its handlers: use a plain function, or"
             " weft.connect()"
         )
 

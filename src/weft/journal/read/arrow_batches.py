@@ -59,7 +59,7 @@ class Query(NamedTuple):
             wanted = self.wanted
             raise Lost(
                 f"positions {first} … {last} of node {wanted.node} are not in the journal of"
-                f" {wanted.shelf.service}: {why}; failOnDataLoss=false goes on"
+                f" {wanted.shelf.service}: {why}; failOnDataLoss=false ignores this"
             )
 
 

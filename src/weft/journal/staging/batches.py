@@ -21,7 +21,7 @@ from weft.journal.segment.writer import sync_folder
 from weft.journal.staging.parts import Part, Parts, check_writer
 from weft.wire.byteops import u32_at
 
-# Prefix of writers of a single batch, which do not come back.
+# Prefix of writers of a single batch, which never return.
 ONCE = "once-"
 # Such a writer is forgotten this long after its batch was published: until then it may repeat the
 # request because the answer was lost. Clients retry for at most ten minutes.

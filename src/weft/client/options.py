@@ -95,7 +95,7 @@ class Options:
     # Limit on received bytes that are not yet processed: per subscription, or for all callbacks of
     # a blocking connection together.
     queue_bytes: int = 4 << 20
-    # Limit on concurrently pending replies.
+    # Limit on pending replies, on subscriptions, and on messages that wait for buffer space.
     waiting_max: int = 65_536
 
     def __post_init__(self) -> None:

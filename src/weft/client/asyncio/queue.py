@@ -21,7 +21,7 @@ _MUCH_BYTES = 64 << 10
 class AsyncQueue:
     """Bounded queue; the sink of a subscription.
 
-    `on_news` is called when an item is added while no consumer is waiting in wait().
+    `on_news` is called when an item arrives at an idle queue; it starts the handler's task.
     """
 
     def __init__(self, reading: Reading, wish: Wish, on_news: Callable[[], object]) -> None:
@@ -130,7 +130,7 @@ class AsyncQueue:
             self.release(frame_of(message))
 
     def release(self, frame: bytes) -> None:
-        """Count a taken message as processed; the receive window is credited in batches of 64."""
+        """Count a taken message as processed; the window is credited per 64 messages or 64 KiB."""
         self._done += 1
         self._done_bytes += len(frame)
         if self._done >= _RELEASED_TOGETHER or self._done_bytes > _MUCH_BYTES or self._is_empty():

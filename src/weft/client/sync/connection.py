@@ -400,7 +400,7 @@ def _acknowledging(
 
 
 async def _part(keeper: Keeper, callbacks: Callbacks) -> None:
-    """Close a connection that has no references any more."""
+    """Close a connection that was finalized."""
     callbacks.discard()
     try:
         await keeper.close()

@@ -61,7 +61,7 @@ class Handling:
                 count += 1
                 size += len(frame)
                 self._handle(frame)
-                # The receive window is credited in batches.
+                # The receive window is credited per 64 messages or 64 KiB.
                 if count - released >= _RELEASED_TOGETHER or size > _MUCH_BYTES:
                     self._intake.release(size, count - released)
                     released = count

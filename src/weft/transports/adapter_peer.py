@@ -1,4 +1,4 @@
-"""Adapter peer: a peer of a service that speaks a protocol other than frames.
+"""Adapter peer: a peer of a service with a protocol other than frames.
 
 Its adapter converts each message to frames, which are handled like those of any other peer: the
 same permissions, limits and counters apply to every transport. Outbound frames are passed to the
@@ -40,7 +40,7 @@ class Speaker(Protocol):
         """Resume input."""
 
     def over(self, error: WeftError | None) -> None:
-        """Called once the peer has left; all frames were sent, unless it stopped reading."""
+        """Called once the peer has left the service; `error` is None after a graceful end."""
 
 
 class Nobody:

@@ -210,6 +210,6 @@ def _why(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"certificate not accepted: {error.verify_message}"
     if isinstance(error, ConnectionError) and error.errno is not None:
-        # The system's own text: event loops word theirs differently.
+        # The system's own text: each event loop has a different one.
         return os.strerror(error.errno)
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -19,7 +19,7 @@ from weft.transports.loop.syscalls import NOT_NOW, receive, send
 _READ = READ_BYTES
 # Space for the answers to one read: an ERROR is about four times as long as the shortest frame.
 _ANSWERS = 8 * READ_BYTES
-# A message may be copied for a reply alias, and again for receivers that must not see its subject.
+# A message may be copied for a reply alias, and again when its subject is one.
 _COPIES = 3
 _NOT_NOW = NOT_NOW
 _SLICE_S = SLICE_NS / 1e9

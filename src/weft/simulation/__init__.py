@@ -1,1 +1,1 @@
-"""The real mesh on a clock and a network that are made up: every run can be had again."""
+"""Deterministic simulation: the real mesh on a virtual clock and network, reproducible by seed."""

@@ -1,37 +1,37 @@
-"""Judges what was heard in a mesh against what was published.
+"""Checks the messages received in a mesh against those published.
 
-A plain subscriber is owed a message if
+A subscriber without a group is owed a message if
 
-- it was subscribed to its subject before the message entered, and stayed: to the end, or until it
-  heard a later message of the same gateway;
-- and its subscription was known: the gateway where the message entered sent this one, or an earlier
-  one that the subscription asks for too, to the subscriber's gateway, knowing a version of what
-  that wants which the subscription is part of. Where it is not known what was sent where, the first
-  message of that gateway to the same subject that the subscriber heard takes its place: another
-  subject may have come because somebody else asked for it. Once known, a subscription stays known:
-  what a gateway forgets by mistake is a loss;
-- or it heard an earlier message of that gateway that only patterns can have brought which match
-  this one, too: from its first message on, a stream has no holes, whatever was known where.
+- it subscribed to its subject before the message was published, and stayed to the end or until it
+  received a later message of the same gateway;
+- and its subscription was known: the origin sent this message, or an earlier one that matches the
+  subscription, to the subscriber's gateway, knowing a version of its interest that includes the
+  subscription. Where `reach` is unknown, the first message of that gateway to the same subject that
+  the subscriber received takes its place: another subject may have been sent for the sake of
+  another subscriber. Once known, a subscription stays known: if a gateway forgets it by mistake,
+  that is a loss;
+- or it received an earlier message of that gateway that was sent only for patterns which match this
+  one as well: from its first message on, a stream has no gaps, whatever was known where.
 
-Messages that a killed gateway had not sent are owed like all others: those who hear that it is gone
-announce a loss of unknown size.
+Messages that a killed gateway had not sent yet are owed like all others: the other gateways report
+a gap of unknown size when they detect its end.
 
-What is owed and was not heard is lost. The loss is announced if the subscriber heard of a gap of
-that gateway (or of any: origin 0) after the last message of it from before the lost one, and before
-the first from after it; all gaps there together must count as many as are lost, or one must be of
-unknown size. Of a gateway that came and went unseen, behind a partition, nobody can know; but it is
-known that its life before is over. So a gap of unknown size of an earlier life of the same gateway,
-told after the message was published, announces the loss if nothing of the later one was heard.
-Otherwise it is lost silently.
+An owed message that was not received is lost. The loss is reported if the subscriber got a gap for
+that gateway (or for origin 0, which means any) between the last message of that gateway before the
+lost one and the first after it; the gaps there together must count as many messages as are lost, or
+one must be of unknown size. A gateway that started and ended behind a partition is never seen by
+others, but the end of its earlier incarnation is. So a gap of unknown size for an earlier
+incarnation, after the message was published, reports the loss if nothing of the later one was
+received. Otherwise the message is lost silently.
 
-Each message of a queue group is for one member. If no member heard it, that is a silent loss of the
-group unless a member was told of a gap of that gateway, or it may have been for one that left: it
-left after the message was published, or before that was known where it was published. Where it is
-not known what was sent where, a group is known to a gateway once a member has heard a message of
-it, and a member that left for ten seconds after.
+Each message of a queue group is for one member. If no member received it, it is lost silently by
+the group, unless a member got a gap for that gateway, or the message may have been sent to a member
+that left after it was published, or before its departure was known at the origin. Where `reach` is
+unknown, a gateway is assumed to know a group once a member received a message of it, and to count a
+member that left for ten seconds more.
 
-A request ends in one answer or in one refusal. An answer may come after a refusal: whoever answers
-may be back when it was already said that it is gone.
+A request ends with one answer or one error. An answer may follow an error: the responder may return
+after it was reported as gone.
 """
 
 from collections import Counter, defaultdict
@@ -54,7 +54,7 @@ GROUP_LOST = "lost by a group"
 UNWANTED = "not asked for"
 INVENTED = "never published"
 NOT_CONVERGED = "not converged"
-# For so long a gateway may not know that a member of a group left, if nothing else is known.
+# How long a gateway may not know of the departure of a group member, without better information.
 LEFT_NS = 10_000_000_000
 KINDS = (
     *(LOST, DOUBLED, MISORDERED, LOOPED, UNANSWERED, ANSWERED_TWICE),
@@ -63,37 +63,37 @@ KINDS = (
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """Something that must not happen: what, and to whom."""
+    """Violation of a guarantee: its kind, and the messages and clients affected."""
 
     kind: str
     text: str
 
 
 class Verdict(msgspec.Struct):
-    """What was found in a history, in messages and in violations."""
+    """Counts and violations found in a history."""
 
     violations: list[Violation] = []
     published: int = 0
     owed: int = 0
     heard: int = 0
     announced: int = 0
-    # For a group, and gone with one of its members.
+    # For a group, and lost with a member that left.
     left_with: int = 0
     gaps: int = 0
     asked: int = 0
     answered: int = 0
     refused: int = 0
     passages: int = 0
-    # From the last fault until everyone reached everyone; -1: it never came to that.
+    # From the last fault until a probe from each gateway reached all; -1: never.
     converged_ns: int = 0
 
     def find(self, kind: str, text: str) -> None:
-        """Note a violation."""
+        """Add a violation."""
         self.violations.append(Violation(kind, text))
 
 
 def check(history: History) -> Verdict:
-    """Judge a history."""
+    """Check a history."""
     verdict = Verdict(published=len(history.published), passages=len(history.passages))
     known = {(each.publisher, each.counter): each for each in history.published}
     by_origin: dict[int, list[Published]] = defaultdict(list)
@@ -119,7 +119,7 @@ def check(history: History) -> Verdict:
 def _check_heard(
     session: Session, known: dict[tuple[str, int], Published], verdict: Verdict
 ) -> None:
-    """What came must have been published, asked for, in order, and once."""
+    """Check that received messages were published, subscribed to, in order and not duplicated."""
     last: dict[str, int] = {}
     seen: set[tuple[str, int]] = set()
     for event in session.events:
@@ -146,7 +146,7 @@ def _check_heard(
 def _concerning(
     session: Session, by_origin: dict[int, list[Published]]
 ) -> Iterator[list[Published]]:
-    """The messages of those gateways that can owe a subscriber any."""
+    """Yield the messages of each gateway that can owe some to a subscriber."""
     heard = {event.origin for event in session.events if isinstance(event, Heard)}
     for origin, published in by_origin.items():
         if origin in heard or published[0].reach is not None:
@@ -156,7 +156,7 @@ def _concerning(
 def _check_owed(
     session: Session, published: list[Published], earlier: tuple[int, ...], verdict: Verdict
 ) -> None:
-    """Of one gateway, what a subscriber is owed must have come, or be announced as lost."""
+    """Check that the messages of one gateway owed to a subscriber arrived or were reported lost."""
     heard = {
         (event.publisher, event.counter) for event in session.events if isinstance(event, Heard)
     }
@@ -170,7 +170,7 @@ def _check_owed(
         before, after = _around(places, each)
         after = len(session.events) if after < 0 else after
         if session.ended_ns and after == len(session.events):
-            # It left: the message, or the news that it is lost, may have been on its way.
+            # It left while the message, or its gap, may have been on its way.
             continue
         verdict.owed += 1
         lost[(before, after)].append(each)
@@ -191,13 +191,13 @@ def _check_owed(
 
 
 def _earlier(origin: int, lives: dict[int, int]) -> Iterator[int]:
-    """The numbers that a gateway had before."""
+    """Yield the numbers that a gateway had before its restarts."""
     while origin := lives.get(origin, 0):
         yield origin
 
 
 def _is_over(events: list[Heard | Gap], earlier: tuple[int, ...], time_ns: int) -> bool:
-    """Say if it was told after a time that an earlier life of a gateway is over."""
+    """Return whether a gap after a time reports that an earlier incarnation is gone."""
     gaps = [event for event in events if isinstance(event, Gap) and event.origin in earlier]
     return any(gap.count == 0 and gap.time_ns >= time_ns for gap in gaps)
 
@@ -205,10 +205,10 @@ def _is_over(events: list[Heard | Gap], earlier: tuple[int, ...], time_ns: int) 
 def _owed(
     session: Session, published: list[Published], heard: set[tuple[str, int]]
 ) -> Iterator[Published]:
-    """What of one gateway's messages a subscriber should have heard, if it stayed."""
+    """Yield the messages of one gateway that are owed to a subscriber, if it stayed."""
     is_known = False
     subjects: set[str] = set()
-    # For each message that was heard, the patterns that can have brought it.
+    # For each received message, the patterns that match it.
     brought: set[frozenset[str]] = set()
     for each in published:
         asking = _asking(session.patterns, each.subject)
@@ -230,12 +230,12 @@ def _owed(
 
 
 def _is_known(session: Session, origin: int, reach: dict[int, int]) -> bool:
-    """Say if a subscription was known at a gateway that sent a message as far as this."""
+    """Return whether a subscription was known to the origin of a message with this reach."""
     return session.gateway == origin or reach.get(session.gateway, -1) >= session.version
 
 
 def _places(events: list[Heard | Gap], origin: int) -> list[tuple[int, Heard]]:
-    """The messages of a gateway that were heard, and their positions."""
+    """Return the received messages of a gateway with their positions."""
     return [
         (position, event)
         for position, event in enumerate(events)
@@ -244,10 +244,7 @@ def _places(events: list[Heard | Gap], origin: int) -> list[tuple[int, Heard]]:
 
 
 def _around(places: list[tuple[int, Heard]], lost: Published) -> tuple[int, int]:
-    """The positions of the last message from before a lost one, and of the first from after it.
-
-    Either is -1 if there is none.
-    """
+    """Return the positions of the received messages before and after a lost one, or -1."""
     before, after = -1, -1
     for position, event in places:
         if lost.sequence:
@@ -273,11 +270,11 @@ def _check_group(
         if isinstance(event, Heard)
     )
     for key, count in heard.items():
-        # A member that hears it twice was found out already.
+        # Duplicates at one member were reported already.
         members_of_it = sum(_has(member, key) for member in members) if count > 1 else 1
         if members_of_it > 1:
             verdict.find(GROUP_DOUBLED, f"{name} got {key[0]} {key[1]} {members_of_it} times")
-    # Those gateways that know of the group, where nothing else says so.
+    # Gateways known to have received the group's subscription, if `reach` is unknown.
     origins: set[int] = set()
     for each in published:
         if (each.publisher, each.counter) in heard:
@@ -297,21 +294,21 @@ def _check_group(
 
 
 def _is_member(member: Session, each: Published) -> bool:
-    """Say if a member that stayed was known to be there for a message."""
+    """Return whether a member that stayed was known to the origin of a message."""
     is_here = each.reach is None or _is_known(member, each.origin, each.reach)
     is_in_time = member.began_ns <= each.time_ns and not member.ended_ns
     return is_here and is_in_time and _wants(member.patterns, each.subject)
 
 
 def _was_told(member: Session, each: Published) -> bool:
-    """Say if a member was told of a loss."""
+    """Return whether a member got a gap for a message."""
     return any(
         isinstance(event, Gap) and event.origin in (0, each.origin) for event in member.events
     )
 
 
 def _may_have_left_with(member: Session, each: Published) -> bool:
-    """Say if a message may have been for a member that left."""
+    """Return whether a message may have been sent to a member that left."""
     if not member.ended_ns or not _wants(member.patterns, each.subject):
         return False
     if each.reach is None:
@@ -339,7 +336,7 @@ def _check_asked(history: History, verdict: Verdict) -> None:
 
 
 def _check_passages(passages: list[Passage], verdict: Verdict) -> None:
-    """No message for one gateway passes any gateway twice, unless it was asked for again."""
+    """Check that no message passes a gateway twice, except when retransmitted."""
     seen: set[tuple[int, int, int, int]] = set()
     for each in passages:
         place = (each.origin, each.destination, each.number, each.path[-1])
@@ -360,7 +357,7 @@ def _check_convergence(history: History, verdict: Verdict) -> None:
     ]
     if not complete or history.agreed_ns < 0:
         verdict.converged_ns = -1
-        why = "not all know the same" if complete else "no probe reached everyone"
+        why = "not all gateways agree" if complete else "no probe reached all gateways"
         verdict.find(NOT_CONVERGED, why)
         return
     verdict.converged_ns = max(0, min(complete), history.agreed_ns) - history.calm_ns
@@ -375,7 +372,7 @@ def _wants(patterns: tuple[str, ...], subject: str) -> bool:
 
 @cache
 def _asking(patterns: tuple[str, ...], subject: str) -> frozenset[str]:
-    """Return those patterns that match a subject."""
+    """Return the patterns that match a subject."""
     return frozenset(each for each in patterns if matches(each.encode(), subject.encode()))
 
 

@@ -1,6 +1,7 @@
-"""Those who are connected to simulated gateways: they publish, listen, ask and answer.
+"""Simulated clients: publishers, subscribers, requesters and responders.
 
-Each tells the history what it did and heard. Messages say who published them, and which one it is.
+Each records its actions and the received messages in the history. A message names its publisher and
+has a counter.
 """
 
 from collections.abc import Callable
@@ -21,14 +22,14 @@ _REQUEST = int(Flag.REQUEST | Flag.BARE)
 
 
 class Scene(Protocol):
-    """Where they are."""
+    """Context of the clients: clock and history."""
 
     clock: Clock
     history: History
 
 
 class Client:
-    """One connection to a gateway; it lasts as long as the gateway does, or until it leaves."""
+    """One connection to a gateway, until it leaves or the gateway ends."""
 
     def __init__(self, scene: Scene, name: str, gateway: Gateway) -> None:
         self.scene = scene
@@ -40,25 +41,25 @@ class Client:
         self.say(_CONNECT)
 
     def say(self, *frames: bytes) -> None:
-        """Send frames, if the connection is there."""
+        """Send frames while connected."""
         if self.is_here:
             self.gateway.act(lambda: self.gateway.read(self.peer, b"".join(frames)))
 
     def publish(self, subject: str, counters: range) -> None:
-        """Publish messages in one go, as soon as the gateway reads them."""
+        """Publish messages in one batch."""
         self.gateway.act(lambda: self._enter(subject, counters))
 
     def leave(self) -> None:
-        """Say goodbye."""
+        """Disconnect."""
         if self.is_here:
             self.gateway.act(self._go)
 
     def lose(self) -> None:
-        """The gateway is gone."""
+        """Note that the gateway has ended."""
         self.is_here = False
 
     def heard(self, frame: Frame) -> None:
-        """A frame comes."""
+        """Handle a received frame."""
 
     def _go(self) -> None:
         if self.is_here:
@@ -97,7 +98,7 @@ class Client:
 
 
 class Subscriber(Client):
-    """Someone who listens."""
+    """Client with subscriptions."""
 
     def __init__(self, scene: Scene, name: str, gateway: Gateway, *asked: str) -> None:
         super().__init__(scene, name, gateway)
@@ -109,13 +110,13 @@ class Subscriber(Client):
         gateway.act(self._subscribe)
 
     def lose(self) -> None:
-        """It hears nothing any more."""
+        """Note the end of the session."""
         if self.is_here:
             self.session.ended_ns = self.scene.clock.now_ns
         super().lose()
 
     def heard(self, frame: Frame) -> None:
-        """A message comes, or news of a loss."""
+        """Record a message or a gap."""
         now_ns = self.scene.clock.now_ns
         if frame.kind == Kind.GAP:
             count = Message.from_body(frame.body).get_uint64("count")
@@ -128,7 +129,7 @@ class Subscriber(Client):
             self.listened(int(counter))
 
     def listened(self, counter: int) -> None:
-        """A message with this number came."""
+        """Handle the counter of a received message."""
 
     def _subscribe(self) -> None:
         if not self.is_here:
@@ -144,33 +145,33 @@ class Subscriber(Client):
 
 
 class Prober(Subscriber):
-    """Someone at each gateway who hears all the others, and is heard by them."""
+    """Client at each gateway that sends probes to all others and receives theirs."""
 
     def __init__(self, scene: Scene, gateway: Gateway, on_probe: Callable[[int], None]) -> None:
         self._on_probe = on_probe
         super().__init__(scene, "probe", gateway, "probe.>")
 
     def listened(self, counter: int) -> None:
-        """A probe came."""
+        """Report a probe."""
         self._on_probe(counter)
 
 
 class Responder(Client):
-    """Someone who answers."""
+    """Client that answers requests."""
 
     def __init__(self, scene: Scene, name: str, gateway: Gateway, subject: str) -> None:
         super().__init__(scene, name, gateway)
         self.say(encode(Kind.SUBSCRIBE, subject.encode()))
 
     def heard(self, frame: Frame) -> None:
-        """A request comes: answer it when the turn is over."""
+        """Answer a request after the turn."""
         if frame.kind == Kind.MESSAGE and frame.reply:
             answer = encode(Kind.MESSAGE, frame.reply, frame.body, b"", _BARE)
             self.scene.clock.after(1_000_000, lambda: self.say(answer))
 
 
 class Requester(Client):
-    """Someone who asks."""
+    """Client that sends requests."""
 
     def __init__(self, scene: Scene, name: str, gateway: Gateway) -> None:
         super().__init__(scene, name, gateway)
@@ -181,13 +182,13 @@ class Requester(Client):
         self.gateway.act(lambda: self._ask(subject, counter))
 
     def lose(self) -> None:
-        """Nobody waits for the answers any more."""
+        """Mark the pending requests as abandoned."""
         for asked in self._asked.values():
             asked.is_given_up = True
         super().lose()
 
     def heard(self, frame: Frame) -> None:
-        """An answer comes, or a refusal."""
+        """Record an answer or an error."""
         if frame.kind == Kind.MESSAGE and frame.subject in self._asked:
             self._asked[frame.subject].answers += 1
         elif frame.kind == Kind.ERROR and frame.reply in self._asked:

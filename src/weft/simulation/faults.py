@@ -1,4 +1,4 @@
-"""What can break in a simulated mesh: each fault begins, lasts for a while, and is mended."""
+"""Faults of a simulated mesh: each begins, lasts for a time and is repaired."""
 
 from collections.abc import Callable
 from random import Random
@@ -15,26 +15,26 @@ Begun = Callable[["Breaking"], None]
 
 
 class Breaking:
-    """What a fault needs: the world, chance, and for how long it lasts."""
+    """Context of a fault: world, randomness and duration."""
 
     def __init__(self, world: World, chance: Random, for_ns: int, begin: Callable[[Gateway], None]):
         self.world = world
         self.chance = chance
         self.for_ns = for_ns
-        # Starts a gateway again, with those who were connected to it.
+        # Restarts a gateway with its clients.
         self.begin = begin
 
     def later(self, act: Callable[[], None]) -> None:
-        """Have something done when the fault is over."""
+        """Schedule the repair, at the end of the fault."""
         self.world.clock.after(self.for_ns, act)
 
     def gateway(self) -> Gateway | None:
-        """One that runs."""
+        """Return a random running gateway, unless it is the only one."""
         up = [each for each in self.world.up if not each.is_stopped]
         return self.chance.choice(up) if len(up) > 1 else None
 
     def pair(self) -> tuple[int, int]:
-        """Two places; linked ones, if any are."""
+        """Return two machines, linked ones if there are any."""
         linked = [
             tuple(sorted(there.way))
             for there, back in self.world.network.connections
@@ -47,19 +47,19 @@ class Breaking:
         return one, other
 
     def cut(self, ways: list[tuple[int, int]], text: str) -> None:
-        """Let nothing through for a while."""
+        """Block traffic in the given directions until the fault ends."""
         network = self.world.network
         self.world.tell(text)
         network.cut(ways)
 
         def mend() -> None:
-            self.world.tell(f"mended: {text}")
+            self.world.tell(f"repaired: {text}")
             network.mend(ways)
 
         self.later(mend)
 
     def split(self, count: int) -> None:
-        """Part the machines into groups that do not reach each other."""
+        """Split the machines into groups that cannot reach each other."""
         places = list(range(1, len(self.world.gateways) + 1))
         self.chance.shuffle(places)
         side = {place: at % count for at, place in enumerate(places)}
@@ -69,9 +69,9 @@ class Breaking:
 
 
 class Fault(NamedTuple):
-    """A kind of fault: how it begins, its shortest and longest time, and how long healing may take.
+    """Kind of fault: function, least and greatest duration, and the time allowed to recover.
 
-    A fault that needs no mending lasts for no time.
+    A fault without a repair has a duration of zero.
     """
 
     begin: Begun
@@ -124,7 +124,7 @@ def _end(breaking: Breaking, *, is_dark: bool) -> None:
     gateway = breaking.gateway()
     if gateway is not None:
         gateway.kill(is_dark=is_dark)
-        # Whoever comes back may have another idea of what time it is.
+        # A restarted gateway may have another wall-clock time.
         skew_ns = breaking.chance.randrange(-5 * SECOND, 5 * SECOND)
         gateway.hands = gateway.hands._replace(skew_ns=gateway.hands.skew_ns + skew_ns)
         breaking.later(lambda: None if gateway.is_up else breaking.begin(gateway))
@@ -135,7 +135,7 @@ def _leave(breaking: Breaking) -> None:
     if gateway is None:
         return
     breaking.world.tell(f"{gateway.name} leaves")
-    # As a gateway does that drains: those who are connected to it go first.
+    # Clients are disconnected first, as when draining.
     gateway.dismiss()
     gateway.act(gateway.fabric.leave)
     lives = gateway.lives
@@ -162,13 +162,13 @@ def _slow(breaking: Breaking) -> None:
     network = breaking.world.network
     delay_ns = breaking.chance.randrange(20, 200) * MS
     pace = Pace(delay_ns, delay_ns, breaking.chance.randrange(10, 200) << 10)
-    breaking.world.tell(f"{one} and {other} are {delay_ns // MS} ms apart")
+    breaking.world.tell(f"{delay_ns // MS} ms between {one} and {other}")
     network.change_pace(one, other, pace)
     breaking.later(lambda: network.change_pace(one, other, network.pace))
 
 
 def _return(breaking: Breaking) -> None:
-    """A slow link, and a subscriber that returns faster than interest travels by it."""
+    """Add a slow link, and a subscriber that returns faster than interest is propagated by it."""
     one, other = breaking.pair()
     world, chance = breaking.world, breaking.chance
     source, place = world.gateways[one - 1], world.gateways[other - 1]
@@ -176,7 +176,7 @@ def _return(breaking: Breaking) -> None:
         return
     delay_ns = chance.randrange(5, 150) * MS
     pace = Pace(delay_ns, delay_ns // 4 + 1, chance.choice((40, 200, 10_000)) << 10)
-    world.tell(f"a subscriber comes and goes at {other}, {delay_ns // MS} ms from {one}")
+    world.tell(f"a subscriber leaves and returns at {other}, {delay_ns // MS} ms from {one}")
     world.network.change_pace(one, other, pace)
     publisher = Client(world, f"b{world.clock.now_ns}", source)
     returning = Returning(world, chance, publisher, place, delay_ns)
@@ -192,7 +192,7 @@ def _return(breaking: Breaking) -> None:
 def _dials(breaking: Breaking) -> None:
     network = breaking.world.network
     network.refused_percent = network.late_percent = 40
-    breaking.world.tell("connections are refused, or take long")
+    breaking.world.tell("connections are refused or slow")
     one, other = breaking.pair()
     network.reset(one, other)
 

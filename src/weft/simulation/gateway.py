@@ -1,7 +1,7 @@
-"""One simulated gateway: the real service and the real fabric, with a clock of their own.
+"""Simulated gateway: the real service and mesh node with a clock of its own.
 
-It may be stopped for a while, killed and begun anew. While it is stopped everything that comes
-waits, in order, as it does in the sockets of a process that gets no time.
+It can be paused, killed and restarted. While it is paused its input queues up in order, as in the
+sockets of a stopped process.
 """
 
 from collections.abc import Callable
@@ -27,39 +27,39 @@ from weft.simulation.wire import Wire
 
 TICK_NS = 50 * MS
 SERVICE = "weather"
-# Numbers of gateways differ by this from one life to the next.
+# Difference between gateway numbers from one incarnation to the next.
 LIFE = 10_000
 LIMITS = Limits(body_bytes=16 << 10)
 
 _TICKS_PER_SWEEP = 20
-# What a read and all that it gives rise to may take in a turn.
+# Arena space reserved for one read and its consequences.
 _ROOM_BYTES = 1 << 20
 _WALL_NS = 1_800_000_000 * SECOND
 _BEGAN_NS = 1000 * SECOND
 
 
 class Hands(NamedTuple):
-    """How the clock of a gateway differs: what it shows, and by how many millionths it is fast."""
+    """Deviation of a clock: offset, and rate in parts per million."""
 
     skew_ns: int = 0
     drift_ppm: int = 0
 
 
 class Watcher(Protocol):
-    """Whoever looks on."""
+    """Observer of a gateway."""
 
     def tell(self, text: str) -> None:
-        """Something happened."""
+        """Record a trace line."""
 
     def began(self, number: int, before: int) -> None:
-        """A gateway begins; its number, and the one that it had before, if any."""
+        """Record the start of a gateway, with its number before the restart or 0."""
 
     def saw(self, data: bytes) -> None:
-        """Frames went by a link."""
+        """Record frames sent on a link."""
 
 
 class Gateway:
-    """One machine, and the gateway that runs there, if one does."""
+    """Machine that may run a gateway."""
 
     def __init__(self, network: Network, place: int, rules: Rules, watcher: Watcher) -> None:
         self.place = place
@@ -69,15 +69,15 @@ class Gateway:
         self.is_up = False
         self.is_dark = False
         self.is_stopped = False
-        # How often it was begun; its number, which is another each time, follows from that.
+        # Number of starts, from which the gateway number of each incarnation follows.
         self.lives = 0
         self.service: Service
         self.fabric: Fabric
         self.channels: Channels
-        # What it has written down about channels: what is left of it after a kill.
+        # Stored leases and voters, which survive a kill.
         self._notes: dict[bytes, Note] = {}
         self._voters: dict[bytes, None] = {}
-        # Told that everyone who was connected is not any more.
+        # Called when all clients are disconnected.
         self.on_end: list[Callable[[], None]] = []
         self._network = network
         self._clock = network.clock
@@ -85,27 +85,27 @@ class Gateway:
         self._watcher = watcher
         self._identity = self.name
         self._waiting: list[Callable[[], None]] = []
-        # How long it gathers what comes before it deals with it; 0: not at all.
+        # How long input is collected before it is processed; 0: not at all.
         self.turn_ns = 0
         self._heard: list[Callable[[], None]] = []
         self._ticks = 0
         network.sites[self.address] = self
 
-    # Its life.
+    # Lifecycle.
 
     @property
     def number(self) -> int:
-        """Its number in messages, of this life."""
+        """Gateway number of this incarnation."""
         return self.lives * LIFE + self.place
 
     @property
     def now_ns(self) -> int:
-        """The time by its own clock, which only goes forward."""
+        """Monotonic time by its own clock."""
         now_ns = self._clock.now_ns
         return _BEGAN_NS + now_ns + now_ns * self.hands.drift_ppm // 1_000_000
 
     def begin(self, *, is_another: bool = False) -> None:
-        """Start, with a new number; `is_another`: and as somebody who was never there."""
+        """Start with a new number; `is_another`: and with a new identity."""
         self.lives += 1
         self.is_up = True
         self.is_dark = self.is_stopped = False
@@ -115,7 +115,7 @@ class Gateway:
             self._identity = f"{self.name}/{self.lives}"
             self._notes.clear()
             self._voters.clear()
-        self._watcher.tell(f"{self.name} begins as {self.number}")
+        self._watcher.tell(f"{self.name} starts as {self.number}")
         self.service = Service(SERVICE, self.name, self.number, LIMITS)
         self._tell_time()
         self.fabric = Fabric(
@@ -131,7 +131,7 @@ class Gateway:
         self._clock.after(self._network.chance.randrange(TICK_NS), lambda: self._tick(lives))
 
     def kill(self, *, is_dark: bool = False) -> None:
-        """End without a word; `is_dark`: by a power cut, so that not even the system can tell."""
+        """End at once; `is_dark`: by a power cut, so that connections are not even reset."""
         self._watcher.tell(f"{self.name} is killed{' by a power cut' if is_dark else ''}")
         self.is_up = False
         self.is_dark = is_dark
@@ -146,41 +146,41 @@ class Gateway:
         self._part_with_clients()
 
     def dismiss(self) -> None:
-        """Have everyone who is connected leave."""
+        """Disconnect all clients."""
         for peer in list(self.service.peers.values()):
             if isinstance(peer.door, ClientEnd):
                 self.act(partial(peer.end, None))
         self._part_with_clients()
 
     def stop(self) -> None:
-        """Get no time for now."""
+        """Pause."""
         self.is_stopped = True
-        self._watcher.tell(f"{self.name} stands still")
+        self._watcher.tell(f"{self.name} is paused")
 
     def go_on(self) -> None:
-        """Get time again, and deal with what came meanwhile."""
+        """Resume, and process the input that arrived meanwhile."""
         if not self.is_stopped:
             return
         self.is_stopped = False
-        self._watcher.tell(f"{self.name} goes on")
+        self._watcher.tell(f"{self.name} resumes")
         waiting, self._waiting = self._waiting, []
         for act in waiting:
             self.act(act)
 
-    # Those who connect, and those it connects to.
+    # Connections.
 
     def connect(self, took: Callable[[bytes], None]) -> Peer:
-        """Let a client in; what it is sent is read at once."""
+        """Connect a client, which reads without delay."""
         end = ClientEnd(self, took)
         end.peer = self._join(end)
         return end.peer
 
     def accept(self, outgoing: Wire, incoming: Wire) -> None:
-        """Somebody connected by the network."""
+        """Accept a connection from the network."""
         self._link(outgoing, incoming)
 
     def connected(self, address: str, outgoing: Wire, incoming: Wire) -> None:
-        """What was dialled answers."""
+        """Report a successful dial to the mesh node."""
         if not self.is_up:
             outgoing.end()
             return
@@ -188,7 +188,7 @@ class Gateway:
         self.act(lambda: self.fabric.dialled(address, peer))
 
     def unreachable(self, address: str, why: str) -> None:
-        """What was dialled does not answer."""
+        """Report a failed dial to the mesh node."""
         lives = self.lives
 
         def tell() -> None:
@@ -197,10 +197,10 @@ class Gateway:
 
         self.act(tell)
 
-    # What happens to it.
+    # Turns.
 
     def act(self, act: Callable[[], object]) -> None:
-        """Take a turn, now or when it gets time again."""
+        """Run a function in a turn, now or after a pause."""
         if not self.is_up:
             return
         if self.is_stopped:
@@ -211,7 +211,7 @@ class Gateway:
         self._flush()
 
     def hear(self, peer: Peer, data: bytes, then: Callable[[], None] | None = None) -> None:
-        """Deal with bytes that a peer sent, at once or with all that comes before the next turn."""
+        """Process received bytes at once, or together with others in the next turn."""
         if not self.turn_ns:
             self.act(lambda: self._take(peer, data, then))
             return
@@ -220,18 +220,18 @@ class Gateway:
         self._heard.append(lambda: self._take(peer, data, then))
 
     def hear_end(self, act: Callable[[], None]) -> None:
-        """A peer sends no more: deal with that after all that it sent."""
+        """Process the end of a connection after all that was received from it."""
         if self._heard:
             self._heard.append(act)
         else:
             act()
 
     def read(self, peer: Peer, data: bytes) -> None:
-        """Deal with bytes that a peer sent, in the turn that is being taken."""
+        """Process received bytes in the current turn."""
         self._take(peer, data, None)
 
     def reach(self, subject: bytes) -> dict[int, int]:
-        """The gateways that get what is published here, and what is known of what they want."""
+        """Return the receiving gateways of a subject, with the known versions of their interest."""
         route = self.service.router.route(subject)
         if route is None:
             return {}
@@ -242,18 +242,18 @@ class Gateway:
 
     @property
     def wanted_version(self) -> int:
-        """The version of what is wanted here that whatever was just asked for is part of."""
+        """Version of the local interest that includes the latest subscriptions."""
         version = self.fabric.members.own.wanted.version
         return version + 1 if self.service.router.changes else version
 
     def let_go(self, peer: Peer) -> None:
-        """The connection of a peer is over; not in the middle of a turn."""
+        """Remove a peer whose connection is closed, after the current turn."""
         service = self.service
         if peer.service is service:
             self._clock.after(0, lambda: self.act(lambda: leave(peer)))
 
     def _recalled(self) -> Channels:
-        """Channels, with what was promised in earlier lives."""
+        """Return the channel coordinator with the leases stored by earlier incarnations."""
         now_ns = self.service.now_ns
         channels = Channels(self.service, Voters(bytes(16)), Promises())
         channels.promises.recall(list(self._notes.values()), self._keep, now_ns)
@@ -336,7 +336,7 @@ class Gateway:
             then()
 
     def _flush(self) -> None:
-        """End a turn as a gateway's loop does."""
+        """Flush all outboxes, as at the end of an event-loop turn."""
         service = self.service
         arena = service.arena
         ended = withdraw_ended(service) if service.ending else ()

@@ -1,17 +1,17 @@
-"""What was said and heard in a mesh: what a checker judges, whoever collected it.
+"""History of a run: published and received messages, as input of the checker.
 
-Gateways go by their numbers, which no two lives of one share. Times are ns of one clock for all.
+Gateways are identified by numbers that are unique to each incarnation. Times are ns of one common
+clock.
 """
 
 import msgspec
 
 
 class Published(msgspec.Struct, frozen=True):
-    """A message that entered at a gateway; `counter` goes up by one for each of a publisher.
+    """Message as published; `counter` increases by one for each message of a publisher.
 
-    `sequence` is its number at that gateway, 0 if it is not known. `reach` are the gateways that it
-    was sent to, and which version of what each wants was known where it entered; None if that is
-    not known.
+    `sequence` is its number at the gateway, 0 if unknown. `reach` maps the gateways it was sent to
+    to the versions of their interest known at the origin; None if unknown.
     """
 
     publisher: str
@@ -24,7 +24,7 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class Heard(msgspec.Struct, frozen=True, tag=True):
-    """A message that came to a subscriber."""
+    """Message as received by a subscriber."""
 
     publisher: str
     counter: int
@@ -34,7 +34,7 @@ class Heard(msgspec.Struct, frozen=True, tag=True):
 
 
 class Gap(msgspec.Struct, frozen=True, tag=True):
-    """What a subscriber was told of: so many of a gateway are lost; 0: nobody knows how many."""
+    """Gap reported to a subscriber: lost messages of a gateway; 0: number unknown."""
 
     origin: int
     count: int
@@ -42,10 +42,10 @@ class Gap(msgspec.Struct, frozen=True, tag=True):
 
 
 class Session(msgspec.Struct):
-    """One subscriber for as long as it was connected, and all that it heard, in order.
+    """Session of one subscriber with all received events, in order.
 
-    `version` is of what its gateway wants: from it on the subscription is part of that. `ended_ns`
-    is 0 if it stayed to the end.
+    The subscription is part of its gateway's interest from `version` on. `ended_ns` is 0 if it
+    lasted to the end.
     """
 
     subscriber: str
@@ -59,7 +59,7 @@ class Session(msgspec.Struct):
 
 
 class Asked(msgspec.Struct):
-    """A request, and how often it was answered or refused; `is_given_up`: whoever asked left."""
+    """Request with its answers and errors; `is_given_up`: the requester left."""
 
     requester: str
     counter: int
@@ -70,14 +70,14 @@ class Asked(msgspec.Struct):
 
     @property
     def is_over(self) -> bool:
-        """Say if nobody waits for an answer any more."""
+        """Whether the request is answered, failed or abandoned."""
         return self.answers > 0 or self.refusals > 0 or self.is_given_up
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """A message on a link: from where, for whom, under which number, by which gateways so far.
+    """Message on a link: origin, destination, number and path.
 
-    The last of the path is the one that it goes to. `is_again`: it was asked for again.
+    The path ends with the receiving gateway. `is_again`: it is a retransmission.
     """
 
     origin: int
@@ -88,7 +88,7 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 class Round(msgspec.Struct):
-    """A probe from everyone to everyone: when, how many should arrive, and when each did."""
+    """Probe from each gateway to all: time, expected deliveries, and time of each delivery."""
 
     time_ns: int
     expected: int
@@ -96,17 +96,17 @@ class Round(msgspec.Struct):
 
 
 class History(msgspec.Struct):
-    """One run."""
+    """History of one run."""
 
     published: list[Published] = []
     sessions: list[Session] = []
     asked: list[Asked] = []
     passages: list[Passage] = []
     rounds: list[Round] = []
-    # Which number a gateway had in its life before, by its number; 0: it was never there before.
+    # Number of each gateway before its last restart; 0: none.
     lives: dict[int, int] = {}
-    # When the last fault was over, since when all gateways know the same (-1: they do not), and
-    # how long it may take until they do and all probes arrive; 0: that is not judged.
+    # End of the last fault, time since which all gateways know the same (-1: never), and time
+    # allowed for convergence; 0: not checked.
     calm_ns: int = 0
     agreed_ns: int = 0
     patience_ns: int = 0

@@ -1,6 +1,6 @@
-"""Who a simulated gateway is: a keyed hash instead of a signature, which would take all the time.
+"""Simulated identities: a keyed hash instead of a signature, to save time.
 
-Nobody in a simulation wants to forge anything: whoever knows a key could.
+They are not secure: any holder of a public key could forge signatures.
 """
 
 from hashlib import blake2b
@@ -11,21 +11,21 @@ _SECRET = b"everyone in a simulation knows it"
 
 
 class SimulatedIdentity:
-    """The identity of one gateway."""
+    """Identity of one gateway."""
 
     def __init__(self, name: str) -> None:
         self.key = blake2b(name.encode(), digest_size=32).digest()
 
     def sign(self, data: bytes) -> bytes:
-        """The signature of some bytes."""
+        """Return the simulated signature."""
         return blake2b(data, digest_size=16, key=self.key).digest()
 
 
 def verify(key: bytes, signature: bytes, data: bytes) -> bool:
-    """Say if a signature is that of the owner of a key."""
+    """Return whether a signature is valid."""
     return blake2b(data, digest_size=16, key=key).digest() == signature
 
 
 def admission(name: str) -> Admission:
-    """What lets the gateway of a name into the mesh of a simulation."""
+    """Return the credentials of a simulated gateway."""
     return Admission(SimulatedIdentity(name), verify, _SECRET, None)

@@ -1,4 +1,4 @@
-"""The network between gateways: who can reach whom, how long it takes, and what breaks.
+"""Simulated network between gateways: reachability, delays and faults.
 
 Places are the numbers of machines, which outlive the gateways that run there.
 """
@@ -10,11 +10,11 @@ from typing import NamedTuple, Protocol
 from weft.simulation.clock import MS, SECOND, Clock
 from weft.simulation.wire import Pace, Wire
 
-# Whoever dials gives up after this.
+# Timeout of a dial.
 DIAL_NS = 2 * SECOND
-# When nothing is heard of whom is dialled, it is tried again after this.
+# Interval of connection attempts without an answer.
 RETRY_NS = SECOND
-# After a cut is mended, what waited is sent again within this.
+# Longest delay of retransmissions after a cut is repaired.
 RESEND_MAX_NS = 300 * MS
 
 FAST = Pace(200_000, 300_000, 1 << 30)
@@ -23,30 +23,30 @@ _MANY = 256
 
 
 class Site(Protocol):
-    """What the network must know of a machine."""
+    """Machine as seen by the network."""
 
     place: int
 
     @property
     def is_up(self) -> bool:
-        """Say if something listens there."""
+        """Whether a gateway listens there."""
 
     @property
     def is_dark(self) -> bool:
-        """Say if it does not even answer that nothing listens."""
+        """Whether it does not even refuse connections."""
 
     def accept(self, outgoing: Wire, incoming: Wire) -> None:
-        """Somebody has connected."""
+        """Handle an accepted connection."""
 
     def connected(self, address: str, outgoing: Wire, incoming: Wire) -> None:
-        """What was dialled answers."""
+        """Handle a successful dial."""
 
     def unreachable(self, address: str, why: str) -> None:
-        """What was dialled does not."""
+        """Handle a failed dial."""
 
 
 class Dial(NamedTuple):
-    """Somebody who wants to be connected, and until when."""
+    """Connection attempt with its deadline."""
 
     site: Site
     address: str
@@ -54,7 +54,7 @@ class Dial(NamedTuple):
 
 
 class Network:
-    """All machines, and the connections between them."""
+    """Machines and the connections between them."""
 
     def __init__(self, clock: Clock, chance: Random) -> None:
         self.clock = clock
@@ -62,7 +62,7 @@ class Network:
         self.sites: dict[str, Site] = {}
         self.paces: dict[tuple[int, int], Pace] = {}
         self.pace = FAST
-        # How many of a hundred dials are refused, and how many take long.
+        # Percentages of dials that are refused and that are slow.
         self.refused_percent = 0
         self.late_percent = 0
         self._cuts: dict[tuple[int, int], int] = {}
@@ -71,16 +71,16 @@ class Network:
         self._look_at = 0
 
     def is_cut(self, way: tuple[int, int]) -> bool:
-        """Say if nothing gets from one place to another."""
+        """Return whether a direction between two places is blocked."""
         return way in self._cuts
 
     def cut(self, ways: list[tuple[int, int]]) -> None:
-        """Let nothing through; what is cut twice has to be mended twice."""
+        """Block directions; a direction blocked twice has to be unblocked twice."""
         for way in ways:
             self._cuts[way] = self._cuts.get(way, 0) + 1
 
     def mend(self, ways: list[tuple[int, int]]) -> None:
-        """Let through what was cut; it may take a while to be sent again."""
+        """Unblock directions; retransmissions may take a while."""
         for way in ways:
             self._cuts[way] -= 1
             if not self._cuts[way]:
@@ -91,7 +91,7 @@ class Network:
                     wire.go_on(self.chance.randrange(RESEND_MAX_NS))
 
     def reset(self, one: int, other: int) -> int:
-        """End every connection between two places, and tell both; how many there were."""
+        """Reset all connections between two places; return their number."""
         count = 0
         for there, back in self._between(one, other):
             for wire in (there, back):
@@ -103,25 +103,25 @@ class Network:
         return count
 
     def change_pace(self, one: int, other: int, pace: Pace) -> None:
-        """Let everything between two places take longer, or not any more."""
+        """Change the delay and bandwidth between two places."""
         for way in ((one, other), (other, one)):
             self.paces[way] = pace
         for there, back in self._between(one, other):
             there.pace = back.pace = pace
 
     def go_dark(self, place: int) -> None:
-        """A machine loses its power: nobody is told, and nothing of its connections goes on."""
+        """Cut the power of a machine: its connections stall without a reset."""
         for there, back in self.connections:
             if place in there.way:
                 there.swallow()
                 back.swallow()
 
     def dial(self, site: Site, address: str) -> None:
-        """Connect a machine with whatever listens at an address; it is told how that went."""
+        """Dial an address; the machine is notified of the result."""
         self._try(Dial(site, address, self.clock.now_ns + DIAL_NS))
 
     def _try(self, dial: Dial) -> None:
-        """Ask for a connection; as TCP does, again after a second if nothing is heard."""
+        """Attempt to connect, retrying like TCP while there is no answer."""
         clock, chance = self.clock, self.chance
         target = self.sites.get(dial.address)
         if target is None or target.is_dark or self._is_apart(dial.site, target):
@@ -154,7 +154,7 @@ class Network:
         if len(self.connections) >= self._look_at:
             self.connections = [pair for pair in self.connections if not _is_over(pair)]
             left = len(self.connections)
-            # Among many it is looked less often for those that are over.
+            # Purge rarely while there are many connections.
             self._look_at = 2 * left if left > _MANY else 0
         self.connections.append((there, back))
         target.accept(back, there)

@@ -1,7 +1,7 @@
-"""Pools of processes that import nothing from the working folder.
+"""Process pools that import nothing from the working directory.
 
-Shared by all kinds of runs: multiprocessing builds the command line of its processes itself, and
-would put the working folder first on their path.
+The `multiprocessing` module builds the command line of its processes itself, and would put the
+working directory first on their path.
 """
 
 import os
@@ -15,7 +15,7 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 @contextmanager
 def process_pool(processes: int) -> Iterator[Pool]:
-    """Yield a pool; its processes are ended with the block."""
+    """Yield a pool that is terminated with the block."""
     before = os.environ.get(_SAFE_PATH)
     # Kept for the whole block: a pool replaces processes that die.
     os.environ[_SAFE_PATH] = "1"

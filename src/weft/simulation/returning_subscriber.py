@@ -1,4 +1,4 @@
-"""A subscriber that leaves and comes back faster than its gateway's interest travels."""
+"""Subscriber that returns faster than the interest of its gateway is propagated."""
 
 from random import Random
 from typing import Protocol
@@ -9,21 +9,21 @@ from weft.simulation.gateway import Gateway
 
 _SUBJECTS = ("data.1.a", "data.2.b")
 _PATTERNS = ("data.*.*", "data.1.a", "data.2.*")
-# Between two publications, at most.
+# Longest time between two publications.
 _PUBLISH_NS = 8 * MS
-# A stay is up to this many times as long as an absence.
+# Longest stay, as a multiple of the longest absence.
 _STAY = 4
 
 
 class World(Scene, Protocol):
-    """The run that it happens in."""
+    """Context of the run."""
 
 
 class Returning:
-    """Publishes at one gateway; at another a subscriber leaves and comes back, until stopped.
+    """Publisher at one gateway, and at another a subscriber that repeatedly leaves and returns.
 
     Args:
-        absence_ns: the longest time that the subscriber is away.
+        absence_ns: The longest time that the subscriber is away.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class Returning:
         self._is_over = False
 
     def begin(self) -> None:
-        """Start to publish, and to come and go."""
+        """Start publishing and subscribing."""
         self._publish()
         self._come()
 
     def stop(self) -> None:
-        """Publish no more; the subscriber comes back once more, and stays."""
+        """Stop publishing; the subscriber returns once more and stays."""
         self._is_over = True
 
     def _publish(self) -> None:

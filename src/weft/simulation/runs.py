@@ -1,4 +1,4 @@
-"""Many runs, in several processes, and what they come to together."""
+"""Batches of runs in several processes, and their totals."""
 
 import traceback
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _CHUNK = 8
 
 
 class Totals(msgspec.Struct):
-    """What runs come to; `violations` are counted by their kind."""
+    """Totals of runs; `violations` are counted by kind."""
 
     runs: int = 0
     virtual_s: float = 0.0
@@ -35,7 +35,7 @@ class Totals(msgspec.Struct):
     converged_s: list[float] = []
 
     def add(self, outcome: Outcome) -> None:
-        """Count one more run."""
+        """Add one more run."""
         verdict = outcome.verdict
         self.runs += 1
         self.virtual_s += outcome.virtual_ns / 1e9
@@ -50,11 +50,11 @@ class Totals(msgspec.Struct):
 
     @property
     def announced_percent(self) -> float:
-        """How much of what was owed was announced as lost."""
+        """Percentage of owed messages that were reported as lost."""
         return 100 * self.announced / self.owed if self.owed else 0.0
 
     def converged_at(self, share: float) -> float:
-        """Within how many seconds this share of the runs came together."""
+        """Return the time in seconds within which this share of the runs converged."""
         times = sorted(self.converged_s)
         return times[min(len(times) - 1, int(share * len(times)))] if times else 0.0
 
@@ -64,7 +64,7 @@ _COUNTED = tuple(name for name in _COUNTED if name != "violations")
 
 
 def run_all(seeds: Sequence[int], manner: Manner, jobs: int) -> Iterator[Outcome]:
-    """Do runs in so many processes; their outcomes as they come."""
+    """Run in `jobs` processes; yield results as they are completed."""
     one = partial(run_safely, manner=manner)
     if jobs == 1:
         yield from map(one, seeds)
@@ -74,10 +74,10 @@ def run_all(seeds: Sequence[int], manner: Manner, jobs: int) -> Iterator[Outcome
 
 
 def run_safely(seed: int, manner: Manner) -> Outcome:
-    """Do one run; if the mesh itself fails in it, that is its outcome."""
+    """Run one seed; a crash of the mesh is a result as well."""
     try:
         return run(seed, manner)
-    except Exception:  # whatever it is, it is found and must be named with its seed
+    except Exception:  # any crash is a finding, to be reported with its seed
         verdict = Verdict()
         verdict.find(CRASHED, traceback.format_exc(limit=-3))
         return Outcome(seed, verdict, (), manner.nodes, 0)

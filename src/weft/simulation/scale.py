@@ -1,6 +1,6 @@
-"""What becomes of a mesh as it grows: how long ways get, what it costs to know each other.
+"""Scaling of a mesh with its size: path lengths, and the cost of membership and interest.
 
-Everyone wants everything, which is the most that a mesh can have to do.
+Every gateway subscribes to all messages, which is the greatest load for a mesh.
 """
 
 import gc
@@ -23,8 +23,7 @@ MAX_LINKS = 8
 
 _BEGIN_NS = SECOND
 _STEP_NS = 250 * MS
-# What comes within this is dealt with together, as it is by a process that has much to do; in a
-# large mesh there is more to do.
+# Input within this time is processed in one turn, as in a busy process; longer in a large mesh.
 _TURN_NS = 2 * MS
 _LARGE = 500
 _LARGE_TURN_NS = 10 * MS
@@ -33,23 +32,23 @@ _PATIENCE_NS = 120 * SECOND
 _MESSAGES = 20
 _PAGE_BYTES = 4096
 
-# How much virtual time has passed, and what is going on.
+# Reports the virtual time in seconds and the current activity.
 Tell = Callable[[float, str], None]
 
 
 class Size(msgspec.Struct):
-    """A mesh of one size; times are virtual, but for `took_s`. -1: that did not come about."""
+    """Results for one size; times are virtual except `took_s`. -1: not reached."""
 
     nodes: int
     mean_links: float = 0.0
     diameter: int = 0
     mean_path: float = 0.0
-    # By each link that a message took, and for each delivery.
+    # Per link that a message took, and per delivery.
     copies_per_link: float = 0.0
     sends_per_delivery: float = 0.0
-    # Of one gateway, while nothing happens.
+    # Per gateway, without activity.
     control_bytes_per_s: float = 0.0
-    # Until all know all: after the last has begun, and after one was killed.
+    # Until all gateways know all: after the last start, and after a kill.
     start_s: float = 0.0
     start_bytes: float = 0.0
     kill_s: float = 0.0
@@ -58,8 +57,8 @@ class Size(msgspec.Struct):
 
 
 def measure(nodes: int, seed: int, tell: Tell) -> Size:
-    """Let a mesh of so many gateways come together, and look at it."""
-    # Nearly all there is lives to the end: to look for what does not is half of the work.
+    """Simulate a mesh of `nodes` gateways and measure it."""
+    # Nearly all objects live to the end: garbage collection would take half of the time.
     gc.disable()
     try:
         return _measure(nodes, seed, tell)
@@ -79,14 +78,14 @@ def _measure(nodes: int, seed: int, tell: Tell) -> Size:
         world.clock.after(chance.randrange(_BEGIN_NS), partial(_begin, world, gateway))
     world.clock.run(_BEGIN_NS)
     size = Size(nodes)
-    size.start_s = _wait(world, tell, f"{nodes:,} gateways come together")
+    size.start_s = _wait(world, tell, f"{nodes:,} gateways start")
     size.start_bytes = world.other_bytes / nodes
     _rest(world, size, tell)
     size.memory_bytes = max(0, _memory_bytes() - before_bytes) / nodes
     _look_at_links(world, size)
     _publish(world, size, tell)
     chance.choice(world.gateways[3:]).kill()
-    size.kill_s = _wait(world, tell, "one was killed")
+    size.kill_s = _wait(world, tell, "one is killed")
     size.took_s = time.monotonic() - began_s
     return size
 
@@ -97,7 +96,7 @@ def _begin(world: World, gateway: Gateway) -> None:
 
 
 def _wait(world: World, tell: Tell, text: str) -> float:
-    """Let time pass until all gateways know the same; for how long, or -1."""
+    """Run until all gateways know the same; return the virtual seconds, or -1."""
     clock = world.clock
     began_ns = clock.now_ns
     while clock.now_ns - began_ns < _PATIENCE_NS:
@@ -109,14 +108,14 @@ def _wait(world: World, tell: Tell, text: str) -> float:
 
 
 def _rest(world: World, size: Size, tell: Tell) -> None:
-    """See what it costs that nothing happens."""
-    # Links that are too many are still being given up.
+    """Measure control traffic without activity."""
+    # Excess links are still being closed.
     world.clock.run(world.clock.now_ns + _QUIET_NS)
     before = world.other_bytes
     world.clock.run(world.clock.now_ns + _QUIET_NS)
     seconds = _QUIET_NS / SECOND
     size.control_bytes_per_s = (world.other_bytes - before) / size.nodes / seconds
-    tell(world.clock.now_ns / SECOND, "nothing happens")
+    tell(world.clock.now_ns / SECOND, "no activity")
 
 
 def _look_at_links(world: World, size: Size) -> None:
@@ -134,7 +133,7 @@ def _look_at_links(world: World, size: Size) -> None:
 
 
 def _distances(start: int, links: dict[int, list[int]]) -> list[int]:
-    """How many links away everyone is."""
+    """Return the number of links to each gateway."""
     found = {start: 0}
     border = [start]
     while border:
@@ -149,7 +148,7 @@ def _distances(start: int, links: dict[int, list[int]]) -> list[int]:
 
 
 def _publish(world: World, size: Size, tell: Tell) -> None:
-    """Publish to everyone, and count how often that goes by each link."""
+    """Publish to all gateways, and count the copies on each link."""
     publisher = Client(world, "p", world.gateways[-1])
     before = world.message_frames
     world.history.passages.clear()
@@ -160,11 +159,11 @@ def _publish(world: World, size: Size, tell: Tell) -> None:
     size.copies_per_link = sends / max(1, len(used)) / _MESSAGES
     size.sends_per_delivery = sends / (size.nodes - 1) / _MESSAGES
     world.history.passages.clear()
-    tell(world.clock.now_ns / SECOND, "messages to everyone")
+    tell(world.clock.now_ns / SECOND, "messages to all")
 
 
 def _memory_bytes() -> int:
-    """How much memory this process has."""
+    """Return the resident memory of this process."""
     gc.collect()
     resident = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(resident) * _PAGE_BYTES

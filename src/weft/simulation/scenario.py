@@ -1,4 +1,4 @@
-"""One run from its seed: gateways that find each other, those who use them, and what breaks."""
+"""Run of one seed: gateways, their clients and the faults."""
 
 from functools import partial
 from random import Random
@@ -21,19 +21,19 @@ _LOAD_NS = 1000 * MS
 _FAULTS_NS = 1200 * MS
 _LOAD_END_NS = 4 * SECOND
 _STEP_NS = 150 * MS
-# After everything has come together: what is still on its way gets so long at most.
+# Longest wait after convergence for messages in flight.
 _TAIL_NS = 9 * SECOND
 
 
 class Manner(msgspec.Struct, frozen=True):
-    """What runs are like; 0 nodes: as many as the seed says."""
+    """Parameters of runs; `nodes` 0: chosen by the seed."""
 
     nodes: int = 0
     faults: tuple[str, ...] = tuple(FAULTS)
 
 
 class Outcome(msgspec.Struct):
-    """What came of a run."""
+    """Result of a run."""
 
     seed: int
     verdict: Verdict
@@ -68,11 +68,11 @@ class Scenario:
 
     @property
     def history(self) -> History:
-        """What was said and heard."""
+        """Published and received messages."""
         return self.world.history
 
     def run(self) -> Outcome:
-        """Let it happen."""
+        """Run to the end and check the history."""
         world = self.world
         clock = world.clock
         clock.at(_LOAD_NS, self._publish)
@@ -91,7 +91,7 @@ class Scenario:
         return Outcome(self.seed, verdict, tuple(self.faults), self.nodes, clock.now_ns)
 
     def begin(self, gateway: Gateway) -> None:
-        """Start a gateway, and have somebody connect to it."""
+        """Start a gateway and connect clients to it."""
         gateway.begin()
         world, chance = self.world, self.chance
         world.settle_prober(gateway)
@@ -104,7 +104,7 @@ class Scenario:
         if chance.randrange(2):
             self._requesters.append(Requester(world, "q", gateway))
 
-    # What people do.
+    # Workload.
 
     def _publish(self) -> None:
         chance = self.chance
@@ -127,7 +127,7 @@ class Scenario:
             self.world.clock.after(chance.randrange(400 * MS), self._ask)
 
     def _come_and_go(self) -> None:
-        """Somebody listens for a while."""
+        """Connect a subscriber for a while."""
         chance = self.chance
         world = self.world
         up = [gateway for gateway in world.up if not gateway.is_stopped]
@@ -140,12 +140,12 @@ class Scenario:
             world.clock.after(chance.randrange(2 * SECOND), self._come_and_go)
 
     def _next(self, client: Client, count: int) -> range:
-        """The numbers of what someone says next."""
+        """Return the next counters of a client."""
         first = self._counters.get(client.name, 1)
         self._counters[client.name] = first + count
         return range(first, first + count)
 
-    # What breaks.
+    # Faults.
 
     def _plan(self) -> None:
         chance = self.chance
@@ -167,5 +167,5 @@ class Scenario:
 
 
 def run(seed: int, manner: Manner, trace: list[str] | None = None) -> Outcome:
-    """Do one run; the same seed and manner do the same."""
+    """Run one seed; the same arguments give the same result."""
     return Scenario(seed, manner, trace).run()

@@ -1,4 +1,4 @@
-"""The doors of a simulated gateway: ends of wires for links, and clients that are right there."""
+"""Simulated transports: ends of links, and clients without a network in between."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -10,20 +10,20 @@ _PIECE_BYTES = 64 << 10
 
 
 class Owner(Protocol):
-    """The gateway that has a door."""
+    """Gateway that owns a transport."""
 
     @property
     def now_ns(self) -> int:
-        """The time by its own clock."""
+        """Monotonic time by its own clock."""
 
     def hear(self, peer: Peer, data: bytes, then: Callable[[], None] | None = None) -> None:
-        """Deal with bytes that a peer sent, when there is time for it."""
+        """Process received bytes, now or in the next turn."""
 
     def hear_end(self, act: Callable[[], None]) -> None:
-        """A peer sends no more: deal with that after all that it sent."""
+        """Process the end of a connection after all that was received from it."""
 
     def let_go(self, peer: Peer) -> None:
-        """The connection of a peer is over."""
+        """Remove a peer whose connection is closed."""
 
 
 class LinkEnd:
@@ -40,17 +40,17 @@ class LinkEnd:
         outgoing.on_room = self.press
         incoming.receiver = self
 
-    # What the gateway asks of its door.
+    # Called by the gateway.
 
     def fall_behind(self) -> None:
-        """Send what is owed, as far as there is room on the wire."""
+        """Send the backlog while the wire has room."""
         if self.peer.outbox.is_cut:
             self.abort()
         else:
             self.press()
 
     def press(self) -> None:
-        """Send more of what is owed."""
+        """Send more of the backlog."""
         outbox = self.peer.outbox
         while outbox.is_behind() and self.outgoing.has_room:
             data = outbox.draw(_PIECE_BYTES, self.owner.now_ns)
@@ -61,11 +61,11 @@ class LinkEnd:
             self.abort()
 
     def resume(self) -> None:
-        """Read again: it never stopped."""
+        """Resume reading, which in fact never stops."""
         self.peer.is_paused = False
 
     def finish(self) -> None:
-        """Close once everything that is owed was sent."""
+        """Close after the backlog is sent."""
         self._is_finishing = True
         self.press()
 
@@ -77,19 +77,19 @@ class LinkEnd:
             self.incoming.receiver = None
             self.owner.let_go(self.peer)
 
-    # What the network brings.
+    # Called by the network.
 
     def take(self, data: bytes) -> None:
-        """Bytes arrive."""
+        """Process received bytes."""
         self.owner.hear(self.peer, data, lambda: self.incoming.took(len(data)))
 
     def hang_up(self) -> None:
-        """The other end closed."""
+        """Handle a close by the other end."""
         self.owner.hear_end(self.abort)
 
 
 class ClientEnd:
-    """The end of a client's connection: it reads at once whatever it is sent."""
+    """End of a client's connection, which reads without delay."""
 
     def __init__(self, owner: Owner, took: Callable[[bytes], None]) -> None:
         self.owner = owner
@@ -97,20 +97,20 @@ class ClientEnd:
         self._took = took
 
     def fall_behind(self) -> None:
-        """Have the client read everything."""
+        """Pass the whole backlog to the client."""
         outbox = self.peer.outbox
         while outbox.is_behind():
             self._took(outbox.draw(_PIECE_BYTES, self.owner.now_ns))
 
     def press(self) -> None:
-        """Nothing ever waits here."""
+        """Do nothing: there is never a backlog."""
 
     def resume(self) -> None:
-        """Read again: it never stopped."""
+        """Resume reading, which in fact never stops."""
         self.peer.is_paused = False
 
     def finish(self) -> None:
-        """Close: everything that was owed was read."""
+        """Close; the client has read everything."""
         self.owner.let_go(self.peer)
 
     def abort(self) -> None:

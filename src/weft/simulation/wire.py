@@ -1,8 +1,7 @@
-"""One direction of a connection: bytes arrive as they were sent, or not at all.
+"""One direction of a simulated connection: reliable and in order, like TCP.
 
-As with TCP nothing is lost in the middle. While a way is cut everything waits, the news of an end
-included; when it is mended it goes on, if both ends are still there. What an end has yet to get is
-lost with it.
+While the direction is blocked, data and the close are delayed; they arrive when it is unblocked, if
+both ends still exist. Undelivered data is lost with the end that would receive it.
 """
 
 from collections import deque
@@ -11,13 +10,13 @@ from typing import NamedTuple, Protocol
 
 from weft.simulation.clock import SECOND, Clock
 
-# What a sender may have on its way; then its socket takes no more.
+# Send window: bytes in flight before the socket accepts no more.
 WINDOW_BYTES = 256 << 10
 _END = b""
 
 
 class Pace(NamedTuple):
-    """How long bytes take: at least, by chance longer, and how many go in a second."""
+    """Delay, maximal jitter and bandwidth."""
 
     delay_ns: int
     jitter_ns: int
@@ -25,32 +24,32 @@ class Pace(NamedTuple):
 
 
 class Chance(Protocol):
-    """What decides by chance."""
+    """Source of randomness."""
 
     def randrange(self, stop: int, /) -> int:
-        """A number from 0 to less than `stop`."""
+        """Return a number from 0 to less than `stop`."""
 
 
 class Receiver(Protocol):
-    """Whoever is at the end of a wire."""
+    """Receiving end of a wire."""
 
     def take(self, data: bytes) -> None:
-        """Bytes arrive."""
+        """Process received bytes."""
 
     def hang_up(self) -> None:
-        """Nothing more will: the other end closed."""
+        """Handle a close by the other end."""
 
 
 class Wire:
-    """What is on its way from one end to the other."""
+    """Bytes in flight in one direction."""
 
     def __init__(self, clock: Clock, chance: Chance, way: tuple[int, int], pace: Pace) -> None:
         self.way = way
         self.pace = pace
         self.receiver: Receiver | None = None
-        # Asked each time when something is about to arrive.
+        # Checked before each arrival.
         self.is_cut: Callable[[tuple[int, int]], bool] = _never
-        # Told that there is room again.
+        # Called when there is room again.
         self.on_room: Callable[[], None] | None = None
         self.sent_bytes = 0
         self.is_ended = False
@@ -65,35 +64,35 @@ class Wire:
 
     @property
     def has_room(self) -> bool:
-        """Say if more may be sent."""
+        """Whether more bytes can be sent."""
         return self._waiting_bytes < WINDOW_BYTES and not self.is_ended
 
     @property
     def is_over(self) -> bool:
-        """Say if nothing will arrive any more."""
+        """Whether nothing will arrive any more."""
         return self.is_ended and not self._queue
 
     def send(self, data: bytes) -> None:
-        """Send bytes after all that was sent before."""
+        """Queue bytes."""
         if not self.is_ended:
             self.sent_bytes += len(data)
             self._waiting_bytes += len(data)
             self._put(data)
 
     def end(self) -> None:
-        """Close this end: the other learns of it after everything that was sent."""
+        """Close this end; the other end is notified after all queued bytes."""
         if not self.is_ended:
             self.is_ended = True
             self._put(_END)
 
     def swallow(self) -> None:
-        """Lose everything that is on its way, and all that would be."""
+        """Drop everything in flight, and all that would follow."""
         self.is_ended = True
         self._queue.clear()
         self.receiver = None
 
     def go_on(self, delay_ns: int) -> None:
-        """The way is mended: what waited is sent again after a while."""
+        """Resume after the direction was unblocked: delayed bytes arrive after a while."""
         if self.is_stuck:
             self.is_stuck = False
             self._last_ns = max(self._last_ns, self._clock.now_ns + delay_ns)
@@ -131,7 +130,7 @@ class Wire:
         self._expect()
 
     def took(self, count: int) -> None:
-        """The receiver has dealt with so many bytes."""
+        """Note that the receiver has processed `count` bytes."""
         was_full = self._waiting_bytes >= WINDOW_BYTES
         self._waiting_bytes -= count
         if was_full and self.has_room and self.on_room is not None:

@@ -1,4 +1,4 @@
-"""Everything that is in one run: clock, network, gateways, and what was seen of them."""
+"""State of one run: clock, network, gateways, and the recorded history."""
 
 from random import Random
 from struct import Struct
@@ -23,7 +23,7 @@ _ENTRY = Struct("<IHHQ")
 
 
 class World:
-    """One run; `trace` gets what happens, if anybody wants to read it."""
+    """One run; `trace` collects a readable log, if given."""
 
     def __init__(self, seed: str, trace: list[str] | None = None) -> None:
         self.clock = Clock()
@@ -31,35 +31,35 @@ class World:
         self.gateways: list[Gateway] = []
         self.history = History()
         self.trace = trace
-        # What went by links: messages, and everything else, in bytes.
+        # Traffic on links: messages, and everything else, in bytes.
         self.message_bytes = 0
         self.other_bytes = 0
         self.message_frames = 0
         self._probers: dict[int, Prober] = {}
         self._is_calm = False
 
-    # What is there.
+    # Setup.
 
     def add(self, rules: Rules) -> Gateway:
-        """Put up one more machine."""
+        """Add a machine."""
         gateway = Gateway(self.network, len(self.gateways) + 1, rules, self)
         self.gateways.append(gateway)
         return gateway
 
     @property
     def up(self) -> list[Gateway]:
-        """The gateways that run."""
+        """The running gateways."""
         return [gateway for gateway in self.gateways if gateway.is_up]
 
     def settle_prober(self, gateway: Gateway) -> None:
-        """Have somebody at a gateway that began."""
+        """Connect a prober to a gateway that started."""
         self._probers[gateway.place] = Prober(self, gateway, self._probed)
 
-    # Whether it has come together.
+    # Convergence.
 
     def begin_calm(self, patience_ns: int) -> None:
-        """The last fault is over: see how long it takes until everyone reaches everyone."""
-        self.tell("nothing more will break")
+        """Start measuring convergence after the last fault."""
+        self.tell("the last fault is over")
         self.history.calm_ns = self.clock.now_ns
         self.history.patience_ns = patience_ns
         self.history.agreed_ns = -1
@@ -69,7 +69,7 @@ class World:
 
     @property
     def is_converged(self) -> bool:
-        """Say if everyone knows the same, and a probe from everyone has reached everyone."""
+        """Whether all gateways agree and a full round of probes has arrived."""
         history = self.history
         return history.agreed_ns >= 0 and any(
             len(each.heard_ns) == each.expected for each in history.rounds
@@ -77,14 +77,14 @@ class World:
 
     @property
     def is_quiet(self) -> bool:
-        """Say if everything that was sent has arrived, or is known to be lost."""
-        # Somebody may have asked just now: whoever answers takes a moment, at the same gateway too.
+        """Whether every sent message has arrived or is known to be lost."""
+        # A request may be pending at its own gateway, where no stream shows it.
         is_settled = all(each.is_over for each in self.history.asked)
         return is_settled and all(gateway.fabric.traffic.is_quiet for gateway in self.up)
 
     @property
     def is_agreed(self) -> bool:
-        """Say if all gateways know the same of each other, and have a way to each other."""
+        """Whether all gateways know the same of each other and can reach each other."""
         up = self.up
         if len({gateway.fabric.members.digest() for gateway in up}) > 1:
             return False
@@ -120,19 +120,19 @@ class World:
     def _probed(self, counter: int) -> None:
         self.history.rounds[counter - 1].heard_ns.append(self.clock.now_ns)
 
-    # What is seen.
+    # Recording.
 
     def tell(self, text: str) -> None:
-        """Note what happens."""
+        """Add a line to the trace."""
         if self.trace is not None:
             self.trace.append(f"{self.clock.now_ns / SECOND:9.4f}  {text}")
 
     def began(self, number: int, before: int) -> None:
-        """A gateway begins."""
+        """Record the start of a gateway."""
         self.history.lives[number] = before
 
     def saw(self, data: bytes) -> None:
-        """Note which messages go by a link."""
+        """Record the messages sent on a link."""
         at = 0
         while at < len(data):
             size = _SIZE.unpack_from(data, at)[0]
@@ -147,7 +147,7 @@ class World:
             at += size
 
     def _note(self, data: bytes, at: int, end: int) -> None:
-        """Note the way of the messages behind an envelope."""
+        """Record the path of the messages behind a forwarding header."""
         self.message_bytes += end - at
         hops_at = at + HEADER_BYTES + data[at + 7]
         entries_at = hops_at + 4 * data[at + HOPS_AT]

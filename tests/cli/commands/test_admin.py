@@ -179,7 +179,7 @@ def test_what_was_overheard_cannot_be_given_again_not_even_after_a_restart(mesh:
             return answer.get_list("gateways")
 
     assert len(give(signed, mesh.admin)) == 1
-    with pytest.raises(NotAllowed, match="given here before"):
+    with pytest.raises(NotAllowed, match="received here before"):
         give(signed, mesh.admin)
     with pytest.raises(NotAllowed, match="not signed"):
         give(signed._replace(signature=bytes(64)), mesh.admin)
@@ -189,7 +189,7 @@ def test_what_was_overheard_cannot_be_given_again_not_even_after_a_restart(mesh:
     os.kill(worker, signal.SIGKILL)
     until(lambda: service_of(mesh.paris)["pid"] not in (worker, None))
     until(lambda: service_of(mesh.paris)["state"] == "up")
-    with pytest.raises(NotAllowed, match="given here before"):
+    with pytest.raises(NotAllowed, match="received here before"):
         give(signed, mesh.admin)
     late = sign(identity_of(mesh.admin), order, os.urandom(NONCE_BYTES), now_ms - 61_000, 60_000)
     with pytest.raises(NotAllowed, match="expired"):

@@ -32,7 +32,7 @@ def test_json_has_exact_numbers(run_here: Run) -> None:
 def test_a_trace_is_shown_beside_the_result(run_here: Run) -> None:
     done = run_here("simulate", "--seed", "1", "--nodes", "3", "--faults", "kill", "--trace")
     assert done.returncode == 0
-    assert "g1 begins as 10001" in done.stderr
+    assert "g1 starts as 10001" in done.stderr
 
 
 def test_a_run_that_fails_says_how_to_have_it_again(

@@ -50,7 +50,7 @@ def test_the_same_seed_does_the_same() -> None:
 def test_a_trace_tells_what_happens() -> None:
     trace: list[str] = []
     Race(1, trace).run()
-    assert any("begins as" in line for line in trace)
+    assert any("starts as" in line for line in trace)
 
 
 def test_two_channels_opened_in_one_epoch_are_found() -> None:

@@ -151,12 +151,12 @@ class Judge:
         try:
             command = _decoder.decode(signed.said)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return Refusal("BadCommand", f"a command cannot be read: {error}")
+            return Refusal("BadCommand", f"invalid command: {error}")
         if len(signed.said) > COMMAND_MAX_BYTES:
             return Refusal("BadCommand", f"a command of over {COMMAND_MAX_BYTES} bytes")
         # Check the signer first: others must not learn which commands were issued.
         if command.admin not in self.admins:
-            text = f"{command.admin.hex()} is the key of no administrator here"
+            text = f"{command.admin.hex()} is not the key of an administrator here"
             return Refusal("NotAnAdmin", text)
         if not self._verify(command.admin, signed.signature, _LABEL + signed.said):
             return Refusal("ForgedCommand", "it was not signed by the administrator that it names")
@@ -176,10 +176,12 @@ class Judge:
             early_s = (command.issued_ms - now_ms) / 1000
             return Refusal("EarlyCommand", f"it is from {early_s:.1f} s ahead of the clock here")
         if command.nonce in self._seen:
-            return Refusal("ReplayedCommand", "it was given here before")
+            return Refusal("ReplayedCommand", "it was received here before")
         if command.issued_ms < self._since_ms:
-            return Refusal("ExpiredCommand", "it was signed before this gateway began")
+            return Refusal("ExpiredCommand", "it was signed before this gateway started")
         self._seen = {nonce: end for nonce, end in self._seen.items() if end > now_ms}
         if len(self._seen) >= SEEN_MAX:
-            return Refusal("TooManyCommands", f"{SEEN_MAX} commands hold already")
+            return Refusal(
+                "TooManyCommands", f"{SEEN_MAX} commands are unexpired, which is the limit"
+            )
         return None

@@ -101,7 +101,7 @@ class Commanding:
         `done` gets the rows of all targets after the last outcome or after WAIT_NS.
         """
         if len(self._gatherings) >= GATHERINGS_MAX:
-            return Overloaded(f"{GATHERINGS_MAX} commands wait for answers already")
+            return Overloaded(f"{GATHERINGS_MAX} commands are pending, which is the limit")
         own = self._service.stamp.origin
         command = self._judged(own, signed)
         if isinstance(command, Refusal):
@@ -164,7 +164,7 @@ class Commanding:
         self._heard[origin] += 1
         judged: Command | Refusal
         if self._heard[origin] > COMMANDS_PER_S:
-            judged = Refusal("TooManyCommands", f"over {COMMANDS_PER_S} commands in a second")
+            judged = Refusal("TooManyCommands", f"over {COMMANDS_PER_S} commands per second")
         else:
             judged = self.judge.judge(signed, self._service.wall_ns // _MS)
         if isinstance(judged, Refusal):

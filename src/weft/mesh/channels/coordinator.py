@@ -252,7 +252,7 @@ class Channels:
         channel = self.table.add(opening.channel, opening.record)
         if channel is None:
             self._drop(opening)
-            opened(TooMany("this gateway knows as many channels as it may"), silent)
+            opened(TooMany("this gateway is at its limit of known channels"), silent)
             return
         self.holding.begin(channel, opening)
         opened(channel, silent)

@@ -108,14 +108,14 @@ class LinkCarrier(Carrier):
         kind = run.kind
         if self._left > 0:
             if kind not in (_MESSAGE, _ERROR, _FABRIC):
-                raise UnexpectedFrame(f"{self._left} frames of an envelope are missing")
+                raise UnexpectedFrame(f"{self._left} frames of a forwarding header are missing")
             if run.count > self._left:
                 self._split(run)
             else:
                 self._carry(run)
         elif kind == _FORWARD:
             if run.count != 1:
-                raise UnexpectedFrame("an envelope without frames")
+                raise UnexpectedFrame("a forwarding header without frames")
             self._open(cut(self._outgoing.arena.data, run.start, run.end))
         elif kind == _FABRIC:
             self._hear(run, True)
@@ -174,7 +174,7 @@ class LinkCarrier(Carrier):
             return
         at = _HEADER + header[7] + 4 * header[_HOPS]
         if u32_at(header, at) != self._outgoing.own:
-            raise BadFrame("an envelope for another gateway")
+            raise BadFrame("a forwarding header for another gateway")
         self._number_here = u64_at(header, at + 8)
         if self._number_here > _NUMBER_MAX:
             self._outgoing.counts.refuse("BadNumber", self._left)

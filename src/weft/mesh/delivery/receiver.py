@@ -28,7 +28,7 @@ HOLD_NS = 50_000_000
 # Interval between requests for the same frames: a request or its answer may be lost with a link,
 # whose loss takes two seconds to detect.
 ASK_NS = 1_000_000_000
-# Missing frames that do not arrive within this time of being requested are reported as lost.
+# Missing frames that do not arrive within this time, with a path to their origin, are lost.
 REPAIR_NS = 3_000_000_000
 # How long lost ranges are reported with each acknowledgement, because the last one may be lost
 # itself. The sender keeps the frames for as long.

@@ -219,7 +219,7 @@ class Handshake:
             raise self._not_admitted("its signature is wrong")
         number = claimed.introduction.number
         if number == self._introduction.number:
-            raise SameNumber(f"number {number} is that of both gateways of a link")
+            raise SameNumber(f"both gateways of the link have number {number}")
         self.other = claimed
 
     def _check_mac(self, said: bytes, right: bytes) -> None:
@@ -259,10 +259,10 @@ class Handshake:
         try:
             said = _decoder.decode(frame.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise BadGreeting(f"a greeting of {size} bytes cannot be read: {error}") from error
+            raise BadGreeting(f"invalid greeting of {size} bytes: {error}") from error
         # The exact bytes are signed, so only the canonical encoding is accepted.
         if _encode(said) != frame.body:
-            raise BadGreeting(f"a greeting of {size} bytes is not in its shortest form")
+            raise BadGreeting(f"a greeting of {size} bytes is not in canonical form")
         return said
 
 

@@ -38,7 +38,7 @@ class Newcomer(Carrier):
         """Handle frames of the handshake, or a refusal."""
         data = self.peer.service.arena.data
         if run.count != 1 or run.kind not in (Kind.LINK, Kind.ERROR, Kind.GOODBYE):
-            raise UnexpectedFrame(f"frames of kind {run.kind} before it is known whose they are")
+            raise UnexpectedFrame(f"frames of kind {run.kind} before authentication")
         self.hear(parse(cut(data, run.start, run.end)))
 
     def hear(self, frame: Frame) -> None:

@@ -82,7 +82,7 @@ def read(word: AdvertWord) -> Advert:
     try:
         return _decoder.decode(word.said)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadAdvert(f"an advert of {len(word.said)} bytes cannot be read: {error}") from error
+        raise BadAdvert(f"invalid advert of {len(word.said)} bytes: {error}") from error
 
 
 def check(word: AdvertWord, advert: Advert, admission: Admission, service: str) -> None:

@@ -105,7 +105,7 @@ class Members:
         self._said = {own.signed.said}
         # Advertised links by gateway number, without leaving gateways and this one.
         self.links: dict[int, frozenset[int]] = {}
-        # Sorted ids of the other reachable gateways, and how many of them advertise an address.
+        # Sorted ids of the other reachable gateways, and how many of them are at each address.
         self.ring: list[bytes] = []
         self._at: Counter[str] = Counter()
         self._digest = own.kept_mix = own.mix

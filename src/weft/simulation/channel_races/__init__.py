@@ -1,1 +1,1 @@
-"""Races for channels, simulated."""
+"""Simulated races for channel names."""

@@ -1,4 +1,4 @@
-"""What is noted of a run in which channels are opened, and what is wrong with it."""
+"""History of a race for channel names, and its verdict."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ _SHOWN = 5
 
 
 class Opened(NamedTuple):
-    """A channel that was opened."""
+    """Channel that was opened."""
 
     name: bytes
     epoch: int
@@ -25,7 +25,7 @@ class Opened(NamedTuple):
 
 
 class RaceHistory:
-    """What is noted while a run happens."""
+    """Events recorded during a run."""
 
     def __init__(self) -> None:
         self.members = 0
@@ -39,13 +39,13 @@ class RaceHistory:
         self.disagreed: list[str] = []
 
     def refuse(self, error: WeftError) -> None:
-        """An opening was refused."""
+        """Count a refused open request."""
         name = type(error).__name__
         self.refusals[name] = self.refusals.get(name, 0) + 1
 
 
 class RaceOutcome(msgspec.Struct):
-    """What came of a run; violations are counted by their kind, and some of them told."""
+    """Result of a run: violations counted by kind, with examples of each."""
 
     seed: int
     attempts: int = 0
@@ -58,7 +58,7 @@ class RaceOutcome(msgspec.Struct):
 
 
 def judge(seed: int, race: RaceHistory) -> RaceOutcome:
-    """What came of it."""
+    """Return the result of a run."""
     owners: dict[tuple[bytes, int], set[bytes]] = {}
     for opened in race.opened:
         if opened.is_protected:
@@ -82,7 +82,7 @@ def judge(seed: int, race: RaceHistory) -> RaceOutcome:
 
 
 class RaceTotals(msgspec.Struct):
-    """What many runs come to."""
+    """Totals of many runs."""
 
     runs: int = 0
     attempts: int = 0
@@ -94,7 +94,7 @@ class RaceTotals(msgspec.Struct):
     failed: list[int] = []
 
     def add(self, outcome: RaceOutcome) -> None:
-        """Count one more run."""
+        """Add one more run."""
         self.runs += 1
         self.attempts += outcome.attempts
         self.opened += outcome.opened

@@ -1,7 +1,6 @@
-"""Those who open and join channels of a simulated mesh, and talk in them.
+"""Simulated clients that open and join channels, and send messages in them.
 
-Each message says which password its sender knows: so whoever hears one of another password has
-heard what it should not.
+Each message names the password of its sender, so that a leak between channels is detected.
 """
 
 from hashlib import sha256
@@ -20,22 +19,22 @@ from weft.wire.password_proof import Secret, Verifier
 
 
 def secret(password: str) -> Secret:
-    """The keys of a password; what makes guessing slow would make simulating slow."""
+    """Return the keys of a password, without the slow derivation of the real one."""
     return Secret(
         sha256(b"c" + password.encode()).digest(), sha256(b"s" + password.encode()).digest()
     )
 
 
 class RaceScene(Scene, Protocol):
-    """Where they are, and what is noted of them."""
+    """Context of a race: clock, and the history to record in."""
 
     race: RaceHistory
-    # How subjects in a channel begin; other than by its id only to see what that would lead to.
+    # Derive subjects from the channel name instead of the id: to test that leaks are detected.
     is_by_name: bool
 
 
 class Member(Client):
-    """Somebody who knows a password, or none, and wants to be in the channel of a name."""
+    """Client that wants to be in the channel of a name, with or without a password."""
 
     def __init__(self, scene: RaceScene, gateway: Gateway, name: str, password: str) -> None:
         self.race_scene = scene
@@ -47,7 +46,7 @@ class Member(Client):
 
     @property
     def verifier(self) -> Verifier | None:
-        """What a gateway is told of the password."""
+        """Verifier of the password for the gateway."""
         return secret(self.password).verifier if self.password else None
 
     def open(self) -> None:
@@ -56,17 +55,17 @@ class Member(Client):
         self.gateway.act(self._open)
 
     def join(self) -> None:
-        """Join the channel, if its password is this one's."""
+        """Join the channel if it has the same password."""
         self.gateway.act(self._join)
 
     def talk(self) -> None:
-        """Say something in the channel."""
+        """Send a message in the channel."""
         if self.channel:
             subject = self._start() + b"talk"
             self.say(encode(Kind.MESSAGE, subject, self.password.encode() or b"-"))
 
     def heard(self, frame: Frame) -> None:
-        """A message comes, or the news that the channel is lost."""
+        """Record a message, or the loss of the channel."""
         race = self.race_scene.race
         if frame.kind == Kind.MESSAGE:
             race.deliveries += 1

@@ -1,7 +1,7 @@
-"""One run in which several gateways open channels of the same names while everything breaks.
+"""Race in which gateways open channels of the same names under faults.
 
-Clocks run fast or slow by up to a tenth, gateways stand still for twice as long as promises hold,
-networks part, and gateways are killed and come back with what they had written down.
+Clock rates are off by up to ten percent, gateways pause for twice the duration of a lease, networks
+split, and gateways are killed and restart with their stored leases.
 """
 
 import traceback
@@ -30,7 +30,7 @@ _FAULTS = ("partition", "partition", "three-way", "one-way", "pause", "kill", "p
 
 _BEGIN_NS = 2 * SECOND
 _CALM_NS = 17 * SECOND
-# After the last fault: leases run out, gateways find each other, and losers are told.
+# After the last fault: leases expire, gateways reconnect, and the losers of conflicts are notified.
 _END_NS = 40 * SECOND
 _LOOK_NS = 50 * MS
 _DRIFT_PPM = 100_000
@@ -62,7 +62,7 @@ class Race:
             self.clock.after(chance.randrange(100 * MS), gateway.begin)
 
     def run(self) -> RaceOutcome:
-        """Let it happen."""
+        """Run to the end and return the result."""
         clock = self.clock
         clock.run(_BEGIN_NS)
         clock.after(0, self._open)
@@ -74,10 +74,10 @@ class Race:
         self._compare()
         return judge(self.seed, self.race)
 
-    # What people do.
+    # Workload.
 
     def _open(self) -> None:
-        """Somebody opens a channel, or several do at once."""
+        """Open a channel at one or more gateways at once."""
         chance = self._chance
         up = self._awake()
         name = chance.choice(NAMES)
@@ -94,7 +94,7 @@ class Race:
         return f"password {self._password}"
 
     def _join(self) -> None:
-        """Somebody who knows a password comes, and somebody leaves."""
+        """Join with a known password, and leave now and then."""
         chance = self._chance
         self._members = [each for each in self._members if each.is_here]
         up = self._awake()
@@ -121,7 +121,7 @@ class Race:
     def _awake(self) -> list[Gateway]:
         return [gateway for gateway in self._world.up if not gateway.is_stopped]
 
-    # What breaks.
+    # Faults.
 
     def _break(self) -> None:
         chance = self._chance
@@ -131,14 +131,14 @@ class Race:
         if self.clock.now_ns < _CALM_NS:
             self.clock.after(chance.randrange(500 * MS, 4 * SECOND), self._break)
 
-    # What is looked at.
+    # Checks.
 
     def _look(self) -> None:
-        """See that of a name one channel at most is certain to have it."""
+        """Check that at most one channel of a name is confirmed by a quorum."""
         certain: dict[bytes, set[bytes]] = {}
         for gateway in self._awake():
             channels = gateway.channels
-            # By the time that this gateway would see now.
+            # By the current time of this gateway.
             gateway.service.now_ns = gateway.now_ns
             for key in channels.admissions.ids():
                 channel = channels.table.get(bytes.fromhex(key.decode()))
@@ -154,7 +154,7 @@ class Race:
             self.clock.after(_LOOK_NS, self._look)
 
     def _compare(self) -> None:
-        """See that in the end all gateways know the same channels, and one of each name."""
+        """Check that in the end all gateways know the same channels, one per name."""
         views = {
             gateway.name: {
                 channel.id: (channel.record.name, channel.members)
@@ -171,16 +171,16 @@ class Race:
 
 
 def run_race(seed: int) -> RaceOutcome:
-    """Do one run; if the mesh itself fails in it, that is its outcome."""
+    """Run one seed; a crash of the mesh is a result as well."""
     try:
         return Race(seed).run()
-    except Exception:  # whatever it is, it is found and must be named with its seed
+    except Exception:  # any crash is a finding, to be reported with its seed
         text = traceback.format_exc(limit=-3)
         return RaceOutcome(seed, violations={CRASHED: 1}, told=[text])
 
 
 def run_races(seeds: Sequence[int], jobs: int) -> Iterator[RaceOutcome]:
-    """Do runs in so many processes; their outcomes as they come."""
+    """Run in `jobs` processes; yield results as they are completed."""
     if jobs == 1:
         yield from map(run_race, seeds)
         return

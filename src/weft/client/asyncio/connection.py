@@ -154,7 +154,7 @@ class AsyncConnection(AsyncPublishing, Face):
             acknowledge: bool = False,
         ) -> Coroutine[Any, Any, Identity | None]: ...
         def publish(self, *_: Any, **__: Any) -> Any:
-            """See publishing.py."""
+            """See publish/publisher.py."""
 
     async def send_request(
         self,

@@ -148,7 +148,7 @@ class Connection(BlockingPublishing, Face):
             acknowledge: bool = False,
         ) -> Identity | None: ...
         def publish(self, *_: Any, **__: Any) -> Any:
-            """See publishing.py."""
+            """See publish/publisher.py."""
 
     def send_request(
         self,

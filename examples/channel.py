@@ -1,6 +1,6 @@
 """A channel with a password, blocking: `python examples/channel.py` beside `weft serve`.
 
-Whoever knows the password plays along; nobody else hears a word.
+Only members who know the password can publish in it and receive its messages.
 """
 
 import sys
@@ -9,12 +9,12 @@ import weft
 
 GATEWAY = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7411"
 NAME = "games.chess"
-# Both players were told, not by way of the gateway.
+# Both players agreed on it by other means than the gateway.
 TOLD = "correct horse"
 
 
 def main() -> None:
-    """Open a channel, join it, say something in it, and try to join with a wrong password."""
+    """Open a channel, join it, publish moves in it, and try to join with a wrong password."""
     with (
         weft.Connection(GATEWAY, service="games", name="example.white") as white,
         weft.Connection(GATEWAY, service="games", name="example.black") as black,

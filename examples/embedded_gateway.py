@@ -1,6 +1,6 @@
-"""A gateway within a program of your own: `python examples/embedded_gateway.py`, and nothing else.
+"""A gateway inside a program: `python examples/embedded_gateway.py`, without `weft serve`.
 
-It listens on a free port, so other programs can join; this one is its own first client.
+It listens on a free port, so other programs can connect; this one is its first client.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import weft
 
 
 async def main() -> None:
-    """Run a gateway, talk over it, and stop it."""
+    """Run a gateway, publish and receive a message over it, and stop it."""
     async with weft.Gateway("127.0.0.1:0", workers="inline") as gateway:
         print(f"listening on {gateway.address}")
         async with weft.connect(str(gateway.address), name="first") as connection:

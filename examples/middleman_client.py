@@ -1,6 +1,6 @@
-"""Speak middleman over a WebSocket: `python examples/middleman_client.py` beside `weft serve`.
+"""The middleman protocol on a WebSocket: `python examples/middleman_client.py` beside `weft serve`.
 
-A service answers what a client asks. Neither uses Weft: any language with WebSockets will do.
+A service answers a client's request. Neither uses Weft's library: any WebSocket library works.
 """
 
 import re
@@ -14,21 +14,21 @@ WAIT_S = 10
 
 
 def enter(socket: ClientConnection) -> None:
-    """Show the key; if it is not accepted, the connection ends."""
+    """Authenticate; the gateway closes the connection if it does not accept the key."""
     socket.send(KEY)
     if socket.recv(WAIT_S) != "MM OK":
         raise SystemExit("this is not middleman")
 
 
 def say(socket: ClientConnection, command: str, target: str, body: str, request_id: str) -> None:
-    """Say one message; a line that begins with a dot gets a second one."""
+    """Send one message; a line that begins with a dot gets a second one."""
     header = f"ReqID:{request_id}\n" if request_id else ""
     stuffed = re.sub(r"^\.", "..", body, flags=re.MULTILINE)
     socket.send(f"{command} {target}\n{header}\n{stuffed}\n.\n")
 
 
 def told(socket: ClientConnection) -> tuple[str, str, str]:
-    """The next message: command, ReqID and body."""
+    """Return the next message: command, ReqID and body."""
     head, _, rest = str(socket.recv(WAIT_S)).partition("\n\n")
     command = head.partition(" ")[0]
     found = re.search(r"^ReqID:(.*)$", head, flags=re.MULTILINE)
@@ -37,13 +37,13 @@ def told(socket: ClientConnection) -> tuple[str, str, str]:
 
 
 def main() -> None:
-    """Ask a service for a forecast, and answer in its place."""
+    """Send a request for a forecast, and answer it as the service."""
     url = f"ws://{GATEWAY}/weather/middleman"
     with connect(url) as service, connect(url) as client:
         enter(service)
         enter(client)
         say(service, "SUB", "forecast.london", "", "")
-        # It hears itself as soon as it has subscribed.
+        # It receives its own messages once it is subscribed.
         say(service, "PUB", "forecast.london", "ready", "")
         command, _, body = told(service)
         print(command, body)
@@ -59,4 +59,4 @@ if __name__ == "__main__":
     try:
         main()
     except ConnectionRefusedError:
-        sys.exit(f"nobody listens on {GATEWAY}; is `weft serve` running there?")
+        sys.exit(f"cannot connect to {GATEWAY}; is `weft serve` running there?")

@@ -8,7 +8,7 @@ GATEWAY = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7411"
 
 
 def main() -> None:
-    """Hear what two weather stations say, and say it."""
+    """Subscribe to temperatures, publish readings of two stations, and print the temperatures."""
     with weft.Connection(GATEWAY, service="weather", name="example.listener") as listener:
         readings = listener.subscribe("sensors.*.temp")
         with weft.Connection(GATEWAY, service="weather", name="example.station") as station:

@@ -12,7 +12,7 @@ GATEWAY = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7411"
 
 
 async def work(name: str, ready: asyncio.Event) -> None:
-    """Answer requests for ever, as a member of the group."""
+    """Answer requests as a member of the group, until cancelled."""
     async with weft.connect(GATEWAY, service="quotes", name=name) as connection:
         requests = connection.subscribe("quotes.get", group="workers")
         await requests.ready()

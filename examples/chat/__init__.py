@@ -1,1 +1,1 @@
-"""Pages that chat, and a Python service that they ask for quotes: `python -m examples.chat`."""
+"""Web pages that chat, and a Python service that answers them: `python -m examples.chat`."""

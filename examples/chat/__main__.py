@@ -1,7 +1,7 @@
-"""Pages that chat, and a Python service that they ask: `python -m examples.chat`, then two tabs.
+"""Web pages that chat, and a Python service: `python -m examples.chat`, then open two tabs.
 
-It starts a gateway, the service, and a server for the page. That is another origin than the
-gateway's, which therefore has to trust it; a page of your own would be served by your own server.
+Starts a gateway, the service, and a server for the page. The page has another origin than the
+gateway, which must therefore trust it; your own server would serve a page of your own.
 """
 
 import argparse
@@ -24,15 +24,15 @@ PAGE = Path(__file__).parent
 
 
 class PageServer(http.server.SimpleHTTPRequestHandler):
-    """Serves the page, and says nothing about it."""
+    """HTTP server of the page, without a log."""
 
     def log_message(self, *_arguments: object) -> None:
-        """Log no line for each request."""
+        """Log no requests."""
 
 
 @contextlib.contextmanager
 def page_server(port: int) -> Iterator[str]:
-    """Serve the page from a thread; its origin."""
+    """Serve the page from a thread; yield its origin."""
     handler = functools.partial(PageServer, directory=PAGE)
     with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -45,7 +45,7 @@ def page_server(port: int) -> Iterator[str]:
 
 
 async def chat(listen: str, page_port: int) -> None:
-    """Run everything until somebody interrupts."""
+    """Run the gateway, the service and the page server until interrupted."""
     with page_server(page_port) as origin:
         settings = Settings(listen=listen, web=WebSettings(origins=(origin,)))
         async with (
@@ -61,8 +61,8 @@ async def chat(listen: str, page_port: int) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="chat", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--listen", default="127.0.0.1:7411", help="where the gateway listens")
-    parser.add_argument("--page-port", type=int, default=8000, help="where the page is served")
+    parser.add_argument("--listen", default="127.0.0.1:7411", help="listen address of the gateway")
+    parser.add_argument("--page-port", type=int, default=8000, help="port of the page server")
     options = parser.parse_args(arguments)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(chat(options.listen, options.page_port))

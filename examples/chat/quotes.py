@@ -1,4 +1,4 @@
-"""A service in Python that pages ask: `python examples/chat/quotes.py 127.0.0.1:7411`."""
+"""A Python service that answers web pages: `python examples/chat/quotes.py 127.0.0.1:7411`."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ PRICES = {"VOD": 71.3, "BP": 412.85, "AZN": 11_204.0}
 
 
 async def serve_quotes(address: str, is_ready: asyncio.Event) -> None:
-    """Answer `quotes.get`, which a page calls `/quotes/get`, for ever."""
+    """Answer requests to `quotes.get`, `/quotes/get` in a page, until cancelled."""
     async with weft.connect(address, service="chat", name="quotes") as connection:
         requests = connection.subscribe("quotes.get", group="quotes")
         await requests.ready()

@@ -1,1 +1,1 @@
-"""Weft at work on one machine: `make demo`."""
+"""Demonstration of Weft on one machine: `make demo`."""

@@ -1,7 +1,7 @@
-"""Sensors at one of three gateways are heard at others; Spark counts; a busy route goes direct.
+"""Sensors publish to one of three gateways; Spark counts; a busy route moves to a lane.
 
-`python -m examples.demo`, or `make demo`. It needs nothing that runs already, and leaves nothing
-behind. Where nobody can see a picture, it prints a line every second instead.
+`python -m examples.demo`, or `make demo`. Needs no running gateway and cleans up after itself.
+Without a terminal it prints a line every second in place of the display.
 """
 
 import argparse
@@ -24,17 +24,17 @@ import weft
 
 _EVERY_S = 1.0
 _ANSWER_S = 30.0
-# Spark has come up long before this, or never will.
+# Spark has started long before this time, or never will.
 _PATIENCE_S = 400
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the demo; 0 if results came."""
+    """Run the demo; return 0 if results arrived."""
     parser = argparse.ArgumentParser(prog="demo", description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--results",
         type=int,
-        help="end after so many results of the job, when the busy route is direct",
+        help="exit after N results of the job, once the busy route is direct (default: never)",
     )
     options = parser.parse_args(arguments)
     try:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 async def _demo(folder: Path, enough: int | None) -> int:
     this = asyncio.current_task()
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Else what was started would outlive a terminal that is closed.
+        # Otherwise the child processes would outlive a closed terminal.
         asyncio.get_running_loop().add_signal_handler(number, lambda: this and this.cancel())
     async with mesh(folder) as addresses, job(folder, addresses[SENSORS_AT]) as counting:
         view = View(addresses, folder / SENSORS_AT)
@@ -68,7 +68,7 @@ async def _demo(folder: Path, enough: int | None) -> int:
 
 
 async def _watch(name: str, address: str, view: View) -> None:
-    """Hear what is heard at one gateway, and what it says of the mesh."""
+    """Receive messages at one gateway, and its view of the mesh."""
     async with (
         weft.connect(address, service="weather", name="view") as connection,
         asyncio.TaskGroup() as tasks,
@@ -77,7 +77,7 @@ async def _watch(name: str, address: str, view: View) -> None:
         if name == TICKS_AT:
             tasks.create_task(_ask(connection, "routes", {"subject": TICKS}, view.lane.told))
         if name == SENSORS_AT:
-            # What begins with `_` is a gateway's own, and stays there.
+            # Subjects that begin with `_` stay in their gateway.
             tasks.create_task(_hear(connection, RESULTS, view.heard))
         else:
             saw = functools.partial(view.saw, name)
@@ -103,7 +103,7 @@ async def _hear(
 
 
 async def _show(view: View, counting: asyncio.subprocess.Process, enough: int | None) -> bool:
-    """Draw until it is enough; False if the job ended, or what was to be seen never came."""
+    """Draw until there are enough results; return False if the job ended or is late."""
     console = Console()
     with Live(console=console, auto_refresh=False, transient=True) as live:
         seconds = 0
@@ -115,7 +115,7 @@ async def _show(view: View, counting: asyncio.subprocess.Process, enough: int | 
                 live.update(view.picture(console.size.height), refresh=True)
             else:
                 print(view.line(), flush=True)
-            # Whoever watches may subscribe to the ticks elsewhere: then they are relayed, rightly.
+            # A subscriber to the ticks at another gateway has them relayed, as it should be.
             is_relayed = enough is not None and not view.lane.is_direct
             is_late = (view.results == 0 or is_relayed) and seconds * _EVERY_S > _PATIENCE_S
             if counting.returncode is not None or is_late:

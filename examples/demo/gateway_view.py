@@ -1,4 +1,4 @@
-"""What one sees of a gateway: with whom it is linked, and what crosses to and from others."""
+"""Display of a gateway: its links, and its traffic with other gateways."""
 
 from time import monotonic
 
@@ -6,12 +6,12 @@ import weft
 
 
 class GatewayView:
-    """One gateway, as it tells of itself every now and then."""
+    """One gateway, updated by its answers to a system request."""
 
     def __init__(self, name: str, address: str) -> None:
         self.name = name
         self.address = address
-        # What subscribers have heard there.
+        # Messages received by subscribers there.
         self.heard = 0
         self.received = 0
         self.links = "none yet"
@@ -21,7 +21,7 @@ class GatewayView:
         self._told_s = monotonic()
 
     def told(self, answer: weft.Received) -> None:
-        """It said what it knows of the mesh."""
+        """Update the view by an answer about the mesh."""
         facts = answer.to_dict()
         links = facts["links"]
         self.is_linked = bool(links)
@@ -39,5 +39,5 @@ class GatewayView:
         self._totals, self._told_s = totals, now_s
 
     def row(self) -> tuple[str, ...]:
-        """It as a row: name, address, links, and what went out, came in and was heard a second."""
+        """Return name, address, links, and messages sent, received and delivered per second."""
         return (self.name, self.address, self.links, *(f"{rate:,.0f}" for rate in self._rates))

@@ -1,4 +1,4 @@
-"""What the demo starts: three gateways, one with a journal, and a job of Spark that reads it."""
+"""Processes of the demo: three gateways, one with a journal, and a Spark job that reads it."""
 
 import asyncio
 import json
@@ -11,11 +11,11 @@ from pathlib import Path
 RESULTS = "_WEFT.PIPELINE.rates"
 WINDOW_S = 5
 
-# Sensors are at the first, which keeps a journal; at the others somebody hears some of it.
+# Sensors publish to the first gateway, which has a journal; subscribers are at the others.
 SENSORS_AT = "london"
 HEARD_AT = {"paris": "sensors.*.temp", "rome": "sensors.*.wind"}
 
-# Nobody else wants what is published there, and nothing is kept: it may go direct.
+# Neither remote subscribers nor a journal need the ticks, so their route may be direct.
 TICKS_AT = "rome"
 
 _READY = re.compile(r" is ready on (127\.0\.0\.1:\d+);")
@@ -31,7 +31,7 @@ join = {join}
 _JOURNAL = """
 [journal]
 patterns = ["sensors.>"]
-# Small, so that one sees segments being sealed.
+# Small, to show segments being sealed.
 segment_bytes = 500000
 """
 _END_S = 15.0
@@ -39,7 +39,7 @@ _END_S = 15.0
 
 @asynccontextmanager
 async def mesh(folder: Path) -> AsyncIterator[dict[str, str]]:
-    """Gateways that are one mesh, each with data in a folder of its name; their addresses."""
+    """Start gateways of one mesh, each with a data folder of its name; yield their addresses."""
     addresses: dict[str, str] = {}
     async with AsyncExitStack() as stack:
         for name in (SENSORS_AT, *HEARD_AT):
@@ -55,11 +55,11 @@ async def mesh(folder: Path) -> AsyncIterator[dict[str, str]]:
 
 @asynccontextmanager
 async def _gateway(settings: Path) -> AsyncIterator[str]:
-    """`weft serve`; its address."""
+    """Run `weft serve`; yield its address."""
     log = settings.with_suffix(".log")
     async with _running("serve", "--config", str(settings), log=log) as process:
         if process.stdout is None:
-            raise RuntimeError("the gateway says nothing")
+            raise RuntimeError("the gateway has no output")
         ready = _READY.search((await process.stdout.readline()).decode())
         if ready is None:
             raise RuntimeError(f"the gateway did not start: {log.read_text()[-3000:]}")
@@ -68,7 +68,7 @@ async def _gateway(settings: Path) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def job(folder: Path, address: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """`weft pipeline run rates --stream`, which publishes what it finds."""
+    """Run `weft pipeline run rates --stream`, which publishes its results."""
     command = (
         *("pipeline", "run", "rates", "--stream", "--trigger", "1s"),
         *("--path", str(folder / SENSORS_AT), "--service", "weather", "--subject", "sensors.>"),
@@ -87,7 +87,7 @@ async def _running(*command: str, log: Path) -> AsyncIterator[asyncio.subprocess
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
-            # ^C is for the demo, which then ends them.
+            # ^C is for the demo, which then ends its child processes.
             start_new_session=True,
         )
     try:

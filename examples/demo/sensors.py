@@ -1,4 +1,4 @@
-"""Simulated sensors: each has a place, a kind, a value that wanders, and a pace of its own."""
+"""Simulated sensors: each has a city, a kind, a random walk of values, and a rate."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ class Sensor:
     per_s: float
 
     async def run(self, connection: weft.AsyncConnection, chance: random.Random) -> None:
-        """Publish readings for as long as it is let."""
+        """Publish readings until cancelled."""
         value, unit = KINDS[self.kind]
         while True:
             value += chance.gauss(0.0, 0.3)
@@ -30,8 +30,8 @@ class Sensor:
 
 
 async def publish(address: str) -> None:
-    """Publish the readings of all sensors for as long as it is let."""
-    chance = random.Random(7)  # noqa: S311  # the same weather for everybody
+    """Publish the readings of all sensors until cancelled."""
+    chance = random.Random(7)  # noqa: S311  # the same readings in every run
     sensors = [Sensor(city, kind, chance.uniform(5, 80)) for city in CITIES for kind in KINDS]
     async with (
         weft.connect(address, service="weather", name="sensors") as connection,

@@ -1,4 +1,4 @@
-"""Prices that nobody keeps, more than a gateway need relay: their route goes direct."""
+"""Ticker without a journal, at a rate that is worth a lane: its route becomes direct."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from collections.abc import Callable
 import weft
 
 TICKS = "ticks.eur"
-# Well over what makes a route hot, also where others keep the machine busy.
+# Well above the threshold of a hot route, even on a busy machine.
 _AT_ONCE = 50
 _EVERY_S = 0.02
 
 
 async def tick(address: str) -> None:
-    """Publish prices for as long as it is let."""
+    """Publish prices until cancelled."""
     async with weft.connect(address, service="weather", name="ticker") as connection:
         number = 0
         while True:
@@ -23,7 +23,7 @@ async def tick(address: str) -> None:
 
 
 async def listen(address: str, hear: Callable[[weft.Received], None]) -> None:
-    """Hear them, as somebody else would."""
+    """Receive the prices, on a connection of another client."""
     async with weft.connect(address, service="weather", name="desk") as connection:
         async for message in connection.subscribe(TICKS):
             hear(message)

@@ -1,4 +1,4 @@
-"""What one sees: the gateways, every subject live and as counted, and how the journal grows."""
+"""Display of the demo: gateways, live and counted subjects, and the growth of the journal."""
 
 from collections import Counter
 from datetime import datetime
@@ -17,12 +17,12 @@ from weft.cli.commands.serve import command_name
 from weft.journal.segment.file_names import FOLDER, segments_of
 
 _EVERY_S = 1.0
-# At 80 columns, where the line about the lane takes two, and a window keeps one for the cursor.
+# For 80 columns, where the line about the lane takes two, and a window keeps one for the cursor.
 _LINES_BESIDE_SUBJECTS = 18
 
 
 class View:
-    """Everything that is known at the moment."""
+    """Current state of the demo."""
 
     def __init__(self, addresses: dict[str, str], data: Path) -> None:
         self.gateways = {name: GatewayView(name, each) for name, each in addresses.items()}
@@ -32,20 +32,20 @@ class View:
         self._rates: dict[str, float] = {}
         self._values: dict[str, str] = {}
         self._heard_at: dict[str, str] = {}
-        # Of every subject the newest window, and how many messages were in it.
+        # Newest window of every subject, and the number of its messages.
         self._windows: dict[str, tuple[datetime, int]] = {}
         self.results = 0
         self.note = "Spark is starting"
 
     def saw(self, name: str, message: weft.Received) -> None:
-        """A reading came, live, to a subscriber at a gateway."""
+        """Record a live reading, received by a subscriber at a gateway."""
         self.gateways[name].heard += 1
         self._heard_at[message.subject] = name
         self._counts[message.subject] += 1
         self._values[message.subject] = f"{message['value']:.1f} {message['unit']}"
 
     def heard(self, result: weft.Received) -> None:
-        """The job has counted a window."""
+        """Record a window counted by the job."""
         self.results += 1
         self.note = "running"
         start = result["start"]
@@ -54,13 +54,13 @@ class View:
             self._windows[result["subject"]] = (start, result["messages"])
 
     def tick(self) -> None:
-        """A second has passed."""
+        """Compute the rates of the last second."""
         self._rates = {subject: count / _EVERY_S for subject, count in self._counts.items()}
         self._counts.clear()
         self.lane.tick()
 
     def line(self) -> str:
-        """All of it in one line."""
+        """Return the state as one line."""
         live = sum(self._rates.values())
         linked = sum(each.is_linked for each in self.gateways.values())
         crossed = sum(each.received for each in self.gateways.values())
@@ -71,7 +71,7 @@ class View:
         )
 
     def picture(self, lines: int) -> RenderableType:
-        """All of it as a picture for a window of 80 columns or more, and of this many lines."""
+        """Return the state for a window of at least 80 columns, and of this many lines."""
         heard = f"sensors → {SENSORS_AT} → {', '.join(HEARD_AT)}"
         return Group(
             f"{heard}; journal → Spark → {SENSORS_AT}",
@@ -86,7 +86,7 @@ class View:
         )
 
     def commands(self) -> list[str]:
-        """What to try meanwhile in another terminal."""
+        """Return commands to try in another terminal."""
         weft_command = command_name()
         *_, last = self.gateways.values()
         ticks = self.gateways[TICKS_AT]

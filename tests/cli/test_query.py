@@ -77,8 +77,8 @@ def test_an_answer_of_another_shape_is_an_error() -> None:
     ("status", "body", "part"),
     [
         (404, b"", "answers /status with 404"),
-        (200, b"<html>", " is no gateway"),
-        (200, b"[]", " is no gateway"),
+        (200, b"<html>", " is not a Weft gateway"),
+        (200, b"[]", " is not a Weft gateway"),
     ],
 )
 def test_what_is_no_gateway_is_told_apart(status: int, body: bytes, part: str) -> None:

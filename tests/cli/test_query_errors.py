@@ -69,9 +69,9 @@ def test_a_port_without_tls_says_so(gateway: str, run_here: Run, look: list[str]
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (b"", "{} hangs up when asked: it is no gateway, or one that is closing down"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "what answers at {} is no gateway"),
-        (b"\x00\xff\x1b[2J\n", "what answers at {} is no gateway"),
+        (b"", "{} closes the connection: not a Weft gateway, or one that is closing down"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "{} is not a Weft gateway"),
+        (b"\x00\xff\x1b[2J\n", "{} is not a Weft gateway"),
     ],
 )
 def test_what_is_no_gateway_is_one_sentence(

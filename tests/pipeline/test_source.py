@@ -67,7 +67,7 @@ def test_a_stream_is_for_jobs_that_can(spark: SparkSession, source: Source) -> N
     assert source.for_job(spark, RATES, RATES.parameters, is_stream=True).isStreaming
     cannot = [name for name, job in shipped().items() if job.output_mode is None]
     assert cannot == ["matrix", "audit", "compact", "replay"]
-    with pytest.raises(BadOption, match="audit cannot stream: it needs everything at once"):
+    with pytest.raises(BadOption, match="audit cannot stream: it needs the whole table"):
         source.for_job(spark, AUDIT, {}, is_stream=True)
 
 

@@ -51,7 +51,7 @@ def test_a_file_of_python_is_a_job(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x = 1", "has no function wrong: it would be the job"),
+        ("x = 1", "has no function wrong, which is the job"),
         ("def wrong(", "cannot be imported: SyntaxError"),
         ("import nothing_of_the_kind", "cannot be imported: ModuleNotFoundError"),
         ("OUTPUT_MODE = 'add'\ndef wrong(messages): ...", "OUTPUT_MODE is 'add', not one of"),

@@ -193,7 +193,7 @@ def test_a_value_that_does_not_fit_is_named(kind: pa.DataType) -> None:
     with pytest.raises(BadColumn) as raised:
         read(bodies, "x", kind)
     assert str(raised.value) == (
-        f"field 'x' of the message at position 101 is '{'w' * 63}…, which is no {kind}"
+        f"field 'x' of the message at position 101 is '{'w' * 63}…, not a valid {kind}"
     )
 
 
@@ -232,7 +232,7 @@ def test_a_field_of_another_type_is_neither_cut_nor_read_as_something_else(
     value: Any, kind: pa.DataType
 ) -> None:
     bodies = [Message().encode(), Message(x=value).encode()]
-    with pytest.raises(BadColumn, match=re.escape(f"at position 101 is {value!r}, which is no")):
+    with pytest.raises(BadColumn, match=re.escape(f"at position 101 is {value!r}, not a valid")):
         read(bodies, "x", kind)
 
 

@@ -72,7 +72,7 @@ def test_a_time_may_have_a_zone(tmp_path: Path, text: str, seconds: int) -> None
         ({"startingOffsets": '{"a": -1}'}, "is not 'earliest'"),
         ({"startingOffsets": '{"a": true}'}, "is not 'earliest'"),
         ({"startingOffsets": "[1]"}, "is not 'earliest'"),
-        ({"startingTimestamp": "noon"}, "startingTimestamp 'noon' is no ISO 8601 time"),
+        ({"startingTimestamp": "noon"}, "startingTimestamp 'noon' is not an ISO 8601 time"),
         ({"startingOffsets": "latest", "startingTimestamp": "2026-11-16"}, "not both"),
         ({"maxOffsetsPerTrigger": "0"}, "at least 1"),
         ({"minPartitions": "many"}, "minPartitions is 'many'"),

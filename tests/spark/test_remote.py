@@ -78,7 +78,7 @@ def test_a_stream_reads_from_several_gateways_and_goes_on_where_it_was(
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"gateways": "127.0.0.1:1", "waitSeconds": "1"}, "127.0.0.1:1 does not lend its journal"),
+        ({"gateways": "127.0.0.1:1", "waitSeconds": "1"}, "127.0.0.1:1 does not serve its journal"),
         ({"gateways": "not an address:x"}, "not an address"),
         ({"gateways": "a:1", "path": "/"}, "not both"),
         ({}, "path.* or gateways"),
@@ -154,9 +154,9 @@ def test_a_stream_goes_on_without_a_gateway_that_is_down_and_with_it_when_it_is_
 def test_a_stream_of_which_no_gateway_answers_ends_after_a_while(tmp_path: Path) -> None:
     with gateway(tmp_path, "london") as london:
         stream = reader(f"{london.address},127.0.0.1:1", waitSeconds="1")
-        with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1 does not lend its journal"):
+        with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1 does not serve its journal"):
             stream.initialOffset()
-    with pytest.raises(Unreachable, match="none of the gateways lends its journal"):
+    with pytest.raises(Unreachable, match="none of the gateways serves its journal"):
         stream.latestOffset({"london": 0}, ReadAllAvailable())
 
 

@@ -154,7 +154,7 @@ def test_a_stream_that_is_restarted_writes_each_batch_once(
 @pytest.mark.parametrize(
     ("columns", "options", "text"),
     [
-        ("n int", {}, "say where rows go"),
+        ("n int", {}, "no subject: add a column"),
         ("subject int", {}, "must be a string"),
         ("subject string, payload int", {}, "must be binary or a string"),
         ("subject string, payload binary, n int", {}, "there can be no fields: n"),

@@ -250,7 +250,7 @@ def test_a_service_without_a_journal_is_an_error(book: Book, read: Read) -> None
     book.numbers(1)
     with pytest.raises(AnalysisException) as raised:
         read(service="whether").collect()
-    assert "keeps no journal of service 'whether'; services there: weather" in str(raised.value)
+    assert "has no journal of service 'whether'; services there: weather" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_offsets_of_a_stream_that_cannot_be_are_errors(
     [
         ({"servise": "x"}, "no option 'servise'; did you mean 'service'?"),
         ({"startingOffsets": "first"}, "startingOffsets 'first' is not 'earliest', 'latest'"),
-        ({"service": "../../etc"}, "cannot be the name of a service"),
+        ({"service": "../../etc"}, "is not a valid service name"),
         ({"fieldColumns": "temp"}, "fieldColumns names temp: the schema has no such column"),
     ],
 )
@@ -335,7 +335,7 @@ def test_a_mistake_is_named(read: Read, options: dict[str, str], text: str) -> N
     ("schema", "text"),
     [
         ("sequence double", "option fieldColumns=sequence reads a field of this name instead"),
-        ("timestamp string", "column 'timestamp' is that of every message and cannot be string"),
+        ("timestamp string", "column 'timestamp' is a standard column and cannot be string"),
         ("_corrupt_record int", "columnNameOfCorruptRecord gives it another name"),
     ],
 )

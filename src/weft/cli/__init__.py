@@ -1,1 +1,1 @@
-"""The command `weft`: one file a command, each using Weft as its users do."""
+"""The command `weft`: one file per command, built on the public API."""

@@ -1,4 +1,4 @@
-"""`python -m weft.cli` is the command `weft`."""
+"""`python -m weft.cli` runs the command `weft`."""
 
 from weft.cli.main import main
 

@@ -1,4 +1,4 @@
-"""`weft simulate --channels`: several gateways open channels of the same names at once."""
+"""`weft simulate --channels`: several gateways open channels of the same names concurrently."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ _REFUSALS = {
 
 
 def race(seeds: Sequence[int], jobs: int, *, is_traced: bool, is_json: bool) -> int:
-    """Do the runs, and tell what came of them."""
+    """Run the simulations and print their results; return the exit status."""
     totals = RaceTotals()
     failed: list[RaceOutcome] = []
     if is_traced:
@@ -52,7 +52,7 @@ def _show(totals: RaceTotals, failed: list[RaceOutcome]) -> None:
         ("openings", f"{totals.attempts:,}"),
         ("opened", f"{totals.opened:,}"),
         *refused,
-        ("members told that theirs was lost", f"{totals.lost:,}"),
+        ("members notified of a lost channel", f"{totals.lost:,}"),
         ("deliveries", f"{totals.deliveries:,}"),
         *((kind, f"{totals.violations.get(kind, 0):,}") for kind in (*RACE_KINDS, CRASHED)),
         ("failed runs", f"{len(totals.failed):,}"),

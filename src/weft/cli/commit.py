@@ -1,4 +1,4 @@
-"""Which Weft this is, for runs that are to be had again."""
+"""Commit of the running code, to reproduce simulation runs."""
 
 import subprocess
 from pathlib import Path
@@ -7,11 +7,11 @@ from weft.distribution import installed_version
 
 
 def commit() -> str:
-    """Which Weft this is: the commit of a checkout, else the version."""
+    """Return the commit of a checkout, else the version."""
     here = str(Path(__file__).resolve())
     folder = str(Path(here).parent)
     try:
-        # Only if this file is part of it: the package may lie in somebody else's checkout.
+        # Only if this file is tracked: the package may be in another checkout.
         subprocess.run(  # noqa: S603  # fixed words
             ["git", "-C", folder, "ls-files", "--error-unmatch", here],  # noqa: S607  # as installed
             capture_output=True,

@@ -1,6 +1,6 @@
-"""What goes wrong, as one sentence and an exit code.
+"""Errors as one sentence and an exit status.
 
-0 done, 1 it failed, 2 the command line is wrong, 130 ended by ^C, 141 nobody reads the output.
+0 success, 1 failure, 2 wrong usage, 130 ended by ^C, 141 standard output is closed.
 """
 
 import re
@@ -22,7 +22,7 @@ _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def sentence_of(error: Exception) -> str:
-    """The error in words: what kind it is, then what it says."""
+    """Return an error as a sentence: its kind, then its text."""
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "weft"
         return f"{_misuse(error)}; see '{where} --help'"
@@ -40,14 +40,14 @@ def sentence_of(error: Exception) -> str:
 
 
 def exit_code_of(error: Exception) -> int:
-    """The number that tells a script what kind of failure it was."""
+    """Return the exit status for an error."""
     if isinstance(error, click.ClickException):
         return error.exit_code
     return MISUSED if isinstance(error, (BadSubject, BadField, BadOption)) else FAILED
 
 
 def _misuse(error: click.UsageError) -> str:
-    """What is wrong with the command line, and what may have been meant."""
+    """Return the usage error, with a suggestion if there is one."""
     if isinstance(error, click.NoSuchOption):
         text = error.message
         hint = _negative_number(error) or _near(error.option_name, error.possibilities)
@@ -59,14 +59,14 @@ def _misuse(error: click.UsageError) -> str:
 
 
 def _near(name: str, possibilities: Sequence[str] | None) -> str:
-    """Which of click's proposals are meant: to click, the dashes of options make them all alike."""
+    """Return a suggestion; compares without dashes, which make all options similar to click."""
     by_word = {each.lstrip("-"): each for each in possibilities or ()}
     near = [by_word[word] for word in get_close_matches(name.lstrip("-"), by_word)]
     return f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
 
 
 def _negative_number(error: click.NoSuchOption) -> str:
-    """How to send a number that looks like an option, if the command sends texts."""
+    """Return a hint for a number that looks like an option, if the command takes a text."""
     context = error.ctx
     if context is None or not error.option_name[1:].isdecimal():
         return ""

@@ -1,4 +1,4 @@
-"""^C while modules are imported: the process ends by the signal, without a traceback."""
+"""^C during imports: the process ends by the signal, without a traceback."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet_interrupt() -> Iterator[None]:
-    """Have ^C end the process at once: an import turns a KeyboardInterrupt into other errors."""
+    """Let ^C end the process at once: imports turn a KeyboardInterrupt into other errors."""
     before = signal.getsignal(signal.SIGINT)
     is_ours = threading.current_thread() is threading.main_thread()
     if is_ours and before is signal.default_int_handler:

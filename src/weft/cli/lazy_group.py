@@ -1,4 +1,4 @@
-"""A group of commands of which only the one that runs is imported."""
+"""Group of commands that imports only the one that runs."""
 
 import importlib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Where the command `weft` begins: it works only with the extra `cli`, and says so."""
+"""Entry point of the command `weft`, which needs the extra `cli`."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from weft.cli.interrupts import quiet_interrupt
 
 
 def main() -> None:
-    """Carry out the command line of this process, and end it."""
+    """Run the command line of this process, and exit."""
     _open_what_is_closed()
     with quiet_interrupt():
         run = _import_run()
@@ -27,19 +27,19 @@ def _import_run() -> Callable[[Sequence[str]], int]:
 
 
 def _open_what_is_closed() -> None:
-    """Let a standard stream that is closed lead nowhere.
+    """Open closed standard streams on /dev/null.
 
-    Otherwise a socket would get its number, which uvloop does not survive, nor whoever writes to
-    the stream. Standard input stays None in Python: it tells that there are no lines to read.
+    Otherwise a socket would get their descriptor, which uvloop does not survive, and output would
+    go to it. sys.stdin stays None: it means that there are no lines to read.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest free number is taken, and that is this one; processes that are started
-            # from here need it as much.
+            # open() takes the lowest free descriptor, which is this one; child processes need it,
+            # too.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    # Where there is no standard error, print() would take standard output instead.
+    # Without sys.stderr print() would write to standard output instead.
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:

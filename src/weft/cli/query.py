@@ -1,7 +1,7 @@
-"""What a gateway says of itself: over HTTP for all its services, by request within one.
+"""Queries to a gateway: over HTTP for all its services, by system request within one.
 
-Answers are kept as they came, for JSON; what a table shows is read from them with a default for
-whatever an older gateway leaves out.
+Answers are kept unchanged for JSON; tables read them with defaults for fields that an older gateway
+does not send.
 """
 
 import http
@@ -30,7 +30,7 @@ from weft.wire.address import Address, addresses_from
 
 TIMEOUT_S = 5.0
 STATUS_MAX_BYTES = 16 << 20
-# As many as a gateway tells in one answer, so that the busiest are among them.
+# Most rows that a gateway sends in one answer, so that the busiest are among them.
 ALL = {"limit": 1000}
 _REFUSALS: dict[int, type[WeftError]] = {401: BadKey, 403: NotAllowed}
 
@@ -39,7 +39,7 @@ Shape = TypeVar("Shape")
 
 
 class ServiceTotals(msgspec.Struct, frozen=True):
-    """What a service did and holds, as a table shows it."""
+    """Columns of a service in a table."""
 
     connections: int = 0
     subscriptions: int = 0
@@ -53,7 +53,7 @@ class ServiceTotals(msgspec.Struct, frozen=True):
 
 
 class ServiceRow(msgspec.Struct, frozen=True):
-    """A service and its worker; there are no totals while the worker does not answer."""
+    """A service and its worker; no totals if the worker does not answer."""
 
     state: str = ""
     pid: int | None = None
@@ -66,7 +66,7 @@ class GatewayPage(msgspec.Struct, frozen=True):
 
     gateway: str
     services: dict[str, ServiceRow]
-    # Those that have a journal, whether they run or not.
+    # Services that have a journal, running or not.
     journals: tuple[str, ...] = ()
     version: str = ""
     state: str = ""
@@ -74,7 +74,7 @@ class GatewayPage(msgspec.Struct, frozen=True):
 
 
 class ConnectionRow(msgspec.Struct, frozen=True):
-    """A connection as a table shows it."""
+    """Columns of a connection in a table."""
 
     number: int = 0
     name: str = ""
@@ -90,7 +90,7 @@ class ConnectionRow(msgspec.Struct, frozen=True):
 
 
 class SubjectRow(msgspec.Struct, frozen=True):
-    """What is published to one subject."""
+    """Traffic of one subject."""
 
     subject: str = ""
     messages: int = 0
@@ -100,24 +100,24 @@ class SubjectRow(msgspec.Struct, frozen=True):
 
 
 class FlowRow(SubjectRow, frozen=True):
-    """What one connection publishes to one subject."""
+    """Traffic of one connection to one subject."""
 
     connection: int = 0
     name: str = ""
 
 
 def ask(connection: Connection, what: str, about: Mapping[str, Any] | None = None) -> Answer:
-    """The gateway's answer to `_WEFT.ask.<what>`, as plain values."""
+    """Return the gateway's answer to `_WEFT.ask.<what>`, as plain values."""
     answer = connection.send_request(f"_WEFT.ask.{what}", about or {}, timeout=TIMEOUT_S)
     values: Answer = json.loads(answer.to_json())
     return values
 
 
 def ask_others(connection: Connection) -> Answer:
-    """The gateway's list of connections without this one: it is there only to look."""
+    """Return the gateway's list of connections without this one, which only queries."""
     answer = ask(connection, "connections", ALL)
     rows, more = answer["connections"], answer["more"]
-    # Others may have chosen the same name, but they came before.
+    # Other connections may have the same name, but they are older.
     own = max((row for row in rows if row["name"] == connection.name), key=_number, default=None)
     if own is None:
         return {"connections": rows, "more": max(more - 1, 0)}
@@ -125,10 +125,10 @@ def ask_others(connection: Connection) -> Answer:
 
 
 def read(answer: object, kind: type[Shape]) -> Shape:
-    """An answer, or a part of one, in the shape that a table shows.
+    """Convert an answer, or a part of one, to the type of a table's rows.
 
     Raises:
-        ProtocolError: it does not have that shape.
+        ProtocolError: The answer has another structure.
     """
     try:
         return msgspec.convert(answer, kind)
@@ -137,14 +137,13 @@ def read(answer: object, kind: type[Shape]) -> Shape:
 
 
 def check_service(target: Target) -> Answer:
-    """Make sure that the service runs: to connect to another would start it.
+    """Check that the service runs: connecting to another one would start it.
 
-    The default one is everybody's, and may be started by whoever comes first. The answer is the
-    page `/status`.
+    The default service is accepted, too: every client may start it. Returns the page `/status`.
 
     Raises:
-        NoSuchService: the gateway does not run it.
-        Unreachable: nothing answers there, or what does is no gateway.
+        NoSuchService: The gateway does not run the service.
+        Unreachable: No answer, or not a Weft gateway.
     """
     answer = fetch_status(target)
     services = read(answer, GatewayPage).services
@@ -157,15 +156,15 @@ def check_service(target: Target) -> Answer:
 
 
 def fetch_status(target: Target) -> Answer:
-    """The gateway's own page `/status`, which tells of all its services.
+    """Return the gateway's page `/status`, about all its services.
 
     Raises:
-        BadKey: the gateway has keys, and does not accept ours.
-        NotAllowed: it is not for a key like ours.
-        Unreachable: nothing answers there, or what does is no gateway.
+        BadKey: The gateway has keys, and does not accept ours.
+        NotAllowed: Our key may not read the page.
+        Unreachable: No answer, or not a Weft gateway.
     """
     address = addresses_from(target.gateway)[0]
-    # Not below: that it cannot be read says nothing about the gateway.
+    # Outside the try block: an unreadable key file is not an error of the gateway.
     headers = _headers(target)
     http_connection = _http(address, target)
     try:
@@ -184,7 +183,7 @@ def fetch_status(target: Target) -> Answer:
     finally:
         http_connection.close()
     if not isinstance(values, dict):
-        raise Unreachable(f"what answers at {place(address)} is no gateway")
+        raise Unreachable(f"{place(address)} is not a Weft gateway")
     return values
 
 

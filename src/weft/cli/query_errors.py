@@ -1,4 +1,4 @@
-"""Why a gateway's page could not be had, in one sentence that says what to do about it."""
+"""Error texts for a gateway's page that cannot be read, with the repair."""
 
 import dataclasses
 import http.client
@@ -6,14 +6,14 @@ import ssl
 
 from weft.wire.address import Address
 
-# How a port that wants TLS refuses plain HTTP: its words, within a frame of Weft's own.
+# Error text of a TLS port in answer to plain HTTP, within a native frame.
 _TLS_ONLY = "this port speaks TLS only"
-# What OpenSSL calls an answer that is none of TLS.
+# OpenSSL's names for an answer that is not TLS.
 _NO_TLS = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"}
 
 
 def sentence_about(address: Address, error: Exception) -> str:
-    """What kept the page from being read, for whoever asked for it."""
+    """Return why the page cannot be read."""
     where = place(address)
     match error:
         case ssl.SSLCertVerificationError():
@@ -24,15 +24,15 @@ def sentence_about(address: Address, error: Exception) -> str:
         case http.client.BadStatusLine() if _TLS_ONLY in str(error):
             return f"{_TLS_ONLY}: use {dataclasses.replace(address, is_tls=True)}"
         case ConnectionResetError():
-            return f"{where} hangs up when asked: it is no gateway, or one that is closing down"
+            return f"{where} closes the connection: not a Weft gateway, or one that is closing down"
         case TimeoutError():
             return f"no gateway answers at {where} in time"
         case OSError():
             return f"no gateway answers at {where}: {error.strerror or error}"
         case _:
-            return f"what answers at {where} is no gateway"
+            return f"{where} is not a Weft gateway"
 
 
 def place(address: Address) -> str:
-    """An address as people write it: only TLS needs to be said."""
+    """Return an address without the default scheme."""
     return str(address).removeprefix("tcp://")

@@ -1,4 +1,4 @@
-"""Which services there are where messages are read."""
+"""Services available at a source of messages."""
 
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def services_at(asked: "Asked") -> list[str]:
-    """The services that have a journal in a folder or at gateways, or that gateways run.
+    """Return the services with a journal in a folder or at gateways, and running ones.
 
     Raises:
-        Unreachable: a gateway does not answer.
+        Unreachable: A gateway does not answer.
     """
     if asked.path is not None:
         return services_in(root_of(asked.path))
@@ -32,14 +32,14 @@ def services_at(asked: "Asked") -> list[str]:
 
 
 def check_there(asked: "Asked") -> None:
-    """See that the service that is to be read is there.
+    """Check that the service to read exists.
 
     Raises:
-        NotKnown: it is not.
-        Unreachable: a gateway does not answer.
+        NotKnown: Unknown service.
+        Unreachable: A gateway does not answer.
     """
     services = services_at(asked)
-    # That of everybody a gateway always has.
+    # Gateways always have the default service.
     if asked.service in services or (asked.path is None and asked.service == DEFAULT_SERVICE):
         return
     where = asked.path or asked.gateways or asked.gateway

@@ -1,4 +1,4 @@
-"""A shell command that turns bytes into bytes, bounded in time and in what it may write."""
+"""Shell command with input and output as bytes, limited in time and output."""
 
 import contextlib
 import os
@@ -12,26 +12,26 @@ from typing import IO
 from weft.cli.options.target import KEY_VARIABLE
 from weft.errors import BadField, ResponderGone, TimedOut
 
-# What the buffer of a connection holds: no longer answer can be sent. A gateway's own limit is
-# lower, as a rule, and is told when the answer is published.
+# Size of a connection's send buffer, the longest possible answer. A gateway's own limit is usually
+# lower, and is reported when the answer is published.
 WRITTEN_MAX_BYTES = 8 << 20
 
 _READ_BYTES = 64 << 10
-# A selector takes no longer waits than its system can count.
+# Longest wait of a selector.
 _SELECT_MAX_S = 3600.0
 
 
 def run_shell(command: str, given: bytes, timeout_s: float, variables: Mapping[str, str]) -> bytes:
-    """What a command writes to its standard output when it is given these bytes to read.
+    """Return the standard output of a command that reads these bytes.
 
     Raises:
-        TimedOut: it took too long; it and all that it started were killed.
-        BadField: it wrote more than can be sent; likewise.
-        ResponderGone: it ended with another code than 0.
+        TimedOut: The command and its child processes were killed after `timeout_s`.
+        BadField: Output over WRITTEN_MAX_BYTES; likewise.
+        ResponderGone: Exit status other than 0.
     """
     deadline_s = time.monotonic() + timeout_s
-    # A group of its own, so that nothing it started can outlive it and hold its output open.
-    with subprocess.Popen(  # noqa: S602  # the shell is what was asked for
+    # In its own process group, so that child processes cannot outlive it and hold its output open.
+    with subprocess.Popen(  # noqa: S602  # the user gave a shell command
         command,
         shell=True,
         bufsize=0,
@@ -44,7 +44,7 @@ def run_shell(command: str, given: bytes, timeout_s: float, variables: Mapping[s
             written = _exchange(process, given, deadline_s)
             process.wait(max(deadline_s - time.monotonic(), 0))
         except BaseException as error:
-            # It may have ended by itself a moment ago.
+            # The process may have ended already.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
@@ -56,12 +56,12 @@ def run_shell(command: str, given: bytes, timeout_s: float, variables: Mapping[s
 
 
 def _environment() -> dict[str, str]:
-    """Ours but for the key, which is none of the program's business."""
+    """Return the environment without the key, which the program must not inherit."""
     return {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
 
 
 def _exchange(process: subprocess.Popen[bytes], given: bytes, deadline_s: float) -> bytes:
-    """Write and read at once, as either may have to wait for the other, until both ends close."""
+    """Write and read concurrently, as either may block, until both pipes are closed."""
     to_it, from_it = process.stdin, process.stdout
     if to_it is None or from_it is None:
         raise ValueError("the process has no pipes")
@@ -88,7 +88,7 @@ def _exchange(process: subprocess.Popen[bytes], given: bytes, deadline_s: float)
 
 
 def _write(pipe: IO[bytes], left: memoryview) -> memoryview:
-    """Write what the pipe takes; what is left after it, which is nothing if nobody reads."""
+    """Write as much as the pipe takes; return the rest, empty if the reader has closed it."""
     try:
         return left[os.write(pipe.fileno(), left) :]
     except BrokenPipeError:
@@ -96,7 +96,7 @@ def _write(pipe: IO[bytes], left: memoryview) -> memoryview:
 
 
 def _read(pipe: IO[bytes], written: bytearray) -> bool:
-    """Read what there is; False at the end."""
+    """Read available output; return False at the end."""
     data = os.read(pipe.fileno(), _READ_BYTES)
     written += data
     if len(written) > WRITTEN_MAX_BYTES:

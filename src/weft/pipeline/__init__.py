@@ -1,1 +1,1 @@
-"""Jobs over what was said: the ones that come with Weft, a user's own, and SQL."""
+"""Jobs over the messages in journals: the ones shipped with Weft, a user's own, and SQL."""

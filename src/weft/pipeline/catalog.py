@@ -1,4 +1,4 @@
-"""The jobs by name: those that come with Weft."""
+"""Catalog of the jobs that are shipped with Weft, by name."""
 
 from importlib import import_module
 
@@ -17,5 +17,5 @@ NAMES = (
 
 
 def shipped() -> dict[str, Job]:
-    """Every job that comes with Weft, by its name."""
+    """Return every shipped job by its name."""
     return {name: import_module(f"weft.pipeline.jobs.{name}").JOB for name in NAMES}

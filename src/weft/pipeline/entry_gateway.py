@@ -1,8 +1,8 @@
-"""Where messages entered the mesh: the journals say it.
+"""Gateways where messages entered the mesh, as recorded in the journals.
 
-A journal of the mesh also has what came from other gateways, and marks it. So what has no mark has
-entered at the node whose journal it is in, and that is once in all journals of a mesh. An origin is
-one run of a gateway's worker: all its messages entered at the same node.
+A journal with scope mesh also has messages from other gateways, and flags them. A message without
+the flag entered at the node of the journal, which holds for one journal of a mesh. An origin is one
+run of a gateway's worker: all its messages entered at the same node.
 """
 
 from pyspark.sql import Column, DataFrame, functions
@@ -12,15 +12,15 @@ from weft.broker.journal.batcher import ARRIVED
 
 
 def entered(messages: DataFrame) -> DataFrame:
-    """Those that entered at the node whose journal has them; needs the column `flags`."""
+    """Return the messages that entered at the node of their journal; needs the column `flags`."""
     return messages.where(has_entered())
 
 
 def has_entered() -> Column:
-    """Say if a message entered at the node whose journal has it."""
+    """Return the condition that a message entered at the node of its journal."""
     return col("flags").bitwiseAND(ARRIVED) == 0
 
 
 def entry_nodes(messages: DataFrame) -> DataFrame:
-    """The columns `service`, `origin`, and `entry`: the node where its messages entered."""
+    """Return the columns `service`, `origin`, and `entry`: the node where its messages entered."""
     return entered(messages).groupBy("service", "origin").agg(functions.min("node").alias("entry"))

@@ -1,7 +1,7 @@
-"""What a job says of itself: a function from a table to a table, and how it is to be run.
+"""Description of a job: a function from a table to a table, and how to run it.
 
-Its name, its summary and its parameters are those of the function: parameters are keyword-only, and
-the type of a default is the type of the parameter.
+Name, summary and parameters are those of the function: parameters are keyword-only, and the type of
+a default is the type of the parameter.
 """
 
 import difflib
@@ -25,38 +25,38 @@ class Job:
 
     function: Callable[..., DataFrame]
     columns: str
-    # How a streaming query gives its result; None if it needs everything at once.
+    # Output mode of a streaming query; None if the job needs the whole table.
     output_mode: OutputMode | None = None
-    # It judges whole journals: a choice of subjects, or an end, would look like a loss.
+    # It judges whole journals: selected subjects, or an end, would look like a loss.
     needs_all: bool = False
-    # Its rows are faults: none is good news.
+    # Its rows are faults: no rows mean success.
     finds_faults: bool = False
-    # Its table has a row for each folder of sealed segments, and not for each message.
+    # Its table has a row per folder of sealed segments, in place of messages.
     reads_folders: bool = False
     # Its rows are messages, each with a subject of its own.
     makes_messages: bool = False
 
     @property
     def name(self) -> str:
-        """What it is called by."""
+        """Name of the function."""
         return self.function.__name__
 
     @property
     def summary(self) -> str:
-        """What it does, in a line."""
+        """First line of the function's docstring."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
     @property
     def parameters(self) -> dict[str, Value]:
-        """The names of its parameters, and what they are unless they are set."""
+        """Parameters by name, with their defaults."""
         found = inspect.signature(self.function).parameters.values()
         return {each.name: each.default for each in found if each.kind == each.KEYWORD_ONLY}
 
     def values(self, given: Mapping[str, str]) -> dict[str, Value]:
-        """The parameters, with those that are given as texts in place of their defaults.
+        """Return the parameters, with the given texts converted in place of their defaults.
 
         Raises:
-            BadOption: there is no such parameter, or it cannot have this value.
+            BadOption: Unknown parameter or invalid value.
         """
         values = self.parameters
         for name, text in given.items():
@@ -66,26 +66,26 @@ class Job:
         return values
 
     def columns_for(self, values: Mapping[str, Value]) -> str:
-        """The schema it needs with these values of its parameters.
+        """Return the schema that the job needs with these values of its parameters.
 
         Raises:
-            BadOption: one of them cannot be the name of a column.
+            BadOption: A value is not valid in the name of a column.
         """
         if any("`" in str(value) for value in values.values()):
             raise BadOption("a parameter of a job cannot hold a backtick")
         return self.columns.format(**values)
 
     def run(self, table: DataFrame, values: Mapping[str, Value]) -> DataFrame:
-        """Its result for a table.
+        """Return the result for a table.
 
         Raises:
-            BadOption: a parameter cannot have this value.
+            BadOption: Invalid value of a parameter.
         """
         return self.function(table, **values)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What may have been meant by a name that is not known, for the end of an error's text."""
+    """Return the end of an error text for an unknown name: the nearest one, or all of them."""
     names = list(known)
     near = difflib.get_close_matches(name, names, 1)
     if near:

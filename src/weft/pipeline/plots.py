@@ -1,4 +1,4 @@
-"""Results as pictures: PNG, or an HTML page that needs nothing else."""
+"""Plots of results: PNG, or a self-contained HTML page."""
 
 import html
 import io
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-# More lines than this cannot be told apart.
+# More lines could not be distinguished.
 _LINES_MAX = 8
 _SUBJECTS_MAX = 4
 _SUFFIXES = (".png", ".html")
 
 
 def check(name: str, path: Path) -> None:
-    """See that there is a picture of a job's result, and that it can be drawn.
+    """Check that a job's result has a plot, and that it can be drawn.
 
     Raises:
-        BadOption: it cannot.
+        BadOption: No plot for the job, invalid file name, or a missing package.
     """
     if name not in _DRAWN:
         raise BadOption(f"{name} has no picture{nearest(name, _DRAWN)}")
@@ -44,8 +44,8 @@ def draw(name: str, rows: Sequence[Row], path: Path) -> None:
     """Draw the result of a job.
 
     Raises:
-        BadOption: there is no picture of it, or nothing to see.
-        OSError: the file cannot be written.
+        BadOption: No plot for the job, or no rows.
+        OSError: The file cannot be written.
     """
     check(name, path)
     if not rows:
@@ -53,7 +53,7 @@ def draw(name: str, rows: Sequence[Row], path: Path) -> None:
     from matplotlib import rc_context  # noqa: PLC0415  # large, and few need it
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    # A dollar in a subject is no formula.
+    # A dollar sign in a subject does not start a formula.
     with rc_context({"text.parse_math": False}):
         figure = Figure(figsize=(10, 6), layout="constrained")
         _DRAWN[name](figure, rows)
@@ -67,7 +67,7 @@ def draw(name: str, rows: Sequence[Row], path: Path) -> None:
 def _page(name: str, figure: "Figure") -> str:
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg")
-    # What comes before the element itself is for a file of its own.
+    # The XML prolog before the element only belongs in a file of its own.
     svg = drawn.getvalue()
     title = html.escape(name)
     return (
@@ -130,9 +130,9 @@ def _matrix(figure: "Figure", rows: Sequence[Row]) -> None:
 def with_silence(
     values: Mapping[datetime, float], windows: Sequence[tuple[datetime, datetime]]
 ) -> list[tuple[datetime, float]]:
-    """Return the values by time, with 0 for every window without one, and where none has a row.
+    """Return the values by time, with 0 for every window without a value and for missing windows.
 
-    A result has no rows for silence: a line from one row to the next would be traffic that was not.
+    A result has no rows for silence: a line from row to row would show traffic that did not exist.
     """
     points = dict.fromkeys((start for start, _ in windows), 0.0) | dict(values)
     for (start, end), (after, _) in pairwise(windows):
@@ -144,7 +144,7 @@ def with_silence(
 
 
 def _legend(axes: "Axes", count: int, limit: int) -> None:
-    """A legend beside the lines, where it covers none."""
+    """Draw a legend beside the lines, where it covers none."""
     title = _left_out(count, limit)
     axes.legend(fontsize="small", title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 

@@ -1,4 +1,4 @@
-"""Where a result goes: to a folder of Parquet, or to a subject as messages, a row each."""
+"""Sinks of a result: a folder of Parquet files, or a subject, one message per row."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from weft.pipeline.job import OutputMode
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """How a stream goes on: when it works, what it gives, and where it keeps how far it is."""
+    """Settings of a stream: trigger interval, output mode and checkpoint folder."""
 
     trigger_s: float | None
     output_mode: OutputMode
@@ -22,38 +22,38 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder of Parquet files, here or where a URL says."""
+    """Folder of Parquet files, local or by URL."""
 
     path: str
 
     def write(self, result: DataFrame) -> None:
-        """Write a result, all of it.
+        """Write a whole result.
 
         Raises:
-            BadOption: something is there already.
+            BadOption: The folder is not empty.
         """
         self.check_new()
         result.write.mode("append").parquet(for_spark(self.path))
 
     def check_new(self) -> None:
-        """See that nothing is there yet.
+        """Check that the folder is empty or does not exist.
 
         Raises:
-            BadOption: something is.
+            BadOption: It is not empty.
         """
         here = Path(self.path)
         if here.is_dir() and any(here.iterdir()):
             raise BadOption(f"{self.path} is not empty: give a new folder")
 
     def start(self, result: DataFrame, flow: Flow) -> StreamingQuery:
-        """Write a result as it grows."""
+        """Start writing a streaming result."""
         writer = result.writeStream.format("parquet").option("path", for_spark(self.path))
         return started(writer, flow)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A subject at a gateway; without one, every row has its own."""
+    """Subject at a gateway; None if each row has its own."""
 
     gateway: str
     service: str
@@ -66,7 +66,7 @@ class Subject:
         result.write.format("weft").mode("append").options(**self._options()).save()
 
     def start(self, result: DataFrame, flow: Flow) -> StreamingQuery:
-        """Publish the rows of a result as they come."""
+        """Start publishing the rows of a streaming result."""
         return started(result.writeStream.format("weft").options(**self._options()), flow)
 
     def _options(self) -> dict[str, str]:
@@ -81,7 +81,7 @@ class Subject:
 
 
 def started(writer: DataStreamWriter, flow: Flow) -> StreamingQuery:
-    """A streaming query that is under way; without a trigger it ends with what is there now."""
+    """Start a streaming query; without a trigger it ends after the current data."""
     writer = writer.outputMode(flow.output_mode)
     if flow.checkpoint:
         writer = writer.option("checkpointLocation", for_spark(flow.checkpoint))
@@ -91,5 +91,5 @@ def started(writer: DataStreamWriter, flow: Flow) -> StreamingQuery:
 
 
 def for_spark(path: str) -> str:
-    """A place as Spark is told it: its current folder may be another than ours."""
+    """Return a path for Spark, absolute: its working folder may differ from ours."""
     return path if "://" in path else str(Path(path).absolute())

@@ -1,4 +1,4 @@
-"""What a job reads: messages of one service, from a folder or from gateways, within some time."""
+"""Source of a job: messages of one service, from a folder or from gateways, in a time range."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from weft.spark.columns import STANDARD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where messages are, and which of them are wanted; moments have a time zone."""
+    """Location and selection of messages; times have a time zone."""
 
     path: Path | None = None
     gateways: str | None = None
@@ -29,20 +29,20 @@ class Source:
     until: datetime | None = None
 
     def table(self, spark: SparkSession, columns: str = STANDARD) -> DataFrame:
-        """What is there now."""
+        """Return the current messages."""
         return self._within(self._reader(spark.read).schema(columns).load())
 
     def stream(self, spark: SparkSession, columns: str = STANDARD) -> DataFrame:
-        """What comes, and before that what came since the beginning that was asked for."""
+        """Return a stream of the messages since the start, and of new ones."""
         return self._within(self._reader(spark.readStream).schema(columns).load())
 
     def for_job(
         self, spark: SparkSession, job: Job, values: dict[str, Value], *, is_stream: bool
     ) -> DataFrame:
-        """What a job with these values of its parameters needs.
+        """Return the table that a job needs with these values of its parameters.
 
         Raises:
-            BadOption: it cannot be had from here, or not as a stream.
+            BadOption: Not available from this source, or not as a stream.
         """
         self.check(job, values, is_stream=is_stream)
         if job.reads_folders:
@@ -53,24 +53,24 @@ class Source:
         return self.stream(spark, columns) if is_stream else self.table(spark, columns)
 
     def check(self, job: Job, values: dict[str, Value], *, is_stream: bool) -> None:
-        """See that a job can have what it needs from here, as far as that is known without Spark.
+        """Check that a job can run on this source, as far as that is known without Spark.
 
         Raises:
-            BadOption: it cannot be had from here, or not as a stream.
+            BadOption: Not available from this source, or not as a stream.
         """
         if is_stream and job.output_mode is None:
-            raise BadOption(f"{job.name} cannot stream: it needs everything at once")
+            raise BadOption(f"{job.name} cannot stream: it needs the whole table")
         if job.reads_folders:
             self._folder()
             return
         job.columns_for(values)
         if job.needs_all and (self.subject != ">" or self.until is not None):
             raise BadOption(
-                f"{job.name} judges whole journals: it takes no choice of subjects, and no end"
+                f"{job.name} judges whole journals: it does not support --subject and --until"
             )
 
     def _all(self, spark: SparkSession, columns: str) -> DataFrame:
-        """Whole journals, with their holes: to tell of them is the work."""
+        """Return whole journals including missing ranges, which the job reports."""
         reader = self._reader(spark.read).option("failOnDataLoss", "false")
         table: DataFrame = reader.schema(columns).load()
         return table
@@ -90,7 +90,7 @@ class Source:
         return reader.format("weft").options(**options)
 
     def _within(self, messages: DataFrame) -> DataFrame:
-        # A journal is read from a position on, and what follows it may be of a slower clock.
+        # Reading starts at a position, and later messages may have an earlier time of a slow clock.
         if self.since is not None:
             messages = messages.where(col("timestamp") >= lit(self.since))
         if self.until is not None:
@@ -102,12 +102,12 @@ class Source:
 
     def _folder(self) -> Path:
         if self.path is None:
-            raise BadOption("files are to be merged: give the folder that holds them with --path")
+            raise BadOption("this job merges files: give their folder with --path")
         return self.path
 
 
 def sealed_days(root: Path, service: str) -> list[tuple[str, str, str, str]]:
-    """Root, service, day and node of every folder that holds sealed segments."""
+    """Return root, service, day and node of every folder with sealed segments."""
     folders = {each.path.parent for each in segments_of(root, service) if each.state == "sealed"}
     return [
         (

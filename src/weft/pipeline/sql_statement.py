@@ -1,8 +1,8 @@
-"""Mistakes in SQL that are certain without Spark, which takes long to start.
+"""Checks of SQL that need no Spark, which takes long to start.
 
-Spark decides what is legal. Here only what it surely refuses is refused: quotes, comments and
-parentheses without an end, a first word with a slip in it, more than one query, and tables that do
-not exist. The tokens are those of Spark's lexer.
+Spark decides on validity. These checks refuse only text that Spark certainly refuses, too:
+quotes, comments and parentheses without an end, a misspelled first word, more than one query, and
+tables that do not exist. The tokens are those of Spark's lexer.
 """
 
 import difflib
@@ -26,11 +26,11 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COMMENT_PART = re.compile(r"/\*|\*/")
-# Strings between dollars, and tables that are URLs, are rare and have a lexer of their own.
+# Dollar-quoted strings and tables that are URLs are rare and have other tokens.
 _UNCERTAIN = re.compile(r"\$\w*\$|\w://")
 
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
-# How near a word must be to one of a query to be that with a slip.
+# Similarity to a keyword above which a first word is a misspelling of it.
 _NEAR = 0.75
 # Between FROM or JOIN and a table, or after a table, these are not names.
 _NO_NAMES = re.compile(
@@ -41,23 +41,23 @@ _NO_NAMES = re.compile(
     re.IGNORECASE,
 )
 _SET_OPERATORS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
-# What follows a name that is no table by itself: a part of one, a function, a version.
+# After a name these mean that it is not a table: a part of a name, a function, a version.
 _NO_TABLES_BEFORE = (".", "(", "-", "@", ":")
 
 
 class Kind(StrEnum):
-    """What a token is."""
+    """Kind of a token."""
 
     WORD = "word"
     QUOTED = "quoted"
     STRING = "string"
     SYMBOL = "symbol"
-    # A quote or a comment without an end.
+    # Quote or comment without an end.
     UNCLOSED = "unclosed"
 
 
 class Token(NamedTuple):
-    """A token, and where it begins."""
+    """A token and its offset."""
 
     kind: Kind
     text: str
@@ -65,12 +65,12 @@ class Token(NamedTuple):
 
     @property
     def keyword(self) -> str:
-        """The word in capitals; the symbol; else nothing."""
+        """Upper-case text of a word or symbol; empty for other tokens."""
         return self.text.upper() if self.kind in (Kind.WORD, Kind.SYMBOL) else ""
 
     @property
     def is_name(self) -> bool:
-        """Whether it can name a table."""
+        """Whether the token may be the name of a table."""
         return self.kind == Kind.QUOTED or (
             self.kind == Kind.WORD
             and _NO_NAMES.fullmatch(self.text) is None
@@ -79,7 +79,7 @@ class Token(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it names."""
+        """Name without quotes."""
         if self.kind == Kind.QUOTED:
             return self.text[1:-1].replace("``", "`")
         return self.text
@@ -89,10 +89,10 @@ _END = Token(Kind.SYMBOL, "", -1)
 
 
 def check_statement(text: str) -> None:
-    """See that a statement is none that Spark surely cannot parse.
+    """Refuse a statement that Spark certainly cannot parse.
 
     Raises:
-        BadOption: it is; the text names the line and column.
+        BadOption: Invalid statement; the text has the line and column.
     """
     tokens = _tokens_of(text)
     if not tokens:
@@ -110,9 +110,9 @@ def check_statement(text: str) -> None:
 
 
 def unknown_tables(text: str, services: Iterable[str]) -> list[str]:
-    """Return the tables that a query surely reads and that are no services, as they are written.
+    """Return the tables that a query certainly reads and that are not services, as written.
 
-    What may be a column, a function, a part of a longer name or the name of a subquery is left out.
+    Omits names that may be columns, functions, parts of a longer name or subqueries.
     """
     tokens = _tokens_of(text)
     words = {each.keyword for each in tokens}
@@ -129,7 +129,7 @@ def _is_query(tokens: list[Token]) -> bool:
 
 
 class _Level:
-    """What is known of the inside of a pair of parentheses, up to a token."""
+    """State inside a pair of parentheses, up to a token."""
 
     def __init__(self, *, is_query: bool) -> None:
         self.is_query = is_query
@@ -137,7 +137,7 @@ class _Level:
 
 
 class _Tables:
-    """The names behind FROM and JOIN, and behind the commas that follow such names."""
+    """Names after FROM and JOIN, and after the commas that follow such names."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.names: list[str] = []
@@ -161,7 +161,7 @@ class _Tables:
         return self._tokens[number] if 0 <= number < len(self._tokens) else _END
 
     def _clause(self, number: int, level: _Level) -> None:
-        """Look at a FROM or JOIN, which may be a column, or a part of an expression."""
+        """Read a FROM or JOIN clause; the word may be a column, or part of an expression."""
         if self._at(number - 1).keyword in (".", "DISTINCT"):
             return
         if self._tokens[number].keyword == "FROM":
@@ -172,7 +172,7 @@ class _Tables:
         self._read(number + 1)
 
     def _read(self, number: int) -> None:
-        """Take the tables from here on, as long as commas join them."""
+        """Read a list of tables, separated by commas."""
         while self._at(number).is_name:
             after = self._at(number + 1).keyword
             if after in _NO_TABLES_BEFORE:
@@ -187,7 +187,7 @@ class _Tables:
 
 
 def _names_of_subqueries(tokens: list[Token]) -> set[str]:
-    """Return what may be the name of a subquery: before AS and a parenthesis, or after WITH."""
+    """Return possible names of subqueries: before AS and a parenthesis, or after WITH."""
     names = set()
     opened: list[int] = []
     # For each closing parenthesis, the token before its opening one.
@@ -207,7 +207,7 @@ def _names_of_subqueries(tokens: list[Token]) -> set[str]:
 
 
 def _tokens_of(text: str) -> list[Token]:
-    """Return the tokens of a text; nothing comes after one without an end."""
+    """Return the tokens of a text up to the first one without an end."""
     tokens: list[Token] = []
     at = 0
     while found := _TOKEN.match(text, at):
@@ -225,7 +225,7 @@ def _tokens_of(text: str) -> list[Token]:
 
 
 def _end_of_comment(text: str, at: int) -> int:
-    """Return the end of a comment, which may have others in it, or of a hint; -1 without one."""
+    """Return the end of a comment, which may be nested, or of a hint; -1 without one."""
     if text.startswith("/*+", at):
         end = text.find("*/", at)
         return end + 2 if end >= 0 else -1

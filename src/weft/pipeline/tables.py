@@ -1,4 +1,4 @@
-"""Services as tables: SQL over what was said."""
+"""Services as tables, for SQL over their messages."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from weft.pipeline.job import Value, nearest
 from weft.pipeline.source import Source
 from weft.spark.columns import STANDARD
 
-# How long a stream waits for what is late before it forgets a stretch of time.
+# Watermark: how late messages may be in a stream.
 WATERMARK = "10 seconds"
 
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
@@ -23,11 +23,11 @@ _CODES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The services of a mesh, each a table of its name."""
+    """Services of a mesh, each as a table with its name."""
 
     source: Source
     services: Sequence[str]
-    # More columns, made of the fields of messages: "value double, unit string".
+    # Additional columns, made of message fields: "value double, unit string".
     fields: str = ""
 
     def query(
@@ -38,11 +38,11 @@ class Tables:
         values: Mapping[str, Value] | None = None,
         is_stream: bool = False,
     ) -> DataFrame:
-        """The result of a query; `values` are those of the parameters `:name` in it.
+        """Return the result of a query; `values` replace the parameters `:name` in it.
 
         Raises:
-            NotKnown: there is no such service.
-            BadOption: the query cannot be understood.
+            NotKnown: Unknown service.
+            BadOption: Invalid query.
         """
         words = {word.lower() for word in _WORD.findall(text)}
         for service in self.services:
@@ -73,6 +73,6 @@ class Tables:
 
 
 def without_codes(text: str) -> str:
-    """What Spark says of an error, without its codes and plans."""
+    """Return Spark's text for an error, without codes and plans."""
     line = text.strip().partition("\n")[0]
     return _CODES.sub("", line).strip()

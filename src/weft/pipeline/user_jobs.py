@@ -1,10 +1,10 @@
-"""A user's own jobs: files of a folder, each a job of its name.
+"""Jobs of a user: files in a folder, each a job with the name of its file.
 
 A `.py` file has a function of the same name, from a table of messages to a table: its docstring is
 the summary, its keyword-only parameters are those of the job. `COLUMNS` may give another schema
-than that of all messages, `OUTPUT_MODE` says that it can stream. A `.sql` file is one query over
-services as tables; its first line, a comment, is the summary, and `:name` in it a parameter. A line
-`-- fields: value double, unit string` makes columns of fields of messages.
+than that of all messages, `OUTPUT_MODE` allows streaming. A `.sql` file is one query over services
+as tables; its first line, a comment, is the summary, and `:name` in it a parameter. A line
+`-- fields: value double, unit string` makes columns of message fields.
 """
 
 import importlib.util
@@ -23,41 +23,41 @@ from weft.pipeline.job import Job, OutputMode, Value, nearest
 from weft.spark.columns import STANDARD
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Not `::`, which casts, nor what is in quotes.
+# Not `::`, which casts, and not in quotes.
 _FIELDS = re.compile(r"^--\s*fields:[ \t]*(?P<columns>[^\n]*\S)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"'[^']*'|--[^\n]*|(?<!:):([A-Za-z_][A-Za-z0-9_]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A job that is written in SQL."""
+    """Job written in SQL."""
 
     name: str
     text: str
 
     @property
     def summary(self) -> str:
-        """What its first line says."""
+        """Text of its first line, if that is a comment."""
         first = self.text.lstrip().partition("\n")[0]
         is_summary = first.startswith("--") and not _FIELDS.match(first)
         return first.removeprefix("--").strip() if is_summary else ""
 
     @property
     def fields(self) -> str:
-        """The columns that are fields of messages, such as "value double"; or empty."""
+        """Columns that are message fields, such as "value double"; or empty."""
         return ", ".join(found["columns"].rstrip(",") for found in _FIELDS.finditer(self.text))
 
     @property
     def parameters(self) -> dict[str, Value]:
-        """The names of its parameters; none has a value unless it is given."""
+        """Names of its parameters; they have no defaults."""
         found = (match[1] for match in _PARAMETER.finditer(self.text))
         return {name: "" for name in found if name}
 
     def values(self, given: Mapping[str, str]) -> dict[str, Value]:
-        """What its parameters are: numbers where the text is one.
+        """Return the given parameters, converted to numbers where possible.
 
         Raises:
-            BadOption: there is no such parameter, or one is not given.
+            BadOption: Unknown or missing parameter.
         """
         known = self.parameters
         for name in given:
@@ -70,7 +70,7 @@ class Query:
 
 
 def files_in(folder: Path) -> dict[str, Path]:
-    """The files that are jobs, by name."""
+    """Return the files that are jobs, by name."""
     if not folder.is_dir():
         return {}
     found = sorted(each for each in folder.iterdir() if each.suffix in (".py", ".sql"))
@@ -78,17 +78,17 @@ def files_in(folder: Path) -> dict[str, Path]:
 
 
 def load(path: Path) -> Job | Query:
-    """The job of a file.
+    """Return the job in a file.
 
     Raises:
-        BadOption: there is none in it.
+        BadOption: The file has no valid job.
     """
     if path.suffix == ".sql":
         return Query(path.stem, path.read_text(encoding="utf-8"))
     module = _module(path)
     function = getattr(module, path.stem, None)
     if not callable(function):
-        raise BadOption(f"{path} has no function {path.stem}: it would be the job")
+        raise BadOption(f"{path} has no function {path.stem}, which is the job")
     mode = getattr(module, "OUTPUT_MODE", None)
     if mode is not None and mode not in get_args(OutputMode):
         raise BadOption(
@@ -108,7 +108,7 @@ def _module(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         raise BadOption(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
-    # Where the work is done, nobody can import it: its functions travel whole.
+    # Spark's workers cannot import the module: pickle its functions by value.
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has none
     return module
 

@@ -1,4 +1,4 @@
-"""Messages counted in stretches of time, each of them once: where it entered."""
+"""Counts of messages in time windows, each message once: at the gateway where it entered."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, window
@@ -8,10 +8,10 @@ from weft.pipeline.entry_gateway import entered
 
 
 def interval(name: str, length_s: float) -> str:
-    """A length of time as Spark writes it; `name` is the parameter that gave it.
+    """Return a duration in Spark's syntax; `name` is the parameter that gave it.
 
     Raises:
-        BadOption: it is not more than 0.
+        BadOption: It is not more than 0.
     """
     if not length_s > 0:
         raise BadOption(f"{name} is {length_s}; it must be more than 0")
@@ -19,14 +19,14 @@ def interval(name: str, length_s: float) -> str:
 
 
 def in_time(messages: DataFrame, watermark_s: float) -> DataFrame:
-    """What entered, and is not later than that."""
+    """Return the messages at the gateway where they entered, with a watermark for late ones."""
     return entered(messages).withWatermark("timestamp", interval("watermark_s", watermark_s))
 
 
 def counted(
     messages: DataFrame, window_s: float, keys: list[str], figures: list[Column]
 ) -> DataFrame:
-    """The figures for each stretch of time and each value of the keys.
+    """Return the figures for each window and each value of the keys.
 
     The columns are `start`, `end`, the keys, the figures.
     """

@@ -1,7 +1,7 @@
-"""Values of message fields as values that Arrow takes for a type.
+"""Conversion of message fields to the values that an Arrow type takes.
 
-Nothing is cut short or read as something else: a value of another kind is refused, at any depth.
-Dates and decimals are texts in messages, as the sink writes them.
+Nothing is truncated or coerced: a value of another kind is refused, at any depth. Dates and
+decimals are strings in messages, as the sink writes them.
 """
 
 import re
@@ -15,7 +15,7 @@ import pyarrow as pa
 from weft.errors import WrongType
 from weft.wire.message.message import Message
 
-# The most digits of a decimal in Arrow.
+# Maximum number of digits of an Arrow decimal.
 _DIGITS_MAX = 76
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DECIMAL = re.compile(
@@ -25,14 +25,14 @@ _DECIMAL = re.compile(
 Fit = Callable[[Any], Any]
 
 
-# What a field must be for a column of each type.
+# Accepted types of a field, by the type of its column.
 _KINDS: dict[pa.DataType, tuple[type, ...]] = {
     **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.int64()), (int,)),
     **dict.fromkeys((pa.float32(), pa.float64()), (int, float)),
     **dict.fromkeys((pa.timestamp("us", "UTC"), pa.timestamp("us")), (datetime,)),
     pa.bool_(): (bool,),
     pa.string(): (str,),
-    # A text is bytes, too.
+    # Strings are accepted as bytes.
     pa.binary(): (bytes, str),
 }
 
@@ -45,10 +45,10 @@ def plain(value: Any) -> Any:
 
 
 def fit_for(kind: pa.DataType) -> Fit:
-    """Return a function that makes values ready for a type.
+    """Return a function that converts values to a type.
 
-    It passes None through and raises WrongType for a value of another kind. A number may still be
-    beyond the type: Arrow refuses it.
+    It passes None through and raises WrongType for a value of another kind. Numbers out of range
+    are left to Arrow, which refuses them.
     """
     fit = _fit_for(kind)
     return lambda value: None if value is None else fit(value)
@@ -79,7 +79,7 @@ def _same(value: Any) -> Any:
 
 
 def _checked(value: Any, kinds: tuple[type, ...]) -> Any:
-    # A bool is an int to Python only.
+    # isinstance() would accept a bool as an int.
     if type(value) not in kinds:
         raise WrongType(f"a value of type {type(value).__name__} does not fit")
     return value

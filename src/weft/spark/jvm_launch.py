@@ -1,7 +1,7 @@
-"""Spark's JVM, started so that an interrupt does not leave it behind.
+"""Launch of Spark's JVM such that an interrupt does not leave it running.
 
-PySpark forgets the process it starts if it is interrupted before that has answered, and removes the
-folder for the answer: the JVM then fails to write there and lives on unused.
+PySpark forgets the process it starts if it is interrupted before the JVM has answered, and removes
+the folder for the answer: the JVM then fails to write there and keeps running unused.
 """
 
 import contextlib
@@ -13,25 +13,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# How long a JVM has to remove its temporary files before it is killed.
+# Time that a JVM has to remove its temporary files before it is killed.
 TERMINATE_S = 5.0
 
 
 @contextmanager
 def ended_if_interrupted() -> Iterator[None]:
-    """End the JVM that is started meanwhile, and what that starts, on ^C or an exit."""
+    """On ^C or an exit, end the JVM that the block started, and its child processes."""
     from pyspark import java_gateway  # noqa: PLC0415  # slow to import
 
     launched: list[subprocess.Popen[bytes]] = []
 
     def launch(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-        # In a group of its own, together with the scripts that lead to Java.
+        # In its own process group, together with the scripts that start Java.
         with _interrupts_deferred():
             process = subprocess.Popen(*arguments, **options, process_group=0)  # noqa: S603
             launched.append(process)
         return process
 
-    # PySpark returns the process only when all has gone well.
+    # PySpark returns the process only on success.
     names = vars(java_gateway)
     started_by = names["Popen"]
     names["Popen"] = launch
@@ -49,7 +49,7 @@ def ended_if_interrupted() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    """Let ^C wait until the end of the block; it is only ever raised in the main thread."""
+    """Defer ^C to the end of the block; Python raises it in the main thread only."""
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():
         yield
@@ -65,25 +65,25 @@ def _interrupts_deferred() -> Iterator[None]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Terminate a process and its group; kill what is left of it after a while."""
+    """Terminate a process and its group; kill the remaining processes after TERMINATE_S."""
     try:
         _signal(process, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(TERMINATE_S)
     finally:
-        # Also if a second ^C came: nothing of the group is to be left.
+        # Also after a second ^C: no process of the group may remain.
         _signal(process, signal.SIGKILL)
         process.wait()
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    # Whatever was in the group may have ended by itself.
+    # All processes of the group may have ended.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 
 
 def _forget() -> None:
-    """Have the next session start a JVM of its own instead of asking the one that was ended."""
+    """Make the next session start a new JVM instead of using the ended one."""
     from pyspark import SparkContext  # noqa: PLC0415  # slow to import
 
     for name in ("_gateway", "_jvm", "_active_spark_context"):

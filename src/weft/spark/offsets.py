@@ -1,8 +1,8 @@
 """Offsets of a stream: the next position of every node, and the id of the journal it belongs to.
 
 As JSON, `{"london": 4711, "@journals": {"london": "5f0c…"}}`. Positions are unique within one id,
-so that a journal that was deleted and begun again under the same name is noticed. Offsets that were
-stored before journals had ids lack the second key, and so do journals of older gateways.
+so a journal that was deleted and created again under the same name is detected. Offsets stored
+before journals had ids lack the second key, and so do journals of older gateways.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from weft.errors import BadOption
 from weft.journal.read.arrow_batches import Lost
 from weft.journal.segment.tail import Extent, Positions
 
-# No node can have this name.
+# Not a valid node name.
 _JOURNALS = "@journals"
 
 
@@ -38,13 +38,13 @@ def offset_of(stored: Mapping[str, Any]) -> Offset:
 
 
 def resumed(start: Offset, extent: Extent, *, may_lack: bool) -> Positions:
-    """Return where reading goes on in every node that there is.
+    """Return the position at which reading continues in every existing node.
 
-    A node that is new begins with its first position, and so does a journal that was begun again,
-    if messages may lack.
+    A new node starts at its first position, and so does a recreated journal without
+    failOnDataLoss.
 
     Raises:
-        Lost: a journal was begun again, and no message may lack.
+        Lost: A journal was recreated, and failOnDataLoss is set.
     """
     begin: Positions = {}
     for node in extent.ends:
@@ -57,10 +57,10 @@ def resumed(start: Offset, extent: Extent, *, may_lack: bool) -> Positions:
 
 
 def checked_offsets(option: str, given: Positions, extent: Extent, *, may_lack: bool) -> Positions:
-    """Return offsets that were given as an option: no later than the end of each journal.
+    """Return offsets given as an option, limited to the end of each journal.
 
     Raises:
-        BadOption: a node has no journal, or its journal ends before and no message may lack.
+        BadOption: A node has no journal, or its journal ends before and failOnDataLoss is set.
     """
     for node, position in given.items():
         if node not in extent.ends:
@@ -84,7 +84,7 @@ def begun_again(node: str, start: Offset, extent: Extent) -> Lost:
 
 
 def went_back(node: str, position: int, extent: Extent) -> Lost:
-    """Return the error for a journal that ends before what was read of it."""
+    """Return the error for a journal that ends before the read position."""
     return Lost(
         f"the journal of node {node} ends at position {extent.ends[node]}, and was read up to"
         f" position {position} before: it was begun again, or lost its end;"
@@ -93,7 +93,7 @@ def went_back(node: str, position: int, extent: Extent) -> Lost:
 
 
 def vanished(node: str, start: Offset) -> Lost:
-    """Return the error for a journal that is no longer there."""
+    """Return the error for a journal that was removed."""
     return Lost(
         f"the journal of node {node} was removed; it was read up to position"
         f" {start.positions[node]}; failOnDataLoss=false goes on without it"
@@ -101,10 +101,10 @@ def vanished(node: str, start: Offset) -> Lost:
 
 
 class Shares:
-    """Splits the rows of a batch among nodes, in proportion to what each has waiting.
+    """Splits the rows of a batch among nodes, in proportion to the rows that each has waiting.
 
-    So the backlogs of all nodes are used up together, and their event times stay close to each
-    other. What a node is owed of less than a row is kept for the next batch.
+    So the backlogs of all nodes shrink together, and their event times stay close to each other.
+    Fractions of a row are carried over to the next batch.
     """
 
     def __init__(self) -> None:

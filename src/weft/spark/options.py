@@ -1,4 +1,4 @@
-"""What readers and writers are told, by the names that Spark users know; mistakes are named."""
+"""Options of readers and writers, by the names that Spark users know; errors name the option."""
 
 import difflib
 import json
@@ -37,9 +37,9 @@ READING = (
     "fieldColumns",
 )
 WRITING = ("gateways", "service", "subject", "tlsCa", "keyFile", "waitSeconds")
-# How long a gateway that is not there is waited for: it may be starting again.
+# Timeout for an unreachable gateway: it may be restarting.
 WAIT_S = 60
-# What Spark itself is told with the same words.
+# Options of Spark itself, which it passes on.
 _OF_SPARK = ("checkpointLocation",)
 
 # `earliest`, `latest`, or the next position of every node.
@@ -48,7 +48,7 @@ Offsets = Literal["earliest", "latest"] | dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Which messages to read, and how."""
+    """Options of a reader."""
 
     shelf: Shelf
     patterns: tuple[bytes, ...]
@@ -63,7 +63,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Where to write, and to which subject, if no column says so."""
+    """Options of a writer; `subject` applies if there is no such column."""
 
     gateway: str
     service: str
@@ -73,20 +73,20 @@ class WriteOptions:
     wait_s: float
 
     def tls(self) -> ssl.SSLContext | None:
-        """How a tls:// gateway is checked; None for the system's certificates."""
+        """Return the TLS context for a tls:// gateway; None for the system's certificates."""
         return None if self.tls_ca is None else ssl.create_default_context(cafile=self.tls_ca)
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
-    """The options of a reader.
+    """Return the options of a reader.
 
     Raises:
-        BadOption: there is no such option, or it cannot have this value.
+        BadOption: Unknown option or invalid value.
     """
     options = _known(given, READING)
     if ("path" in options) == ("gateways" in options):
         raise BadOption(
-            "format weft needs the option path, the folder that a gateway keeps, or gateways,"
+            "format weft needs the option path, the data folder of a gateway, or gateways,"
             " HOST:PORT of some; not both"
         )
     if "startingOffsets" in options and "startingTimestamp" in options:
@@ -98,7 +98,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         patterns=_patterns(options.get("subscribe", ">")),
         starting=_offsets(options, "startingOffsets"),
         starting_ns=_timestamp(options.get("startingTimestamp")),
-        # No node at all is an answer, too.
+        # An empty object is a valid value, too.
         ending="latest" if ending is None else ending,
         max_rows=max_rows,
         min_partitions=_positive(options, "minPartitions"),
@@ -108,17 +108,17 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
 
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
-    """The options of a writer.
+    """Return the options of a writer.
 
     Raises:
-        BadOption: there is no such option, or it cannot have this value.
+        BadOption: Unknown option or invalid value.
     """
     options = _known(given, WRITING)
     if "gateways" not in options:
         raise BadOption("to write, format weft needs the option gateways: HOST:PORT")
     gateways = addresses_from(options["gateways"])
     if len(gateways) > 1:
-        raise BadOption("to write, give one gateway: it alone knows which batches are out already")
+        raise BadOption("to write, give one gateway: only it has the list of committed batches")
     subject = options.get("subject")
     if subject is not None:
         try:
@@ -131,7 +131,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 
 
 def _known(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """The options by their proper names."""
+    """Return the options by their canonical names."""
     lowered = {name.lower(): name for name in (*names, *_OF_SPARK)}
     options: dict[str, str] = {}
     for name, value in given.items():
@@ -166,7 +166,7 @@ def _root(text: str) -> Path:
 
 def _service(name: str) -> str:
     if SERVICE_NAME.fullmatch(name.encode(errors="surrogatepass")) is None:
-        raise BadOption(f"service {shortened(name)} cannot be the name of a service")
+        raise BadOption(f"service {shortened(name)} is not a valid service name")
     return name
 
 
@@ -216,7 +216,7 @@ def _timestamp(text: str | None) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise BadOption(f"startingTimestamp {shortened(text)} is no ISO 8601 time") from error
+        raise BadOption(f"startingTimestamp {shortened(text)} is not an ISO 8601 time") from error
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1_000_000) * 1000

@@ -1,4 +1,4 @@
-"""Journals that gateways lend: read over HTTP, so that no disk has to be shared."""
+"""Journals served by gateways over HTTP, read without a shared disk."""
 
 import http.client
 import io
@@ -23,12 +23,12 @@ from weft.wire.address import Address
 
 _log = logging.getLogger(__name__)
 
-# How long one request may take: to connect, and until the answer goes on.
+# Timeouts of a request: to connect, and between parts of the response.
 CONNECT_S = 5.0
 ANSWER_S = 60.0
-# A gateway that did not answer is asked again after this long, where others do.
+# A gateway that did not answer is asked again after this time, if others answer.
 AWAY_S = 5.0
-# How much of the end of a file comes with the first request for it.
+# Bytes from the end of a file that the first request for it fetches.
 END_BYTES = 128 << 10
 _PAUSE_S = 0.2
 _REFUSALS: dict[int, type[WeftError]] = {401: BadKey, 403: NotAllowed, 410: Damaged}
@@ -36,7 +36,7 @@ _REFUSALS: dict[int, type[WeftError]] = {401: BadKey, 403: NotAllowed, 410: Dama
 
 @dataclass(frozen=True, slots=True)
 class Lender:
-    """One gateway that lends its journal of a service."""
+    """One gateway that serves its journal of a service."""
 
     address: Address
     service: str
@@ -45,14 +45,14 @@ class Lender:
     wait_s: float
 
     def get(self, path: str, span: str = "") -> tuple[bytes, dict[str, str]]:
-        """What it answers, and the headers; `span` is the range of bytes that is wanted.
+        """Return the body and headers of a page; `span` is the range of bytes to fetch.
 
         Raises:
-            FileNotFoundError: it has no such thing any more.
-            Damaged: it has a sealed segment, but not as it was sealed.
-            BadKey: it has keys, and does not accept ours.
-            NotAllowed: our key may not read this journal.
-            Unreachable: it did not answer for as long as one waits.
+            FileNotFoundError: The gateway does not have the page any more.
+            Damaged: A sealed segment is damaged.
+            BadKey: The gateway has keys, and does not accept ours.
+            NotAllowed: Our key may not read this journal.
+            Unreachable: No answer within `wait_s`.
         """
         ends = monotonic() + self.wait_s
         while True:
@@ -63,18 +63,16 @@ class Lender:
                     raise
                 if monotonic() > ends:
                     raise Unreachable(
-                        f"{self.address} does not lend its journal: {error}"
+                        f"{self.address} does not serve its journal: {error}"
                     ) from error
                 sleep(_PAUSE_S)
 
     def listing(self) -> dict[str, Any]:
-        """What it has."""
+        """Return the list of segments."""
         try:
             found: dict[str, Any] = json.loads(self.get("")[0])
         except FileNotFoundError as error:
-            raise NotKnown(
-                f"{self.address} keeps no journal of service {self.service!r}"
-            ) from error
+            raise NotKnown(f"{self.address} has no journal of service {self.service!r}") from error
         return found
 
     def _get(self, path: str, span: str) -> tuple[bytes, dict[str, str]]:
@@ -107,10 +105,9 @@ class Lender:
 
 
 class LentFile(io.RawIOBase):
-    """A sealed segment that is read where it is, a range of bytes at a time.
+    """Sealed segment that is read remotely, one range of bytes at a time.
 
-    Its end comes with the first request: there Parquet says what is where, and a small file is
-    there as a whole.
+    The first request fetches its end: there Parquet has its index, and a small file is complete.
     """
 
     def __init__(self, lender: Lender, path: str) -> None:
@@ -123,29 +120,29 @@ class LentFile(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """It can be read."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It can be read from anywhere."""
+        """Return True."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to an offset."""
+        """Set the position; return it."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         self._at = base + offset
         return self._at
 
     def tell(self) -> int:
-        """Where it is."""
+        """Return the position."""
         return self._at
 
     def size(self) -> int:
-        """How many bytes it has."""
+        """Return the size in bytes."""
         return self._size
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         end = self._size if size < 0 else min(self._at + size, self._size)
         if end <= self._at:
             return b""
@@ -159,27 +156,27 @@ class LentFile(io.RawIOBase):
 
 
 class RemoteEnds:
-    """Where lent journals begin and end."""
+    """Start and end positions of remote journals."""
 
     def __init__(self, shelf: "RemoteShelf") -> None:
         self._shelf = shelf
-        # When gateways that do not answer are asked again.
+        # Times at which unreachable gateways are asked again.
         self._away: dict[Address, float] = {}
 
     def extent(self, *, is_complete: bool = True) -> Extent:
-        """Return where every node's journal begins and ends, and its id.
+        """Return the start and end of every node's journal, and its id.
 
         Args:
-            is_complete: Whether to wait for gateways that do not answer. Otherwise they are left
-                out, as long as one answers.
+            is_complete: Whether to wait for unreachable gateways. Otherwise they are left out, as
+                long as one answers.
 
         Raises:
-            Unreachable: one does not answer, or none of them, for as long as one waits.
+            Unreachable: One gateway does not answer in time, or none does.
         """
         listings = self._shelf.listings() if is_complete else self._listings_of_some()
         return Extent(
             starts={
-                # Where every segment was removed, a journal begins where it goes on.
+                # Without segments a journal starts at its end.
                 found["node"]: min((each["first"] for each in found["segments"]), default=end)
                 for found in listings
                 for end in (found["end"],)
@@ -189,11 +186,11 @@ class RemoteEnds:
         )
 
     def ends(self) -> Positions:
-        """The next position of every node."""
+        """Return the next position of every node."""
         return self.extent().ends
 
     def starts(self) -> Positions:
-        """The first position that every node still has."""
+        """Return the first position that every node still has."""
         return self.extent().starts
 
     def ids(self) -> dict[str, str]:
@@ -201,7 +198,7 @@ class RemoteEnds:
         return self.extent().ids
 
     def _listings_of_some(self) -> list[dict[str, Any]]:
-        """What the gateways have that answer now: one at least."""
+        """Return the listings of the gateways that answer now, at least one."""
         ends = monotonic() + self._shelf.wait_s
         while True:
             problem: Unreachable | None = None
@@ -214,11 +211,11 @@ class RemoteEnds:
             if found:
                 return self._shelf.known(found)
             if monotonic() > ends:
-                raise Unreachable("none of the gateways lends its journal") from problem
+                raise Unreachable("none of the gateways serves its journal") from problem
             sleep(_PAUSE_S)
 
     def _listing_of(self, address: Address) -> list[tuple[Address, dict[str, Any]]]:
-        """What a gateway has; nothing if it was away a moment ago, and others are not."""
+        """Return the listing of a gateway; empty if it failed recently and others did not."""
         is_alone = len(self._away) == len(self._shelf.addresses)
         if not is_alone and self._away.get(address, 0.0) > monotonic():
             return []
@@ -227,7 +224,7 @@ class RemoteEnds:
         except Unreachable as error:
             if address not in self._away:
                 _log.warning(
-                    "%s; reading goes on with the others, and there when it is back", error
+                    "%s; reading continues from the others, and from it once it is back", error
                 )
             self._away[address] = monotonic() + AWAY_S
             raise
@@ -238,32 +235,32 @@ class RemoteEnds:
 
 @dataclass(frozen=True, slots=True)
 class RemoteShelf:
-    """The journals of one service at some gateways."""
+    """Journals of one service at several gateways."""
 
     addresses: tuple[Address, ...]
     service: str
     tls_ca: str | None
     key_file: str | None
-    # How long to wait for one that is not there: it may be starting again.
+    # Timeout for an unreachable gateway: it may be restarting.
     wait_s: float
-    # Which gateway a node is; found out when it is needed first.
+    # Gateways by node name, found on first use.
     _lenders: dict[str, Lender] = field(default_factory=dict, compare=False)
 
     def listings(self) -> list[dict[str, Any]]:
-        """What every gateway has.
+        """Return the listing of every gateway.
 
         Raises:
-            BadOption: two of them are one node.
-            NotKnown: one keeps no journal.
-            Unreachable: one does not answer.
+            BadOption: Two gateways have the same node name.
+            NotKnown: A gateway has no journal.
+            Unreachable: A gateway does not answer.
         """
         return self.known([(each, self.lender(each).listing()) for each in self.addresses])
 
     def known(self, listings: list[tuple[Address, dict[str, Any]]]) -> list[dict[str, Any]]:
-        """Remember which gateways the nodes are; return what they have.
+        """Store the gateways of the nodes; return their listings.
 
         Raises:
-            BadOption: two of them are one node.
+            BadOption: Two gateways have the same node name.
         """
         found: dict[str, Address] = {}
         for address, listing in listings:
@@ -275,22 +272,22 @@ class RemoteShelf:
         return [listing for _, listing in listings]
 
     def lender(self, address: Address, wait_s: float | None = None) -> Lender:
-        """Return one of the gateways, which is waited for as long as this says."""
+        """Return one of the gateways; `wait_s` replaces the timeout."""
         wait_s = self.wait_s if wait_s is None else wait_s
         return Lender(address, self.service, self.tls_ca, self.key_file, wait_s)
 
     def watch(self) -> RemoteEnds:
-        """Look where they begin and end."""
+        """Return an observer of the journals' start and end positions."""
         return RemoteEnds(self)
 
     def position_at(self, node: str, time_ns: int) -> int | None:
-        """The first position at a time or after it; None if there is none."""
+        """Return the first position at a time or after it; None if there is none."""
         answer, _ = self._lender(node).get(f"/position?time_ns={max(time_ns, 0)}")
         position: int | None = json.loads(answer)["position"]
         return position
 
     def segments(self, node: str) -> list[Segment]:
-        """What there is of one node, by first position."""
+        """Return the segments of one node, by first position."""
         return [
             Segment(
                 Path(each["name"]), self.service, node, each["state"], each["first"], each["last"]
@@ -299,12 +296,12 @@ class RemoteShelf:
         ]
 
     def sealed(self, segment: Segment) -> LentFile:
-        """A sealed segment."""
+        """Return a sealed segment."""
         day, _, name = segment.path.parts
         return LentFile(self._lender(segment.node), f"/sealed/{quote(day)}/{quote(name)}")
 
     def blocks(self, segment: Segment, first: int, end: int) -> Iterator[Stretch]:
-        """Stretches of a segment that is not sealed."""
+        """Yield the blocks of a segment that is not sealed, one response at a time."""
         path = f"/blocks/{quote(str(segment.path))}"
         while first < end:
             data, headers = self._lender(segment.node).get(f"{path}?first={first}")
@@ -315,7 +312,7 @@ class RemoteShelf:
             first = after
 
     def _lender(self, node: str) -> Lender:
-        """Return the gateway that is a node; others need not answer."""
+        """Return the gateway of a node; other gateways need not answer."""
         ends = monotonic() + self.wait_s
         while node not in self._lenders:
             problem: Unreachable | None = None
@@ -328,7 +325,7 @@ class RemoteShelf:
             if node in self._lenders:
                 break
             if problem is None:
-                raise NotKnown(f"none of the gateways is {node!r}")
+                raise NotKnown(f"none of the gateways is named {node!r}")
             if monotonic() > ends:
                 raise problem
             sleep(_PAUSE_S)

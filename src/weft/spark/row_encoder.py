@@ -1,7 +1,7 @@
-"""Rows of a table as messages: which column says what.
+"""Encoding of table rows as messages.
 
-`subject` says where a row goes, `reply` where answers to it do. With a column `payload` that is the
-whole body; otherwise every other column is a field of the message, and null leaves it out.
+Column `subject` is the subject of a row, `reply` its reply subject. A column `payload` is the whole
+body; without one every other column is a field of the message, and null omits the field.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,34 +16,34 @@ from weft.wire.frames import Flag, Kind, encode
 from weft.wire.subjects import checked_subject
 
 _BARE = int(Flag.BARE)
-# Spark's own batches have up to 64 MiB, and objects of Python take several times that.
+# Spark's own batches have up to 64 MiB, and Python objects take several times that.
 _PART_BYTES = 4 << 20
 
 Value = Callable[[Any], Any]
 
 
 class BadRow(WeftError):
-    """A row that cannot be a message."""
+    """A row that is not a valid message."""
 
 
 class Rows:
-    """How the rows of one schema become frames.
+    """Encoder of the rows of one schema.
 
-    `subject` is that of all of them: then a column of this name is a field as any other.
+    `subject` applies to all rows: a column of this name is then a field like any other.
 
     Raises:
-        BadOption: the columns cannot be messages.
+        BadOption: The columns do not make a message.
     """
 
     def __init__(self, schema: pa.Schema, subject: str | None) -> None:
         names = set(schema.names)
         if subject is None and "subject" not in names:
-            raise BadOption("say where rows go, with a column 'subject' or the option subject")
+            raise BadOption("no subject: add a column 'subject', or set the option subject")
         own = {"reply", "payload"}
         if subject is None:
             own.add("subject")
         if "payload" in names:
-            # Those of the body; without one it is a field as any other.
+            # Flags of the payload; without a payload, a field like any other.
             own.add("flags")
         _check_kinds(schema, own)
         self._subject = subject
@@ -58,10 +58,10 @@ class Rows:
             )
 
     def frames(self, batch: pa.RecordBatch) -> Iterator[bytes]:
-        """The rows of a batch, a frame each.
+        """Yield the rows of a batch, one frame each.
 
         Raises:
-            BadRow: one cannot be a message; the text says which.
+            BadRow: Invalid row; the text has its number.
         """
         for number, row in enumerate(_rows_of(batch)):
             try:
@@ -90,14 +90,14 @@ class Rows:
         if self._has_flags and row["flags"] is None:
             raise BadOption("its flags are null")
         if self._has_flags and not row["flags"] & _BARE:
-            # A body as another message had it.
+            # The body of another message, encoded.
             to = checked_subject(reply) if reply else b""
             return encode(Kind.MESSAGE, checked_subject(subject), payload, to)
         return message_frame(subject, payload, reply)
 
 
 def _rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """The rows of a batch as Python has them, a bounded number of bytes at a time, about."""
+    """Yield rows as dicts, converting about _PART_BYTES at a time."""
     parts = -(-batch.nbytes // _PART_BYTES)
     rows = max(batch.num_rows // max(parts, 1), 1)
     for start in range(0, batch.num_rows, rows):
@@ -120,7 +120,7 @@ def _check_kinds(schema: pa.Schema, own: set[str]) -> None:
 
 
 def _value_of(kind: pa.DataType) -> Value:
-    """What turns a value of a column into that of a field."""
+    """Return the conversion of a column's values to values of a field."""
     if pa.types.is_timestamp(kind) and kind.tz is None:
         return lambda moment: moment.replace(tzinfo=UTC)
     if pa.types.is_date(kind) or pa.types.is_decimal(kind):

@@ -1,4 +1,4 @@
-"""A Spark session with what Weft needs, wherever it runs, and the format `weft`."""
+"""Spark session with the settings that Weft needs, on any master, and the format `weft`."""
 
 from typing import TYPE_CHECKING
 
@@ -21,21 +21,21 @@ def session(
     settings: dict[str, str] | None = None,
     statement: str | None = None,
 ) -> "SparkSession":
-    """A session, with these settings of Spark on top of those that suit Weft.
+    """Return a session; `settings` take precedence over the ones that Weft sets.
 
     Args:
         app: The name that Spark shows.
         master: `local[*]`, `spark://host:port`, `sc://host:port` or another that Spark knows. If
             none is given: the one of `spark-submit` or of SPARK_REMOTE, else `local[*]`.
-        settings: What Spark is told besides. A Spark Connect server leaves out, with a warning,
-            what can be set only when it starts.
-        statement: A statement of SQL that is to run in it. If Spark cannot parse it, the session
-            is not started; a Spark Connect server and `spark-submit` are not asked.
+        settings: Further settings of Spark. A Spark Connect server ignores settings that apply
+            only at its start, with a warning.
+        statement: An SQL statement to run in it. If Spark cannot parse it, the session is not
+            started; not checked by Spark Connect and `spark-submit`.
 
     Raises:
         ParseException: Spark cannot parse the statement.
-        BadOption: PySpark is missing or too old, there is no Java for it, nobody answers at that
-            address, or Spark does not start.
+        BadOption: PySpark is missing or too old, no suitable Java, no answer at that address, or
+            Spark does not start.
     """
     check_pyspark()
     at = chosen(master)
@@ -66,7 +66,7 @@ def session(
 
 
 def register(spark: "SparkSession") -> None:
-    """Make `format("weft")` known to a session, also where Spark did not find it by itself.
+    """Register `format("weft")` with a session, in case Spark did not find it by itself.
 
     Raises:
         BadOption: PySpark is too old.

@@ -1,8 +1,8 @@
-"""`format("weft")` to write: rows of a table become messages, each once.
+"""Spark sink, `format("weft")` to write: rows of a table become messages, exactly once.
 
-Tasks stage their rows at the gateway, where nobody gets them. When Spark says that a batch is
-complete, the gateway releases exactly the parts that Spark counted, and writes down that this batch
-is out; asked again for the same one, it does nothing.
+Tasks stage their rows at the gateway, which does not deliver them yet. When Spark commits a batch,
+the gateway publishes exactly the parts that Spark counted, and logs the batch as committed: a
+repeated commit of the same batch has no effect.
 """
 
 import logging
@@ -33,7 +33,7 @@ Messages = list[WriterCommitMessage | None]
 
 @dataclass
 class Staged(WriterCommitMessage):
-    """What a task tells the driver: where its rows are; there is no part if there were none."""
+    """Commit message of a task: the location of its rows; `part` is empty without rows."""
 
     batch: Batch
     partition: int
@@ -42,9 +42,9 @@ class Staged(WriterCommitMessage):
 
 
 class _Writing:
-    """What both writers do."""
+    """Base of both writers."""
 
-    # Whether nothing follows the first batch, so that the gateway need not remember it.
+    # True if nothing follows the first batch, so that the gateway need not remember it.
     _ends_writer = False
 
     def __init__(self, schema: StructType, options: dict[str, str], *, overwrite: bool) -> None:
@@ -52,7 +52,7 @@ class _Writing:
             raise BadOption("messages cannot be overwritten: write with mode 'append'")
         self._options = write_options(options)
         self._schema = schema
-        # Also says what is wrong with the columns while the driver can still be told.
+        # Reports invalid columns while the driver can still raise them.
         self._rows()
 
     def _rows(self) -> Rows:
@@ -60,7 +60,7 @@ class _Writing:
 
     def _stage(self, batch: Batch, partition: int, found: Iterator[pa.RecordBatch]) -> Staged:
         rows = self._rows()
-        # Another name for every attempt: only the one that Spark counts is released.
+        # Another name for every attempt: only the one that Spark counts is committed.
         part = uuid.uuid4().hex
         with Gate(self._options) as gate:
             frames = (frame for each in found for frame in rows.frames(each))
@@ -85,12 +85,12 @@ class _Writing:
                 if self._ends_writer:
                     gate.end(staged[0].batch)
         except WeftError as error:
-            # They are removed anyway, if later; what failed before matters more.
+            # The gateway removes them later; the earlier failure matters more.
             _log.warning("staged rows were not removed: %s", error)
 
 
 class WeftWriter(_Writing, DataSourceArrowWriter):
-    """Writes a table, once."""
+    """Writer of a table, as one batch."""
 
     def __init__(self, schema: StructType, options: dict[str, str], *, overwrite: bool) -> None:
         super().__init__(schema, options, overwrite=overwrite)
@@ -102,44 +102,44 @@ class WeftWriter(_Writing, DataSourceArrowWriter):
         return self._stage(self._batch, _context().partitionId(), iterator)
 
     def commit(self, messages: Messages) -> None:
-        """Release what was staged."""
+        """Commit the staged rows."""
         self._release(messages)
 
     def abort(self, messages: Messages) -> None:
-        """Remove what was staged."""
+        """Discard the staged rows."""
         self._discard(messages)
 
 
 class WeftStreamWriter(_Writing, DataSourceStreamArrowWriter):
-    """Writes the batches of a stream, each once."""
+    """Writer of a stream's batches, each exactly once."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Stage the rows of one partition of a batch."""
         context = _context()
-        # Spark does not pass them, but every task of a stream has them.
+        # Spark does not pass them, but sets them for every task of a stream.
         query = context.getLocalProperty("sql.streaming.queryId")
         number = context.getLocalProperty("streaming.sql.batchId")
         if query is None or number is None:
-            raise BadOption("this Spark does not tell its tasks which batch they work on")
+            raise BadOption("this Spark sets no query and batch for its tasks")
         return self._stage(Batch(query, int(number)), context.partitionId(), iterator)
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: ARG002, N803  # Spark's
-        """Release what was staged, unless this batch is out already."""
+        """Commit the staged rows, unless this batch is committed already."""
         self._release(messages)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: ARG002, N803  # Spark's
-        """Remove what was staged."""
+        """Discard the staged rows."""
         self._discard(messages)
 
 
 def _context() -> TaskContext:
     context = TaskContext.get()
     if context is None:
-        raise BadOption("rows are written by the tasks of Spark only")
+        raise BadOption("rows can only be written in a Spark task")
     return context
 
 
 def _with_rows(messages: Messages) -> list[Staged]:
-    """Those that have rows, in the order of their partitions."""
+    """Return the messages that have rows, in the order of their partitions."""
     staged = [each for each in messages if isinstance(each, Staged) and each.rows]
     return sorted(staged, key=lambda each: each.partition)

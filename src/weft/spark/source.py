@@ -1,7 +1,7 @@
-"""`format("weft")` to read: a journal as a table, at once or as it grows.
+"""Spark source, `format("weft")` to read: a journal as a table, in batches or as a stream.
 
-Offsets are the next position of every node, so a query that is restarted from its checkpoint reads
-each message once. Where a position is, sealed or open, is looked up when it is read.
+Offsets are the next position of every node, so a query that restarts from its checkpoint reads each
+message once. Whether a position is in a sealed or an open segment is looked up when it is read.
 """
 
 import logging
@@ -49,62 +49,62 @@ from weft.spark.sink import WeftStreamWriter, WeftWriter
 
 _log = logging.getLogger(__name__)
 
-# No partition is worth a task of its own below this.
+# A smaller partition is not worth a task.
 _LEAST_ROWS = 10_000
-# Unless it is told otherwise, a partition has between so many rows and so many.
+# Bounds of the rows per partition, unless minPartitions is set.
 _USUAL_ROWS = (100_000, 500_000)
 
 
 @dataclass
 class Part(InputPartition):
-    """A stretch of one node's journal."""
+    """Range of one node's journal."""
 
     place: Range
 
 
 class WeftSource(DataSource):
-    """The journals of one service, of all nodes that share a folder or are asked."""
+    """Journals of one service, of all nodes in a folder or of the given gateways."""
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the name of the format."""
         return "weft"
 
     def schema(self) -> str:
-        """The columns, unless others are asked for."""
+        """Return the default columns."""
         return STANDARD
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Read what is there."""
+        """Return a reader for a batch query."""
         return WeftReader(schema, dict(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Write a table."""
+        """Return a writer for a table."""
         return WeftWriter(schema, dict(self.options), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802  # Spark's
-        """Write batch after batch."""
+        """Return a writer for the batches of a stream."""
         return WeftStreamWriter(schema, dict(self.options), overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's
-        """Read what is there, and what comes."""
+        """Return a reader for a stream."""
         return WeftStreamReader(schema, dict(self.options))
 
 
 class _Reading:
-    """What both readers do."""
+    """Base of both readers."""
 
     def __init__(self, schema: StructType, options: dict[str, str]) -> None:
         self._schema = schema
         self._options = read_options(options)
-        # Names mistakes while the driver can still report them.
+        # Reports invalid options while the driver can still raise them.
         self._layout()
         _check_service(self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The messages of one partition; called where the work is done."""
+        """Yield the messages of one partition; called in the task."""
         if not isinstance(partition, Part):
-            # What an empty list of partitions becomes.
+            # Spark passes None in place of an empty list of partitions.
             return
         layout, options = self._layout(), self._options
         found = batches_in(
@@ -122,7 +122,7 @@ class _Reading:
             malformed += len(positions)
             yield rows
         if malformed > 1:
-            _log.warning("%d messages of this partition do not", malformed)
+            _log.warning("%d messages of this partition do not fit their columns", malformed)
 
     def _layout(self) -> Layout:
         arrow = to_arrow_schema(self._schema, timezone="UTC")
@@ -140,10 +140,10 @@ class _Reading:
 
 
 class WeftReader(_Reading, DataSourceReader):
-    """Reads from one set of positions to another."""
+    """Reader of a range of positions."""
 
     def partitions(self) -> Sequence[InputPartition]:
-        """What there is to do."""
+        """Return the partitions to read."""
         options = self._options
         extent = options.shelf.watch().extent()
         start = _starting(options, extent, default="earliest")
@@ -160,7 +160,7 @@ class WeftReader(_Reading, DataSourceReader):
 
 
 class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads on, a batch at a time."""
+    """Reader of a stream, one batch at a time."""
 
     def __init__(self, schema: StructType, options: dict[str, str]) -> None:
         super().__init__(schema, options)
@@ -171,12 +171,12 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         self._shares = Shares()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's
-        """Where a new query begins."""
+        """Return the offset at which a new query starts."""
         extent = self._tails.extent()
         return Offset(_starting(self._options, extent, default="latest"), extent.ids).as_json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  # Spark's
-        """How far the next batch goes."""
+        """Return the end offset of the next batch."""
         before = offset_of(start)
         extent = self._frozen or self._tails.extent(is_complete=False)
         self._check_all_there(before, extent)
@@ -190,21 +190,21 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         return Offset({**before.positions, **reached}, ids).as_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's
-        """How much a batch may hold."""
+        """Return the limit on rows per batch."""
         rows = self._options.max_rows
         return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's
-        """Where the journal ends, for whoever wants to know how far behind a query is."""
+        """Return the end of the journal, from which Spark computes how far behind a query is."""
         extent = self._tails.extent(is_complete=False)
         return Offset(extent.ends, extent.ids).as_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's
-        """Go no further than the journal goes now."""
+        """Fix the end of the query at the current end of the journal."""
         self._frozen = self._tails.extent()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """What there is to do in a batch; a node that is new begins with its first position."""
+        """Return the partitions of a batch; a new node starts at its first position."""
         before, after = offset_of(start), offset_of(end)
         extent = self._tails.extent(is_complete=False)
         begin: Positions = {}
@@ -213,7 +213,7 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
             if after.is_of_other_journal(node, extent.ids):
                 if not self._options.may_lack:
                     raise begun_again(node, after, extent)
-                # What this batch was to have is gone.
+                # The messages that this batch had are lost.
                 first = after.positions[node]
             elif not before.is_of_other_journal(node, after.ids):
                 first = before.positions.get(node, first)
@@ -221,31 +221,31 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
         return self._parts(begin, after.positions)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing is kept for a query: the journal has its own bounds."""
+        """Do nothing: the journal's retention does not depend on queries."""
 
     def _check_all_there(self, before: Offset, extent: Extent) -> None:
-        """See that no journal has vanished from its folder; a gateway may be away.
+        """Check that no journal has been removed from the folder; a gateway may be unreachable.
 
         Raises:
-            Lost: one has, and no message may lack.
+            Lost: A journal was removed, and failOnDataLoss is set.
         """
         options = self._options
         if options.may_lack or not isinstance(options.shelf, FolderShelf):
             return
-        # One without an id may have lost its last segments to its bounds.
+        # A journal without an id may have lost its last segments to retention.
         if gone := before.ids.keys() - extent.ends.keys():
             raise vanished(min(gone), before)
 
     def _check_backwards(self, begin: Positions, extent: Extent) -> None:
-        """See that no journal ends before what was read of it; if messages may lack, go back.
+        """Check that no journal ends before the read position; without failOnDataLoss, go back.
 
         Raises:
-            Lost: one does, and no message may lack.
+            Lost: A journal does, and failOnDataLoss is set.
         """
         ahead = [node for node, position in begin.items() if position > extent.ends[node]]
         if not ahead:
             return
-        # Of a file that is renamed at the moment the end may not be seen: look again.
+        # While a file is renamed its end may be invisible: check again.
         now = self._tails.extent(is_complete=False)
         for node in ahead:
             if node in now.ends and begin[node] > now.ends[node]:
@@ -255,7 +255,7 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
 
 
 def _rows_of_each(rows: int, min_partitions: int | None) -> int:
-    """How many rows a partition has; without a wish, this machine's cores get one each."""
+    """Return the rows per partition; by default one partition per CPU, within _USUAL_ROWS."""
     if min_partitions is not None:
         return max(-(-rows // min_partitions), _LEAST_ROWS)
     least, most = _USUAL_ROWS
@@ -263,35 +263,35 @@ def _rows_of_each(rows: int, min_partitions: int | None) -> int:
 
 
 def _check_service(options: ReadOptions) -> None:
-    """See that a folder has a journal of the service; gateways are asked when they are read.
+    """Check that a folder has a journal of the service; gateways are asked when they are read.
 
     Raises:
-        NotKnown: it has none.
+        NotKnown: It has none.
     """
     shelf = options.shelf
     if isinstance(shelf, FolderShelf):
         known = services_in(shelf.root)
         if shelf.service not in known:
             raise NotKnown(
-                f"{shelf.root} keeps no journal of service {shelf.service!r}; services there:"
+                f"{shelf.root} has no journal of service {shelf.service!r}; services there:"
                 f" {', '.join(known) or 'none'}"
             )
 
 
 def _check_order(options: ReadOptions, start: Positions, end: Positions) -> None:
-    """See that no node ends before it begins.
+    """Check that no node's end is before its start.
 
     Raises:
-        BadOption: one does, or it begins and does not end.
+        BadOption: A node's is, or a node has a start and no end.
     """
     starting = options.starting
     if isinstance(starting, dict) and (unused := starting.keys() - end.keys()):
         raise BadOption(
-            f"startingOffsets names {', '.join(sorted(unused))}; endingOffsets, which says what is"
-            " read, does not"
+            f"startingOffsets names {', '.join(sorted(unused))}; endingOffsets, which selects the"
+            " nodes to read, does not"
         )
     is_early = starting in (None, "earliest")
-    # No message is as late as a time that was given, or the first ones may lack.
+    # A start time may be after the last message, and the first messages may be missing.
     if options.starting_ns is not None or (is_early and options.may_lack):
         return
     for node, last in end.items():

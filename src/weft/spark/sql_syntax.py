@@ -1,17 +1,16 @@
-"""A statement of SQL, read by Spark's own parser before there is a session.
+"""Syntax check of an SQL statement with Spark's own parser, before a session starts.
 
-The parser needs a JVM and nothing else: it answers in a few seconds, and the session that follows
-has the same JVM.
+The parser needs only a JVM: it answers in a few seconds, and the session that follows uses the same
+JVM.
 """
 
 from collections.abc import Mapping
 
 
 def check_syntax(statement: str, settings: Mapping[str, str]) -> None:
-    """See that Spark can parse a statement, with a JVM that is there or is started with settings.
+    """Check that Spark can parse a statement, in a running JVM or one started with settings.
 
-    Where other settings of Spark are there, as those of a file, nothing is said: they may change
-    the language.
+    Skipped if Spark has other SQL settings, such as those of a file: they may change the language.
 
     Raises:
         ParseException: Spark cannot parse it.
@@ -20,7 +19,7 @@ def check_syntax(statement: str, settings: Mapping[str, str]) -> None:
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415  # slow to import
     from pyspark.errors.exceptions.captured import convert_exception  # noqa: PLC0415  # as above
 
-    # As a session does it: what counts only at the start of the JVM is to count.
+    # As a session does: settings of the JVM only take effect at its start.
     SparkContext._ensure_initialized(conf=SparkConf().setAll(list(settings.items())))
     jvm = SparkContext._jvm
     if jvm is None:

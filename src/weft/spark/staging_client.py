@@ -1,4 +1,4 @@
-"""The gateway at the other end of a sink: rows go there in pieces, and are released by a word."""
+"""Client of a gateway's staging requests: stages rows in pieces, then commits or discards them."""
 
 import logging
 from collections.abc import Iterable
@@ -15,28 +15,28 @@ from weft.spark.options import WriteOptions
 
 _log = logging.getLogger(__name__)
 
-# Rows go in pieces of about this size.
+# Approximate size of a piece.
 PIECE_BYTES = 256 << 10
-# Everything asked here can be asked again, so a lost answer is no failure; this is.
+# All requests are idempotent and are repeated when an answer is lost; this is the final timeout.
 ANSWER_S = 600.0
-# How long it is waited for what the gateway would do by itself, later.
+# Timeout of requests that the gateway would otherwise do by itself, later.
 TIDY_S = 5.0
 _PAUSE_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Whose rows, and of which batch."""
+    """Writer and number of a batch."""
 
     writer: str
     number: int
 
 
 class Gate:
-    """A connection for one task, or for the driver.
+    """Connection of one task, or of the driver.
 
     Raises:
-        ConnectionLost: no gateway took it in for as long as one waits.
+        ConnectionLost: No gateway accepted it within the timeout.
     """
 
     def __init__(self, options: WriteOptions) -> None:
@@ -54,10 +54,10 @@ class Gate:
         self._connection.close()
 
     def stage(self, batch: Batch, part: str, frames: Iterable[bytes]) -> int:
-        """Stage the rows of one part; how many there were. After an error nothing of it is left.
+        """Stage the rows of one part; return their number. After an error none is left.
 
         Raises:
-            WeftError: the gateway does not take them.
+            WeftError: The gateway refuses them.
         """
         try:
             return self._stage_all(batch, part, frames)
@@ -79,24 +79,24 @@ class Gate:
         return first
 
     def release(self, batch: Batch, parts: dict[str, int]) -> None:
-        """Have the rows of these parts published, once; return when they are safe.
+        """Commit these parts: publish their rows once; return when they are durable.
 
         Raises:
-            WeftError: the gateway does not have them.
+            WeftError: The gateway does not have them.
         """
         rows = {"parts": list(parts), "rows": list(parts.values())}
         self._ask("release", batch, rows)
 
     def discard(self, batch: Batch, parts: Iterable[str]) -> None:
-        """Have the rows of these parts removed.
+        """Discard the rows of these parts.
 
         Raises:
-            WeftError: the gateway does not do it.
+            WeftError: The gateway refuses it.
         """
         self._ask("discard", batch, {"parts": list(parts)})
 
     def end(self, batch: Batch) -> None:
-        """Have the gateway forget a writer that writes nothing more."""
+        """Let the gateway forget a writer that has finished."""
         self._quietly("discard", batch, {"parts": [], "end": True})
 
     def _stage(
@@ -106,11 +106,11 @@ class Gate:
         return int(self._ask("stage", batch, piece)["rows"])
 
     def _quietly(self, question: str, batch: Batch, about: dict[str, Any]) -> None:
-        """Ask for what the gateway does by itself later, if it cannot be asked now."""
+        """Request an action that the gateway does by itself later, if the request fails."""
         try:
             self._ask(question, batch, about, TIDY_S)
         except WeftError as error:
-            _log.warning("the gateway still has what was staged, and removes it later: %s", error)
+            _log.warning("the gateway removes staged rows later: %s", error)
 
     def _ask(
         self, question: str, batch: Batch, about: dict[str, Any], within_s: float = ANSWER_S
@@ -132,7 +132,7 @@ def _connected(options: WriteOptions) -> Connection:
                 tls=options.tls(),
             )
         except ConnectionLost:
-            # It is not there, closing down or full: all of that may pass.
+            # The gateway is down, closing down or full, which may be temporary.
             if monotonic() > ends:
                 raise
             sleep(_PAUSE_S)

@@ -1,4 +1,4 @@
-"""Which PySpark there must be; it is looked at before anything of it is imported."""
+"""Required version of PySpark, checked before it is imported."""
 
 import re
 from importlib.metadata import PackageNotFoundError, version
@@ -12,10 +12,10 @@ _PACKAGES = ("pyspark", "pyspark-client", "pyspark-connect")
 
 
 def check_pyspark() -> None:
-    """See that PySpark is there, and new enough for sources in Python that stream.
+    """Check that PySpark is installed, and new enough for streaming sources in Python.
 
     Raises:
-        BadOption: it is missing or too old.
+        BadOption: It is missing or too old.
     """
     found = [each for each in map(_version, _PACKAGES) if each is not None]
     needed = ".".join(map(str, LEAST))
@@ -23,7 +23,7 @@ def check_pyspark() -> None:
     if not found:
         raise BadOption(f"this needs PySpark {needed} or later: {install}")
     numbers = _NUMBERS.match(found[0])
-    # A version that cannot be parsed is a custom build: its owner knows what it is.
+    # An unparsable version is a custom build, which is assumed to be new enough.
     if numbers and (int(numbers[1]), int(numbers[2])) < LEAST:
         raise BadOption(f"PySpark {found[0]} is too old: {needed} or later is needed: {install}")
 

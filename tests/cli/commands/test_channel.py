@@ -160,7 +160,7 @@ def test_a_channel_that_is_not_there_is_told(run_here: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["pub", "room", "a"], "nothing to say"),
+        (["pub", "room", "a"], "nothing to publish"),
         (["pub", "room", "a..b", "x"], "element 2 is empty"),
         (["join", "room", "--password-file", "/nowhere/at/all"], "cannot be read: No such file"),
         (["join", "room", "--password-file", "-"], "the password is empty"),

@@ -100,7 +100,7 @@ def test_interest_and_listeners_of_all_gateways_are_shown(three: Line, run_here:
 
 def test_where_nobody_listens_it_says_so(three: Line, run_here: Run) -> None:
     done = run_here("mesh", "--listeners", "nobody.here", "--gateway", three["paris"].address)
-    assert (done.returncode, done.stdout) == (0, "nobody listens to nobody.here\n")
+    assert (done.returncode, done.stdout) == (0, "nobody.here has no subscribers\n")
 
 
 def test_a_gateway_that_is_gone_is_shown_as_lost(tmp_path: Path, run_here: Run) -> None:

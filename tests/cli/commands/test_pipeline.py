@@ -105,7 +105,7 @@ def test_an_audit_of_a_clean_mesh_ends_with_0(run: RunHere, data: Path) -> None:
 def test_a_picture_is_drawn(run: RunHere, data: Path) -> None:
     done = run("matrix", "--plot", "matrix.html")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "the picture is in matrix.html" in done.stderr
+    assert "the plot is in matrix.html" in done.stderr
     assert "paris" in (data / "matrix.html").read_text()
 
 
@@ -161,7 +161,7 @@ def test_your_own_jobs_run_alike(run: RunHere, data: Path) -> None:
         (["rates", "--subject", "a..b"], 2, "bad subject"),
         (["rates", "--since", "soon"], 2, "since 'soon' is not"),
         (["rates", "--gateways", "a:1"], 2, "give --path or --gateways, not both"),
-        (["audit", "--stream"], 2, "audit cannot stream: it needs everything at once"),
+        (["audit", "--stream"], 2, "audit cannot stream: it needs the whole table"),
         (["audit", "--subject", "a"], 2, "audit judges whole journals"),
         (["sessions", "--plot", "a.png"], 2, "sessions has no picture"),
         (["rates", "--plot", "a.png", "--stream"], 2, "exclude each other"),

@@ -99,7 +99,7 @@ def test_the_reply_subject_can_be_masked(gateway: str, run_here: Run) -> None:
 def test_only_a_reply_can_be_masked(run_here: Run) -> None:
     done = run_here("pub", "a", "x", "--masked")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "--masked is for --reply" in done.stderr
+    assert "--masked needs --reply" in done.stderr
 
 
 def test_json_tells_what_was_sent(gateway: str, run_here: Run) -> None:
@@ -119,7 +119,7 @@ def test_json_tells_what_was_sent(gateway: str, run_here: Run) -> None:
         (["a", "--message-json", "{"], "not JSON"),
         (["a", "--json-lines", "x"], "--json-lines is for standard input"),
         (["a", "--count", "2"], "--count repeats one message"),
-        (["a", "-", "--field", "b=1"], "either lines or fields"),
+        (["a", "-", "--field", "b=1"], "either fields or lines"),
         (["a", "x", "--count", "0"], "0 is not in the range"),
         (["a", "x", "--rate", "0"], "0.0 is not in the range"),
         ([], "missing argument 'SUBJECT'; see 'weft pub --help'"),
@@ -228,7 +228,7 @@ async def test_a_connection_that_was_made_anew_is_a_failure(started: Start) -> N
         assert json.loads(out)["messages"] == 2
         assert err.decode().splitlines()[-1] == (
             "weft: connection lost: some of the 2 messages to tests.anew may be lost, as the"
-            " connection was lost and made anew"
+            " connection was lost and reconnected"
         )
 
 

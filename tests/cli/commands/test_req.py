@@ -107,4 +107,4 @@ def test_many_of_whom_nobody_answers_is_a_failure(run_here: Run) -> None:
 def test_options_for_many_need_many(run_here: Run, option: str) -> None:
     done = run_here("req", "a", option, "1")
     assert done.returncode == 2
-    assert "--count and --quiet are for --many" in done.stderr
+    assert "--count and --quiet need --many" in done.stderr

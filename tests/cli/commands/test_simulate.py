@@ -58,7 +58,7 @@ def test_a_run_that_fails_says_how_to_have_it_again(
         (("--faults", "flop"), "'flop' is none of flap"),
         (("--trace",), "needs --seed"),
         (("--trace", "--channels"), "needs --seed"),
-        (("--channels", "--nodes", "3"), "gateways and faults of its own"),
+        (("--channels", "--nodes", "3"), "has its own gateways and faults"),
         (("--nodes", "1"), "1 is not in 2 … 1000"),
         (("--nodes", "-2"), "-2 is not in 2 … 1000"),
     ],

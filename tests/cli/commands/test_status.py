@@ -55,7 +55,7 @@ def test_whoever_asks_is_neither_counted_nor_listed(
     assert values["services"]["status-alone"]["status"]["connections"] == 1
     assert [row["name"] for row in values["connection_list"]] == ["seen.6"]
     shown = run_here("status", *mine).stdout
-    assert shown.splitlines()[-1] == "nobody is connected to status-alone"
+    assert shown.splitlines()[-1] == "no connections to status-alone"
 
 
 @pytest.mark.req("HUB-5")
@@ -140,7 +140,7 @@ async def test_a_gateway_without_services_says_so(started: Start, run_here: Run)
     assert done.stdout.splitlines()[2:] == [
         "no service runs yet",
         "",
-        "nobody is connected to default",
+        "no connections to default",
     ]
 
 

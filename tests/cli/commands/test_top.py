@@ -70,7 +70,7 @@ def test_where_nothing_goes_on_it_says_so(gateway: str, run_here: Run) -> None:
     done = run_here("top", "--once", "--service", "top-quiet")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1:] == [
-        *("", "nothing is published at the moment", "", "nobody else is connected", "")
+        *("", "nothing is published at the moment", "", "no other connections", "")
     ]
 
 

@@ -48,7 +48,7 @@ def test_an_option_wins_over_the_environment() -> None:
 def test_certificates_come_from_the_file(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nonsense")
-    with pytest.raises(BadOption, match="holds no certificates"):
+    with pytest.raises(BadOption, match="has no certificates"):
         target_with(str(file)).tls()
     assert target_with(None).tls() is None
 

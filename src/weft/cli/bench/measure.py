@@ -1,7 +1,7 @@
-"""The measurements of a benchmark: how many messages go through, and how long a request takes.
+"""Measurements of a benchmark: throughput, and the latency of requests.
 
-Closed loops: a publisher never gets further ahead of its slowest reader than the window, so
-nothing is lost, nothing piles up, and what is counted did arrive.
+Closed loops: a publisher is never further ahead of its slowest subscriber than the window, so no
+message is lost or queued without bound, and every counted message was received.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ from weft.cli.output.units import rate
 from weft.client.asyncio.connection import AsyncConnection, AsyncSubscription
 from weft.errors import ResponderGone, TimedOut
 
-# Nothing that works takes so long between two words of a reader.
+# A working subscriber reports its progress more often.
 STALL_S = 15.0
-# Requests that are not counted, at the beginning.
+# Requests before the measurement, which are not counted.
 WARM_UP = 100
 
-# Told how many seconds have passed, and what to say about it.
+# Receives the elapsed seconds, and a note about the progress.
 Tell = Callable[[float, str], None]
 
 
 class Throughput(msgspec.Struct, frozen=True, kw_only=True):
-    """How many messages went from one publisher to all readers."""
+    """Messages from one publisher to all subscribers, and the time they took."""
 
     readers: int
     size: int
@@ -42,17 +42,17 @@ class Throughput(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message_rate(self) -> float:
-        """Messages published, and received by every reader, in a second."""
+        """Messages per second that were published, and received by every subscriber."""
         return self.messages / self.seconds
 
     @property
     def delivery_rate(self) -> float:
-        """Messages received by all readers together in a second."""
+        """Messages per second received by all subscribers together."""
         return self.message_rate * self.readers
 
 
 class RoundTrips(msgspec.Struct, frozen=True, kw_only=True):
-    """How long requests took, one after the other."""
+    """Latency of sequential requests."""
 
     size: int
     requests: int
@@ -64,7 +64,7 @@ class RoundTrips(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partners:
-    """How far each of the other side is, as they say themselves."""
+    """Progress of the subscribers or responder, by their own reports."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -73,25 +73,25 @@ class Partners:
         self._processes: list[asyncio.subprocess.Process] = []
 
     def add(self, process: asyncio.subprocess.Process) -> None:
-        """Watch over a process: without it there is nothing to wait for."""
+        """Watch a process: a benchmark fails if it ends."""
         self._processes.append(process)
 
     def hear(self, number: int, received: int) -> None:
-        """Note what one of them says."""
+        """Record the progress of a partner."""
         self._received[number] = received
         self._changed.set()
 
     @property
     def slowest(self) -> int:
-        """How many messages even the slowest has received."""
+        """Number of messages that the slowest has received."""
         return min(self._received.values(), default=0)
 
     async def until_there(self) -> None:
-        """Wait until all of them listen."""
+        """Wait until all of them are subscribed."""
         await self._until(lambda: len(self._received) == self._count, START_S)
 
     async def until_received(self, count: int) -> None:
-        """Wait until all of them have received so many messages."""
+        """Wait until all of them have received `count` messages."""
         while self.slowest < count:
             await self._until(partial(self._is_past, self.slowest), STALL_S)
 
@@ -116,10 +116,10 @@ class Partners:
 
 
 async def measure_throughput(plan: Plan, readers: int, tell: Tell) -> Throughput:
-    """Publish for as long as the plan says, to so many readers.
+    """Publish to `readers` subscribers for the time of the plan.
 
     Raises:
-        TimedOut: a reader did not get what was published.
+        TimedOut: A subscriber did not receive the messages.
     """
     body = bytes(plan.size)
     subject = plan.subject("data")
@@ -143,7 +143,7 @@ async def measure_throughput(plan: Plan, readers: int, tell: Tell) -> Throughput
 
 
 async def measure_requests(plan: Plan, tell: Tell) -> RoundTrips:
-    """Send requests one after the other for as long as the plan says."""
+    """Send sequential requests for the time of the plan."""
     body = bytes(plan.size)
     subject = plan.subject("request")
     times = array("d")
@@ -169,7 +169,7 @@ async def measure_requests(plan: Plan, tell: Tell) -> RoundTrips:
 
 
 def percentile(ordered: Sequence[float], part: float) -> float:
-    """The least value that at least this part of the ordered values does not exceed."""
+    """Return the least value that is not exceeded by at least this part of the ordered values."""
     return ordered[max(0, math.ceil(part * len(ordered)) - 1)]
 
 
@@ -177,7 +177,7 @@ def percentile(ordered: Sequence[float], part: float) -> float:
 async def _together(
     plan: Plan, role: str, count: int
 ) -> AsyncIterator[tuple[AsyncConnection, Partners]]:
-    """A connection to measure with, and the other side in as many processes as are useful."""
+    """Yield a connection to measure with, and the partners in one process per spare CPU."""
     partners = Partners(count)
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(plan.target().connect())
@@ -203,7 +203,7 @@ async def _end(task: asyncio.Task[None]) -> None:
 
 
 def shares(count: int, processes: int) -> list[range]:
-    """The numbers 0 … count-1 in as many even ranges as there are processes, or fewer."""
+    """Return the numbers 0 … count-1 as at most `processes` ranges of equal size."""
     processes = min(count, processes)
     cuts = [count * each // processes for each in range(processes + 1)]
     return [range(*pair) for pair in itertools.pairwise(cuts)]

@@ -1,4 +1,4 @@
-"""What a benchmark measures with: the gateway, the size of messages, the subjects it uses."""
+"""Plan of a benchmark: gateway, message size and subjects."""
 
 import secrets
 
@@ -6,9 +6,9 @@ import msgspec
 
 from weft.cli.options.target import Target
 
-# Of all that is on its way at once; well within what a gateway and a client hold for a reader.
+# In flight in total; well below the buffers of a gateway and a client for one subscriber.
 WINDOW_BYTES = 1 << 20
-# How often in a window a reader says how far it is, so that the publisher never has to stop.
+# Reports of a subscriber per window: enough for the publisher never to wait.
 STEPS_IN_WINDOW = 4
 
 
@@ -21,18 +21,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     key_file: str | None = None
     size: int
     seconds: float
-    # At most so many messages are on their way to the slowest reader.
+    # Most messages in flight to the slowest subscriber.
     window: int
-    # Nobody else uses the subjects of this one.
+    # Part of the subjects, which no other run uses.
     run: str = msgspec.field(default_factory=lambda: secrets.token_hex(4))
 
     @property
     def step(self) -> int:
-        """After so many messages a reader says how far it is."""
+        """Number of messages between two reports of a subscriber."""
         return max(1, self.window // STEPS_IN_WINDOW)
 
     def target(self) -> Target:
-        """The gateway and service to measure with."""
+        """Return the gateway and service to measure."""
         return Target(
             gateway=self.gateway,
             service=self.service,
@@ -43,11 +43,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def subject(self, what: str) -> str:
-        """A subject of this benchmark; it never leaves its gateway."""
+        """Return a subject of this benchmark, local to its gateway."""
         return f"_LOCAL.bench.{self.run}.{what}"
 
 
 def window_for(size: int) -> int:
-    """How many messages of a size may be on their way."""
-    # The header and the subject travel with each.
+    """Return the number of messages of a size that may be in flight."""
+    # Including the header and the subject of each.
     return max(STEPS_IN_WINDOW, WINDOW_BYTES // (size + 80))

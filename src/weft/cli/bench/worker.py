@@ -1,7 +1,7 @@
-"""The other side of a benchmark, in a process of its own: readers that count, or a responder.
+"""Partner process of a benchmark: subscribers that count, or a responder.
 
-It is told what to be by its arguments, and ends when its standard input does: with the process
-that started it, however that ends.
+Its arguments select the role, and it exits at the end of its standard input: also when the process
+that started it is killed.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ END_S = 5.0
 async def partner(
     plan: Plan, role: str, numbers: range
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Start a process with one connection for each number, and end it with the block."""
+    """Start a process with one connection for each number, and stop it with the block."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", __name__, role, str(numbers.start), str(numbers.stop)),
         msgspec.json.encode(plan).decode(),
         stdin=asyncio.subprocess.PIPE,
-        # ^C is for the one who measures: this process ends when that one does.
+        # ^C is for the measuring process: this one exits after it.
         start_new_session=True,
     )
     try:
@@ -47,7 +47,7 @@ async def partner(
 
 
 async def read(plan: Plan, number: int) -> None:
-    """Count what comes, and say so after every step; the first word says that it listens."""
+    """Count messages, and report after every step; the first report means subscribed."""
     async with (
         plan.target().connect() as connection,
         connection.subscribe(plan.subject("data")) as messages,
@@ -63,7 +63,7 @@ async def read(plan: Plan, number: int) -> None:
 
 
 async def respond(plan: Plan, number: int) -> None:
-    """Answer every request with what it holds."""
+    """Answer every request with its own body."""
     async with (
         plan.target().connect() as connection,
         connection.subscribe(plan.subject("request")) as requests,
@@ -78,7 +78,7 @@ ROLES = {"read": read, "respond": respond}
 
 
 async def take_part(role: str, numbers: range, plan: Plan) -> None:
-    """Be so many readers or responders until standard input ends."""
+    """Run subscribers or responders of these numbers until the end of standard input."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
     async with asyncio.TaskGroup() as group:
@@ -89,7 +89,7 @@ async def take_part(role: str, numbers: range, plan: Plan) -> None:
 
 
 def main() -> None:
-    """Take part as the arguments say."""
+    """Run the role in the arguments."""
     role, start, stop, plan = sys.argv[1:]
     numbers = range(int(start), int(stop))
     try:

@@ -1,4 +1,4 @@
-"""`weft admin`: have one gateway of a mesh, a region or all of them do something."""
+"""`weft admin`: send an admin command to one gateway of a mesh, a region, or all."""
 
 import functools
 import os
@@ -22,16 +22,16 @@ from weft.gateway.keys.admin_key import identity_of
 from weft.mesh.admin.admin_command import ALL, NODE, NONCE_BYTES, Order, check_target, sign
 from weft.mesh.admin.relay import DONE
 
-# How long a command holds: long enough for clocks that differ, too short to be of use to a thief.
+# Validity of a command: longer than the differences of clocks, too short to be worth stealing.
 LIFE_MS = 30_000
-# A gateway waits for others a little less than this.
+# A gateway waits a little less for the other gateways.
 TIMEOUT_S = 8.0
 
 Command = Callable[..., Any]
 
 
 class Numbers(msgspec.Struct, frozen=True):
-    """What a gateway tells of itself."""
+    """Status of a gateway."""
 
     connections: int = 0
     subscriptions: int = 0
@@ -46,7 +46,7 @@ class Numbers(msgspec.Struct, frozen=True):
 
 
 class PlaceRow(msgspec.Struct, frozen=True):
-    """What came of a command at one gateway."""
+    """Result of a command at one gateway."""
 
     name: str
     state: str
@@ -56,7 +56,7 @@ class PlaceRow(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """What came of a command."""
+    """Results of a command."""
 
     gateways: tuple[PlaceRow, ...] = ()
 
@@ -65,13 +65,13 @@ class Page(msgspec.Struct, frozen=True):
 def admin() -> None:
     """Send an administrator's command to gateways of a mesh.
 
-    A command is signed with the key of an admin, and each gateway that it is for checks that by
-    itself. It can be given at any gateway of the mesh.
+    A command is signed with the key of an admin, and each of its target gateways verifies that.
+    It can be given at any gateway of the mesh.
     """
 
 
 def _command(default: str | None = None) -> Callable[[Command], Command]:
-    """Give a command the options that all have: for whom it is, and the shared ones."""
+    """Add the option of the target gateways, and the shared ones, to a command."""
 
     def wrapped(command: Command) -> Command:
         @functools.wraps(command)
@@ -83,7 +83,7 @@ def _command(default: str | None = None) -> Callable[[Command], Command]:
             "--to",
             metavar="WHOM",
             show_default=True,
-            help="Whom it is for: all, region:NAME, the name of a gateway, or node:ID.",
+            help="The target gateways: all, region:NAME, the name of a gateway, or node:ID.",
             **extra,
         )(target_options(with_target))
 
@@ -93,21 +93,21 @@ def _command(default: str | None = None) -> Callable[[Command], Command]:
 @admin.command(epilog=examples("weft admin status", "weft admin status --to region:north --json"))
 @_command(default=ALL)
 def status() -> tuple[str, str]:
-    """Show all gateways in numbers."""
+    """Show the status of gateways."""
     return "status", ""
 
 
 @admin.command(epilog=examples("weft admin drain --to paris"))
 @_command()
 def drain() -> tuple[str, str]:
-    """Have gateways send their clients elsewhere, and end."""
+    """Drain gateways: their clients reconnect elsewhere, and the gateways stop."""
     return "drain", ""
 
 
 @admin.command(epilog=examples("weft admin reload --to all"))
 @_command()
 def reload() -> tuple[str, str]:
-    """Have gateways read their settings again."""
+    """Reload the settings of gateways."""
     return "reload", ""
 
 
@@ -115,7 +115,7 @@ def reload() -> tuple[str, str]:
 @click.argument("level")
 @_command()
 def log(level: str) -> tuple[str, str]:
-    """Have gateways log at a LEVEL: debug, info, warning or error."""
+    """Set the log LEVEL of gateways: debug, info, warning or error."""
     return "log", level
 
 
@@ -123,7 +123,7 @@ def log(level: str) -> tuple[str, str]:
 @click.argument("connection")
 @_command()
 def close(connection: str) -> tuple[str, str]:
-    """Close a CONNECTION, by its number, or all of a name; `weft top` shows both."""
+    """Close a CONNECTION, by its number, or all with a name; `weft top` shows both."""
     return "close", connection
 
 
@@ -131,7 +131,7 @@ def close(connection: str) -> tuple[str, str]:
 @click.argument("key")
 @_command()
 def ban(key: str) -> tuple[str, str]:
-    """Revoke a KEY, by its id or name, and part with whoever uses it."""
+    """Revoke a KEY, by its id or name, and close its connections."""
     return "ban", key
 
 
@@ -139,12 +139,12 @@ def ban(key: str) -> tuple[str, str]:
 @click.argument("count", type=click.IntRange(min=1))
 @_command()
 def links(count: int) -> tuple[str, str]:
-    """Have gateways make COUNT links at most."""
+    """Limit the links that gateways dial to COUNT."""
     return "links", str(count)
 
 
 def _give(target: Target, to: str, order: tuple[str, str]) -> int:
-    """Give a command, and show what came of it; the exit code."""
+    """Send a command and print its results; return the exit status."""
     whom = to if to == ALL or ":" in to else f"{NODE}{to}"
     check_target(whom)
     key = target.key()
@@ -168,14 +168,14 @@ def _give(target: Target, to: str, order: tuple[str, str]) -> int:
     elif page.gateways:
         streams.show(_table(page))
     if not page.gateways:
-        raise BadOption(f"no gateway is {printable(to)}: weft mesh shows those that there are")
+        raise BadOption(f"no gateway is {printable(to)}: weft mesh lists the gateways")
     return 0 if all(each.state == DONE for each in page.gateways) else failures.FAILED
 
 
 def _table(page: Page) -> FittedTable:
     if not any(each.facts for each in page.gateways):
         rows = ((_name(each), each.state, printable(each.text)) for each in page.gateways)
-        return streams.table("", ("gateway", "state", "what it says"), rows)
+        return streams.table("", ("gateway", "state", "result"), rows)
     columns = (
         *("gateway", "state", "version", "up ", "connections ", "subscriptions ", "messages "),
         *("rate ", "slow readers ", "reaches ", "links ", "lost "),

@@ -28,7 +28,7 @@ Measure = Callable[[Tell], Coroutine[Any, Any, Result]]
 
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
-    """What to measure, and with what."""
+    """Options of the command."""
 
     size: int
     fan_out: int
@@ -58,7 +58,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     default=10,
     show_default=True,
     metavar="N",
-    help="How many subscribers the second measurement has.",
+    help="Number of subscribers in the second measurement.",
 )
 @click.option(
     "--seconds",
@@ -66,14 +66,13 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     default=3.0,
     show_default=True,
     metavar="S",
-    help="How long each measurement takes.",
+    help="Duration of each measurement.",
 )
 @click.option(
     "--window",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many messages may be on their way to the slowest subscriber; as many as make one"
-    " megabyte if not given.",
+    help="Most messages in flight to the slowest subscriber (default: one megabyte of them).",
 )
 @click.option(
     "--only",
@@ -84,9 +83,9 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
 def bench(target: Target, **options: Any) -> None:
     """Measure throughput and latency through a gateway.
 
-    Three measurements: one publisher to one subscriber, one publisher to many, and requests that
-    wait for their answer. The subscribers run in processes of their own. Nothing is lost: the
-    publisher waits for its slowest subscriber.
+    Three measurements: one publisher to one subscriber, one publisher to many, and sequential
+    requests. The subscribers run in processes of their own. No message is lost: the publisher
+    waits for its slowest subscriber.
     """
     manner = Manner(**options)
     plan = Plan(

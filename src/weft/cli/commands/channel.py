@@ -1,4 +1,4 @@
-"""`weft channel`: open, join and look at channels, and speak in them."""
+"""`weft channel`: open, join, list and close channels, and publish in them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,16 +25,16 @@ _SUBJECT: Option = click.option(
     multiple=True,
     default=[">"],
     show_default=True,
-    help="Show what is said to this; may be repeated.",
+    help="Show the messages to this pattern; may be repeated.",
 )
 _COUNT: Option = click.option(
-    "--count", type=click.IntRange(min=1), help="End after so many messages."
+    "--count", type=click.IntRange(min=1), help="Exit after N messages (default: never)."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How much to show."""
+    """Options of open and join."""
 
     patterns: tuple[str, ...]
     count: int | None
@@ -58,7 +58,7 @@ def channel() -> None:
 @password_options
 @target_options
 def open_(target: Target, channel: str, source: PasswordSource, **options: Any) -> None:
-    """Open a CHANNEL, be in it until ^C, and show what is said."""
+    """Open a CHANNEL, stay a member until ^C, and show its messages."""
     password = source.password()
     with target.open() as connection, connection.open_channel(channel, password) as opened:
         if opened.silent:
@@ -79,7 +79,7 @@ def open_(target: Target, channel: str, source: PasswordSource, **options: Any) 
 @password_options
 @target_options
 def join(target: Target, channel: str, source: PasswordSource, **options: Any) -> None:
-    """Join a CHANNEL, be in it until ^C, and show what is said."""
+    """Join a CHANNEL, stay a member until ^C, and show its messages."""
     password = source.password()
     with target.open() as connection, connection.join_channel(channel, password) as joined:
         _listen(target, joined, Manner(**options), f"joined {channel}")
@@ -99,11 +99,11 @@ def join(target: Target, channel: str, source: PasswordSource, **options: Any) -
 def pub(
     target: Target, channel: str, subject: str, content: Content, source: PasswordSource
 ) -> None:
-    """Join a CHANNEL, say one message in it, and leave."""
-    # A mistake is one whether the channel is there or not.
+    """Join a CHANNEL, publish one message in it, and leave."""
+    # A wrong subject is reported whether the channel exists or not.
     checked_subject(subject)
     if not content.is_given:
-        raise click.UsageError("nothing to say: give TEXT or --field")
+        raise click.UsageError("nothing to publish: give TEXT or --field")
     message, password = content.message(), source.password()
     with target.open() as connection, connection.join_channel(channel, password) as joined:
         joined.publish(subject, message, acknowledge=True)
@@ -117,7 +117,7 @@ def pub(
     type=click.IntRange(1, 1000),
     default=100,
     show_default=True,
-    help="Show so many at most, those with the most members.",
+    help="Show at most N channels, those with the most members.",
 )
 @target_options
 def list_(target: Target, limit: int) -> None:
@@ -148,7 +148,7 @@ def list_(target: Target, limit: int) -> None:
 @_NAME
 @target_options
 def show(target: Target, channel: str) -> None:
-    """Show who opened a CHANNEL, and where its members are."""
+    """Show the opener and the members of a CHANNEL."""
     check_service(target)
     with target.open() as connection:
         facts = connection.channel_facts(channel)
@@ -163,7 +163,7 @@ def show(target: Target, channel: str) -> None:
 @_NAME
 @target_options
 def close(target: Target, channel: str) -> None:
-    """Close a CHANNEL for everybody, which takes a key of a service or an admin."""
+    """Close a CHANNEL for all members; needs a key of a service or an admin."""
     check_service(target)
     with target.open() as connection:
         connection.close_channel(channel)
@@ -175,7 +175,7 @@ def close(target: Target, channel: str) -> None:
 
 def _listen(target: Target, joined: Channel, manner: Manner, done: str) -> None:
     with joined.subscribe(manner.patterns, listen_only=True) as subscription:
-        # Only now is everything heard that others say because they read this.
+        # Only now are messages received that others publish when they read this line.
         streams.news(f"{done} at {target.gateway}")
         for number, received in enumerate(subscription, 1):
             message = received.message

@@ -1,4 +1,4 @@
-"""`weft closest`: the gateways that a client would be told of, and how far each is from here."""
+"""`weft closest`: the gateways that a client may connect to, with their round-trip times."""
 
 import asyncio
 import math
@@ -31,14 +31,14 @@ LIMIT_MAX = 100
     type=click.IntRange(1, LIMIT_MAX),
     default=10,
     show_default=True,
-    help="How many to ask for, and to measure.",
+    help="Most gateways to ask for and to measure.",
 )
 @target_options
 def closest(target: Target, limit: int) -> int:
     """Show the gateways of a service, and how far each is.
 
-    A gateway names those that it knows, by region and load; then each is measured from here. They
-    are listed as a client would try them, the first one first. Exit code 1 if there is none.
+    A gateway lists the gateways that it knows, by region and load; then each is measured from
+    here. They are shown in the order in which a client tries them. Exit status 1 if there is none.
     """
     asked = addresses_from(target.gateway)[0]
     sought = Sought(target.service, target.region, target.key(), target.tls())

@@ -1,4 +1,4 @@
-"""`weft completion`: what a shell needs to complete the words of a `weft` command."""
+"""`weft completion`: completion scripts for shells."""
 
 import click
 from click.shell_completion import get_completion_class

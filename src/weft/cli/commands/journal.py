@@ -1,4 +1,4 @@
-"""`weft journal`: what a journal holds, and whether it is whole."""
+"""`weft journal`: list, verify, seal and export the journal of a gateway."""
 
 import importlib.util
 from collections.abc import Iterable, Iterator
@@ -27,9 +27,9 @@ _SERVICE = click.option("--service", metavar="NAME", help="Only this service.")
 
 @click.group()
 def journal() -> None:
-    """Look at a journal: what it holds, and whether it is whole.
+    """Inspect, verify and export a journal.
 
-    DATA is the folder that the gateway was given with --data, whether it runs or not.
+    DATA is the data folder of a gateway (--data), running or not.
     """
     for package in ("crc32c", "pyarrow"):
         if importlib.util.find_spec(package) is None:
@@ -41,7 +41,7 @@ def journal() -> None:
 @_SERVICE
 @JSON
 def ls(folder: Path, service: str | None, is_json: bool) -> None:
-    """List the segments: which positions they hold, and how large they are."""
+    """List the segments with their positions and sizes."""
     found = segments_in(folder, service)
     if is_json:
         for each in found:
@@ -65,7 +65,7 @@ def ls(folder: Path, service: str | None, is_json: bool) -> None:
 @_SERVICE
 @JSON
 def verify(folder: Path, service: str | None, is_json: bool) -> int:
-    """Read every byte, and tell what is damaged or missing; the exit code is 1 if anything is."""
+    """Read every byte, and print damaged and missing parts; exit status 1 if there are any."""
     found = segments_in(folder, service)
     checked = list(_checked(root_of(folder), found))
     faults = [fault for each in checked for fault in each.faults]
@@ -87,7 +87,7 @@ def verify(folder: Path, service: str | None, is_json: bool) -> int:
 @_SERVICE
 @JSON
 def seal(folder: Path, service: str | None, is_json: bool) -> int:
-    """Make Parquet of every full segment, which a gateway does by itself while it runs."""
+    """Convert every full segment to Parquet, as a gateway does while it runs."""
     from weft.journal.parquet.seal import NotSealed, seal_all  # noqa: PLC0415  # needs pyarrow
 
     segments = [each for each in segments_in(folder, service) if each.state == "full"]
@@ -118,7 +118,7 @@ def _said(made: "Sealed | NotSealed") -> str:
 
 
 def _size_of(segment: "Segment") -> int:
-    """The size of a segment; 0 if a running gateway has given it another name meanwhile."""
+    """Return the size of a segment; 0 if a running gateway has renamed it."""
     try:
         return segment.path.stat().st_size
     except FileNotFoundError:
@@ -126,7 +126,7 @@ def _size_of(segment: "Segment") -> int:
 
 
 def _check(root: Path, segment: "Segment") -> "Checked | None":
-    """Look at a segment, under another name if it got one; None if it was removed meanwhile."""
+    """Check a segment, also if it was renamed; None if it was removed."""
     from weft.journal.segment.verify import check_segment  # noqa: PLC0415  # slow to import
 
     now: Segment | None = segment

@@ -1,4 +1,4 @@
-"""The messages of a journal: printed, written to a file, or published again."""
+"""Messages of a journal: printed, written to a file, or published again."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _S = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """Where to publish again, and how fast."""
+    """Options of replay."""
 
     gateway: str
     to_service: str | None
@@ -46,7 +46,7 @@ class Manner:
 @selection_options
 @JSON
 def cat(selection: Selection, is_json: bool) -> int:
-    """Print the messages; what is missing is told on standard error, and by the exit code 1."""
+    """Print the messages; missing ones are reported on standard error, with exit status 1."""
     for node, kept in selection.messages():
         if is_json:
             streams.json_result(_as_json(node, kept))
@@ -64,11 +64,11 @@ def cat(selection: Selection, is_json: bool) -> int:
 @selection_options
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def export(selection: Selection, file: Path) -> int:
-    """Write the messages to FILE: .parquet, or .jsonl with an object a line."""
+    """Write the messages to FILE: .parquet, or .jsonl with one object per line."""
     writers = {".parquet": _write_parquet, ".jsonl": _write_jsonl}
     if file.suffix not in writers:
-        raise BadOption(f"{file.name} must end in .parquet or .jsonl, which says what to write")
-    # Aside first: a file that is there is a whole one.
+        raise BadOption(f"{file.name} must end in .parquet or .jsonl")
+    # To a temporary file first, so that FILE is always complete.
     aside = file.with_name(f".{file.name}.part")
     try:
         with Bar("export", None) as bar:
@@ -92,21 +92,21 @@ def export(selection: Selection, file: Path) -> int:
     default=DEFAULT_GATEWAY,
     show_default=True,
     metavar="HOST:PORT",
-    help="Where to publish.",
+    help="The gateway to publish to.",
 )
-@click.option("--to-service", metavar="NAME", help="Another service than the journal's own.")
-@click.option("--prefix", metavar="SUBJECT", help="Put this before every subject.")
+@click.option("--to-service", metavar="NAME", help="Service to publish to (default: --service).")
+@click.option("--prefix", metavar="SUBJECT", help="Prefix for every subject.")
 @click.option(
     "--speed",
     type=FiniteRange(min=0.0),
     default=1.0,
     show_default=True,
-    help="How many times as fast as it was; 0 is as fast as it goes.",
+    help="Speed relative to the original; 0 publishes as fast as possible.",
 )
 @click.option("--tls-ca", type=click.Path(dir_okay=False), help="Trust these certificates.")
 @KEY_FILE
 def replay(selection: Selection, **options: Any) -> int:
-    """Publish the messages again, as new ones, at the pace at which they came."""
+    """Publish the messages again, as new ones, at their original pace."""
     manner = Manner(**options)
     service = manner.to_service or selection.service
     target = Target(
@@ -126,7 +126,7 @@ def replay(selection: Selection, **options: Any) -> int:
 
 
 def _paced(selection: Selection, speed: float) -> Iterator[Message]:
-    """The messages, each when it is due."""
+    """Yield the messages, each when it is due."""
     began = time.monotonic()
     first_ns: int | None = None
     for _, kept in selection.messages():

@@ -1,4 +1,4 @@
-"""`weft keys`: make, list, revoke and rotate the keys of a gateway."""
+"""`weft keys`: create, list, revoke and rotate the keys of a gateway."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -37,24 +37,24 @@ _DATA = click.option(
     required=True,
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder that the gateway is given with --data.",
+    help="The data folder of the gateway (--data).",
 )
 _JSON = click.option("--json", "is_json", is_flag=True, help="Print JSON, one object a line.")
 
 
 @click.group()
 def keys() -> None:
-    """Make, list, revoke and rotate the keys of a gateway.
+    """Create, list, revoke and rotate the keys of a gateway.
 
-    A gateway that runs follows within seconds. Once there is a key, everybody needs one.
+    A running gateway applies changes within seconds. Once there is a key, all clients need one.
     """
 
 
 def span(option: str, text: str) -> timedelta:
-    """A stretch of time as people write it: 90s, 5m, 12h, 30d, 8w.
+    """Return the duration in a text: 90s, 5m, 12h, 30d, 8w.
 
     Raises:
-        BadOption: it is none, or too long.
+        BadOption: Invalid or too long.
     """
     found = _SPAN.fullmatch(text)
     if found is None:
@@ -74,29 +74,29 @@ def span(option: str, text: str) -> timedelta:
     )
 )
 @click.option("--role", required=True, metavar="ROLE", help="service, client or admin.")
-@click.option("--name", required=True, metavar="NAME", help="What people call it.")
+@click.option("--name", required=True, metavar="NAME", help="Name of the key.")
 @click.option(
     "--service",
     metavar="NAME",
-    help="The service that it opens; every one if not given, or '*'.",
+    help="The service that the key opens (default: all, as '*').",
 )
 @click.option(
     "--allow",
     metavar="RIGHT:PATTERN",
     multiple=True,
-    help=f"What it may do: {', '.join(RIGHTS)}. May be given several times.",
+    help=f"Allow this: {', '.join(RIGHTS)}. May be repeated.",
 )
 @click.option(
     "--deny",
     metavar="RIGHT:PATTERN",
     multiple=True,
-    help="What it may not do, whatever else allows it. May be given several times.",
+    help="Deny this, even if it is allowed elsewhere. May be repeated.",
 )
-@click.option("--expires", metavar="TIME", help="It ends after so long, such as 12h or 30d.")
+@click.option("--expires", metavar="TIME", help="Lifetime, such as 12h or 30d (default: no end).")
 @_DATA
 @_JSON
 def new(data: Path, is_json: bool, **options: Any) -> None:
-    """Make a key, and print it as the last line: it is shown this once."""
+    """Create a key, and print its text as the last line, this once only."""
     wanted = new_record(
         options["name"],
         _checked("role", options["role"], ROLES),
@@ -114,7 +114,7 @@ def new(data: Path, is_json: bool, **options: Any) -> None:
 @_DATA
 @_JSON
 def list_keys(data: Path, is_json: bool) -> None:
-    """List the keys; what they read is nowhere to be found."""
+    """List the keys, without their texts."""
     now = datetime.now(UTC)
     records = read_keys(path_of(data))
     if is_json:
@@ -122,7 +122,7 @@ def list_keys(data: Path, is_json: bool) -> None:
             streams.json_result(to_json(_facts(each, now)))
         return
     if not records:
-        streams.result("there are no keys: everyone on this machine is trusted")
+        streams.result("there are no keys: every client on this machine is trusted")
         return
     columns = ("id", "name", "role", "service", "state", "made", "rights")
     streams.show(streams.table("keys", columns, (_row(each, now) for each in records)))
@@ -133,7 +133,7 @@ def list_keys(data: Path, is_json: bool) -> None:
 @_DATA
 @_JSON
 def revoke(which: str, data: Path, is_json: bool) -> None:
-    """Revoke a key: whoever came with it is cut off within seconds."""
+    """Revoke a key: its connections are closed within seconds."""
     for each in revoke_keys(data, which):
         if is_json:
             streams.json_result(to_json(_facts(each, datetime.now(UTC))))
@@ -148,12 +148,12 @@ def revoke(which: str, data: Path, is_json: bool) -> None:
     metavar="TIME",
     default="1h",
     show_default=True,
-    help="How long the old key is good beside the new one; 0s ends it at once.",
+    help="Time for which the old key stays valid; 0s ends it at once.",
 )
 @_DATA
 @_JSON
 def rotate(which: str, overlap: str, data: Path, is_json: bool) -> None:
-    """Make a key with the same rights, and print it as the last line; the old one expires."""
+    """Create a key with the same rights, printed as the last line; the old one expires."""
     made, old = rotate_key(data, which, span("--overlap", overlap))
     if old.expires is not None:
         streams.news(f"key {old.id} expires at {_moment(old.expires)}")

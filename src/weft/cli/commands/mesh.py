@@ -1,4 +1,4 @@
-"""`weft mesh`: the gateways of a mesh, the links of one of them, and who listens to what."""
+"""`weft mesh`: the gateways of a mesh, the links of one of them, and subscribers of a subject."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from weft.cli.query import ALL, Answer, ask, check_service, read
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """What to show."""
+    """Options of the command."""
 
     tree: bool
     interest: bool
@@ -34,10 +34,10 @@ class Manner:
         "weft mesh --interest --json",
     )
 )
-@click.option("--tree", is_flag=True, help="Show by which ways messages go from this gateway.")
-@click.option("--interest", is_flag=True, help="Show what each gateway wants.")
-@click.option("--listeners", metavar="SUBJECT", help="Show who listens to this subject.")
-@click.option("--watch", is_flag=True, help="Show it again every second.")
+@click.option("--tree", is_flag=True, help="Show the paths of messages from this gateway.")
+@click.option("--interest", is_flag=True, help="Show the subscriptions of each gateway.")
+@click.option("--listeners", metavar="SUBJECT", help="Show the subscribers of this subject.")
+@click.option("--watch", is_flag=True, help="Refresh every second.")
 @target_options
 def mesh(target: Target, **options: Any) -> None:
     """Show the gateways of a mesh and their links."""
@@ -45,7 +45,7 @@ def mesh(target: Target, **options: Any) -> None:
     if manner.tree + manner.interest + (manner.listeners is not None) > 1:
         raise click.UsageError("ask for one of --tree, --interest and --listeners")
     check_service(target)
-    # While it is watched, a lost connection is in the picture.
+    # With --watch, a lost connection is displayed.
     on_status = (lambda _: None) if manner.watch else None
     with target.open(on_status=on_status) as connection:
         if not manner.watch:
@@ -80,7 +80,7 @@ def _drawn(manner: Manner, answer: Answer) -> list[RenderableType]:
     if manner.tree:
         return [mesh_tables.tree(page.nodes)]
     if manner.interest:
-        return [mesh_tables.interest(page.interest) if page.interest else "nobody wants anything"]
+        return [mesh_tables.interest(page.interest) if page.interest else "no subscriptions"]
     return _mesh(page)
 
 
@@ -108,7 +108,7 @@ def _mesh(page: MeshPage) -> list[RenderableType]:
 def _listeners(page: ListenersPage) -> list[RenderableType]:
     subject = printable(page.subject)
     if not page.listeners and not page.gateways:
-        return [f"nobody listens to {subject}"]
+        return [f"{subject} has no subscribers"]
     parts: list[RenderableType] = []
     if page.listeners:
         title = f"connections of {printable(page.gateway)} that listen to {subject}"

@@ -1,4 +1,4 @@
-"""`weft pipeline`: the jobs over what was said, and how to run them."""
+"""`weft pipeline`: list and run jobs over the messages of journals."""
 
 import difflib
 from datetime import datetime
@@ -30,7 +30,7 @@ _FOLDER = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default="pipelines",
     show_default=True,
-    help="Where your own jobs are.",
+    help="The folder of your own jobs.",
 )
 
 
@@ -41,9 +41,9 @@ def pipeline() -> None:
 
 @pipeline.command("list", epilog=examples("weft pipeline list"))
 @_FOLDER
-@click.option("--json", "is_json", is_flag=True, help="JSON, an object a line.")
+@click.option("--json", "is_json", is_flag=True, help="Print JSON, one object a line.")
 def list_jobs(folder: Path, is_json: bool) -> None:
-    """List the jobs: those that come with Weft, and your own."""
+    """List the jobs that are shipped with Weft, and your own."""
     check_installed()
     found = _facts(folder)
     if is_json:
@@ -75,19 +75,19 @@ def list_jobs(folder: Path, is_json: bool) -> None:
 @click.argument("name")
 @spark_options
 @click.option("--subject", metavar="PATTERN", default=">", help="Only messages to these subjects.")
-@click.option("--until", **MOMENT, help="Only before then.")
+@click.option("--until", **MOMENT, help="Only before this time.")
 @click.option("--set", "given", metavar="NAME=VALUE", multiple=True, help="A parameter of the job.")
 @click.option(
     "--plot",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw the result: a .png, or a .html that needs nothing else.",
+    help="Plot the result to a .png, or a self-contained .html.",
 )
 @_FOLDER
 def run_job(name: str, asked: Asked, folder: Path, **options: Any) -> int:
-    """Run the job NAME, and show, write or publish its result.
+    """Run the job NAME, and print, write or publish its result.
 
-    The exit code is 1 if it finds faults, as an audit may.
+    The exit status is 1 if the job finds faults, as an audit may.
     """
     return _Run(name, asked, folder, **options).run()
 
@@ -105,7 +105,7 @@ class _Run:
         self._job = _job(name, folder)
         given = dict(_pair(text) for text in options["given"])
         if self._has_subjects and asked.out is not None:
-            # All that it publishes begins with that.
+            # The option gives the prefix of all published subjects.
             given.setdefault("prefix", asked.out)
         self._values = self._job.values(given)
 
@@ -114,7 +114,7 @@ class _Run:
         return getattr(self._job, "makes_messages", False)
 
     def run(self) -> int:
-        """The exit code of the command."""
+        """Run the job; return the exit status."""
         from weft.pipeline.job import Job  # noqa: PLC0415  # needs pyspark
 
         job = self._job
@@ -131,9 +131,9 @@ class _Run:
 
         def result() -> "DataFrame":
             table = source.for_job(spark, job, self._values, is_stream=is_stream)
-            # What is judged is looked at from several sides.
+            # A job that judges whole journals reads the table several times.
             rows = job.run(table.persist() if job.needs_all else table, self._values)
-            # What is done to folders is done once, however often the result is looked at.
+            # Changes to folders must be done once, however often the result is evaluated.
             return rows.localCheckpoint() if job.reads_folders else rows
 
         rows = perform(spark, job.name, result)
@@ -150,7 +150,7 @@ class _Run:
         if not self._has_subjects and self._asked.out is None:
             rows = rows.orderBy(*rows.columns)
         elif job.finds_faults:
-            # It is written, and counted.
+            # It is written, and then counted.
             rows = rows.persist()
         count = Result(job.name, rows, self._asked, self._has_subjects).deliver()
         if not job.finds_faults:
@@ -165,7 +165,7 @@ class _Run:
         from weft.pipeline.tables import Tables  # noqa: PLC0415  # needs pyspark
 
         services = tables_for(job.text, self._asked)
-        # With values in it, it is another statement than the one that Spark parses.
+        # Spark's parser sees the statement only with values in it.
         spark = session(job.name, self._asked.master, None if self._values else job.text)
         is_stream = self._asked.is_stream
         source = self._asked.source(self._subject, self._until)
@@ -185,7 +185,7 @@ class _Run:
         from weft.pipeline import plots  # noqa: PLC0415  # needs pyspark
 
         if self._asked.is_stream:
-            raise BadOption("a picture is of what is there: --plot and --stream exclude each other")
+            raise BadOption("--plot and --stream exclude each other: a plot needs the whole result")
         plots.check(self._job.name, path)
 
     def _draw(self, name: str, rows: "DataFrame", path: Path) -> None:
@@ -193,7 +193,7 @@ class _Run:
 
         found = perform(rows.sparkSession, name, rows.collect)
         plots.draw(name, [row.asDict() for row in found], path)
-        streams.news(f"the picture is in {path}")
+        streams.news(f"the plot is in {path}")
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""`weft pub`: publish a message once or often, or one for every line of standard input."""
+"""`weft pub`: publish a message once or repeatedly, or every line of standard input."""
 
 import itertools
 import sys
@@ -31,7 +31,7 @@ from weft.wire.subjects import checked_subject
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How often, how fast and how carefully to publish."""
+    """Options of the command."""
 
     reply: str
     masked: bool
@@ -50,18 +50,18 @@ class Manner:
 )
 @click.argument("subject")
 @content_options
-@click.option("--reply", default="", metavar="SUBJECT", help="Where answers should go.")
+@click.option("--reply", default="", metavar="SUBJECT", help="Reply subject for answers.")
 @click.option(
     "--masked",
     is_flag=True,
-    help="With --reply: let nobody who gets it know where answers go, or who sent it.",
+    help="With --reply: hide the reply subject and the publisher from receivers.",
 )
 @click.option("--json-lines", is_flag=True, help="Every line of standard input is a JSON object.")
-@click.option("--count", type=click.IntRange(min=1), help="Publish the message so many times.")
+@click.option("--count", type=click.IntRange(min=1), help="Publish the message N times.")
 @click.option(
     "--rate",
     type=FiniteRange(min=RATE_MIN),
-    help="Publish at most so many messages in a second.",
+    help="Publish at most N messages a second (default: no limit).",
 )
 @click.option("--ack", is_flag=True, help="Wait for the gateway's OK after every message.")
 @closest_options
@@ -69,16 +69,16 @@ class Manner:
 def pub(target: Target, subject: str, content: Content, **options: Any) -> None:
     """Publish a message, or every line of standard input.
 
-    The message is TEXT, or what --field and --message-json say. Lines are read if TEXT is -, or
-    if there is neither TEXT nor a field.
+    The message is TEXT, or made of --field and --message-json. Lines are read if TEXT is -, or if
+    there is neither TEXT nor a field.
     """
     manner = Manner(**options)
-    # A mistake is one even if there is nothing to publish.
+    # A wrong subject is reported even if there is nothing to publish.
     checked_subject(subject)
     if manner.reply:
         checked_subject(manner.reply)
     elif manner.masked:
-        raise click.UsageError("--masked is for --reply")
+        raise click.UsageError("--masked needs --reply")
     messages = _messages(content, manner)
     teller = Teller()
     with target.open(teller) as connection, Bar(subject, manner.count) as bar:
@@ -89,19 +89,19 @@ def pub(target: Target, subject: str, content: Content, **options: Any) -> None:
                 sent.add(message)
                 bar.reached(sent.messages, rate(sent.message_rate))
         except BadMessage as error:
-            # Whoever mends the line must know where to go on.
+            # The error tells how many lines were published, so that the user can continue there.
             connection.flush()
             raise BadMessage(f"{error}; {sent.before}") from error
         connection.flush()
     sent.report(subject, target.is_json)
     loss = teller.loss(f"{sent.messages:,} messages to {subject}")
-    # What was acknowledged, as the first always is, arrived whatever became of the connection.
+    # Acknowledged messages, such as the first one, have arrived despite a lost connection.
     if loss is not None and sent.messages > 1 and not manner.ack:
         raise loss
 
 
 class _Sent:
-    """What was published so far."""
+    """Statistics of the published messages."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -118,7 +118,7 @@ class _Sent:
 
     @property
     def before(self) -> str:
-        """What was published before the line at which it ended."""
+        """Text about the lines published before an invalid one."""
         if self.messages == 0:
             return "nothing is published"
         if self.messages == 1:
@@ -149,17 +149,17 @@ def _messages(content: Content, manner: Manner) -> Iterator[Body]:
             raise click.UsageError("--json-lines is for standard input, and there is a message")
         return itertools.repeat(content.message(), manner.count or 1)
     if content.has_fields:
-        raise click.UsageError("what is published is either lines or fields, not both")
+        raise click.UsageError("give either fields or lines to publish, not both")
     if manner.count is not None:
         raise click.UsageError("--count repeats one message, not lines of standard input")
-    # A program may be started without any standard input.
+    # A program may run without standard input.
     if sys.stdin is None or (content.text is None and sys.stdin.isatty()):
         raise click.UsageError("nothing to publish: give TEXT, --field or lines to read")
     return messages_in_lines(standard_input(), manner.json_lines)
 
 
 def _paced(messages: Iterator[Body], rate_limit: float | None) -> Iterator[Body]:
-    """The messages, each no sooner than the rate allows; a late one is not waited for twice."""
+    """Yield the messages at the given rate; a delay is not made up twice."""
     start_s = time.monotonic()
     for number, message in enumerate(messages):
         if rate_limit is not None:
@@ -172,7 +172,7 @@ def _paced(messages: Iterator[Body], rate_limit: float | None) -> Iterator[Body]
 def _publish(
     connection: Connection, subject: str, message: Body, manner: Manner, *, is_first: bool
 ) -> None:
-    # The first is always acknowledged: if the gateway refuses the subject, this says so.
+    # The first is always acknowledged, to report a refused subject.
     if manner.ack or is_first:
         connection.publish(
             subject, message, reply=manner.reply, masked=manner.masked, acknowledge=True

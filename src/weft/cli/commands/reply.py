@@ -1,4 +1,4 @@
-"""`weft reply`: answer requests with a text, with fields, with themselves, or with a program."""
+"""`weft reply`: answer requests with a text, fields, the request itself, or a program."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Answer = Callable[[Message], Body]
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """What to answer with, how often, and in which group."""
+    """Options of the command."""
 
     echo: bool
     command: str | None
@@ -53,15 +53,15 @@ class Manner:
     default=30.0,
     show_default=True,
     metavar="S",
-    help="How many seconds the command may take.",
+    help="Timeout of the command in seconds.",
 )
-@click.option("--count", type=click.IntRange(min=1), help="End after so many answers.")
+@click.option("--count", type=click.IntRange(min=1), help="Exit after N answers (default: never).")
 @click.option(
     "--group",
     default="",
     metavar="NAME",
-    help="Answer as a member of this queue group, which also shares what is published with a reply"
-    " subject. A request goes to one responder in any case. Members are never direct.",
+    help="Answer as a member of this queue group, which also shares messages with a reply"
+    " subject. A request goes to one responder in any case. Members get no lanes.",
 )
 @closest_options
 @target_options
@@ -89,7 +89,7 @@ def reply(target: Target, subject: str, content: Content, **options: Any) -> Non
 
 
 def _respond(received: BlockingReceived, answer: Answer) -> None:
-    """Answer one request; what cannot be answered properly is answered with the reason."""
+    """Answer one request; an error is sent as an error answer."""
     try:
         received.respond(answer(received.message))
     except (BadField, ProtocolError, ResponderGone, TimedOut) as error:
@@ -119,6 +119,6 @@ def _run(command: str, request: Message, timeout_s: float) -> bytes:
     if given is None:
         text = bare_text(request)
         given = (request.to_json() if text is None else text).encode()
-    # The request is only data on a pipe: nothing of it is part of the command.
+    # The request is data on a pipe, never part of the command.
     written = run_shell(command, given, timeout_s, {"WEFT_SUBJECT": request.subject})
     return written.removesuffix(b"\n")

@@ -1,4 +1,4 @@
-"""`weft req`: send a request and print the answer, or the answers of many."""
+"""`weft req`: send a request and print the answer, or several answers."""
 
 import sys
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from weft.errors import BadMessage, TimedOut
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How long to wait, and for how many."""
+    """Options of the command."""
 
     timeout: float
     many: bool
@@ -45,24 +45,24 @@ class Manner:
     default=2.0,
     show_default=True,
     metavar="S",
-    help="How many seconds to wait.",
+    help="Timeout in seconds.",
 )
-@click.option("--many", is_flag=True, help="Take an answer from everyone who has one.")
-@click.option("--count", type=click.IntRange(min=1), help="With --many: enough answers.")
+@click.option("--many", is_flag=True, help="Collect the answers of all responders.")
+@click.option("--count", type=click.IntRange(min=1), help="With --many: stop after N answers.")
 @click.option(
     "--quiet",
     type=SECONDS,
     metavar="S",
-    help="With --many: end after so many seconds without a further answer.",
+    help="With --many: stop after S seconds without a further answer.",
 )
-@click.option("--masked", is_flag=True, help="Do not let those who answer know who asks.")
+@click.option("--masked", is_flag=True, help="Hide the requester from the responders.")
 @closest_options
 @target_options
 def req(target: Target, subject: str, content: Content, **options: Any) -> None:
     """Send a request to a SUBJECT and print the answer."""
     manner = Manner(**options)
     if not manner.many and (manner.count is not None or manner.quiet is not None):
-        raise click.UsageError("--count and --quiet are for --many")
+        raise click.UsageError("--count and --quiet need --many")
     body = content.message()
     with target.open() as connection:
         if manner.many:
@@ -88,7 +88,7 @@ def req(target: Target, subject: str, content: Content, **options: Any) -> None:
 
 
 def show(answer: Message, *, is_json: bool) -> None:
-    """Print one answer: a text as it is, so that a script can take it."""
+    """Print one answer: a text as it is, for scripts."""
     if is_json:
         streams.json_result(message_json(answer))
         return

@@ -1,4 +1,4 @@
-"""`weft routes`: what each connection publishes to each subject, where it goes, and why."""
+"""`weft routes`: traffic of each connection to each subject, and whether it uses a lane."""
 
 import time
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from weft.cli.query import ALL, Answer, ask, check_service, read
 
 
 class RouteRow(msgspec.Struct, frozen=True):
-    """A route as a table shows it."""
+    """Row of a route."""
 
     subject: str = ""
     connection: int = 0
@@ -41,15 +41,15 @@ class RouteRow(msgspec.Struct, frozen=True):
     )
 )
 @click.argument("subject", required=False)
-@click.option("--watch", "is_watched", is_flag=True, help="Show it again every second.")
+@click.option("--watch", "is_watched", is_flag=True, help="Refresh every second.")
 @target_options
 def routes(target: Target, subject: str | None, is_watched: bool) -> None:
     """Show which routes are direct, and why others are not.
 
-    A route is what one connection publishes to one SUBJECT, or to any.
+    A route is the traffic of one connection to one SUBJECT (default: all).
     """
     check_service(target)
-    # While it is watched, a lost connection is in the picture.
+    # With --watch, a lost connection is displayed.
     on_status = (lambda _: None) if is_watched else None
     with target.open(on_status=on_status) as connection:
         if is_watched:

@@ -1,4 +1,4 @@
-"""`weft serve`: run a gateway, and tell a newcomer what to try with it."""
+"""`weft serve`: run a gateway, and print commands to try with it."""
 
 import functools
 import logging
@@ -18,10 +18,10 @@ from weft.cli.output import streams
 if TYPE_CHECKING:
     from weft.gateway.config.settings import Settings
 
-# Not below `weft.cli`, whose loggers are silent: this is a line of the gateway's log.
+# Not below `weft.cli`, whose loggers are silent: this line is for the gateway's log.
 _log = logging.getLogger("weft.serve")
 
-# Which setting each option stands for.
+# Setting of each option.
 KEYS = {
     "listen": "listen",
     "name": "name",
@@ -52,14 +52,14 @@ KEYS = {
 @click.option(
     "--listen",
     metavar="HOST:PORT",
-    help=f"Where to listen; port 0 takes a free one.  [default: {DEFAULT_GATEWAY}]",
+    help=f"The listen address; port 0 takes a free one.  [default: {DEFAULT_GATEWAY}]",
 )
-@click.option("--name", help="How the gateway calls itself; the machine's name if not given.")
-@click.option("--data", type=click.Path(file_okay=False), help="Where it keeps what must survive.")
+@click.option("--name", help="Name of the gateway (default: the machine's).")
+@click.option("--data", type=click.Path(file_okay=False), help="Folder for keys and journals.")
 @click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Settings in TOML, read again on SIGHUP; an option given here wins over them.",
+    help="Settings in TOML, reloaded on SIGHUP; options take precedence.",
 )
 @click.option(
     "--journal",
@@ -67,55 +67,55 @@ KEYS = {
     multiple=True,
     is_flag=False,
     flag_value=">",
-    help="Keep what is published, or only this; may be given several times. Needs --data.",
+    help="Journal all messages, or those to PATTERN; may be repeated. Needs --data.",
 )
 @click.option(
     "--journal-scope",
     type=click.Choice(["entered", "mesh"]),
-    help="Keep what enters here, or what comes from other gateways, too.  [default: entered]",
+    help="Journal messages that enter here, or also those from the mesh.  [default: entered]",
 )
 @click.option(
     "--join",
     metavar="HOST:PORT",
     multiple=True,
-    help="Be one mesh with this gateway and those it knows; may be given several times.",
+    help="Join the mesh of this gateway; may be repeated.",
 )
 @click.option(
     "--registry",
     metavar="HOST:PORT",
     multiple=True,
-    help="Find the gateways of the mesh through this one; may be given several times.",
+    help="Find the gateways of the mesh through this registry; may be repeated.",
 )
-@click.option("--region", help="Where the gateway is, for those who look for a near one.")
+@click.option("--region", help="Region of the gateway, for clients that look for a close one.")
 @click.option(
     "--mesh-secret",
     type=click.Path(dir_okay=False),
-    help="A file with the secret that all gateways of the mesh share.",
+    help="File with the secret that all gateways of the mesh share.",
 )
-@click.option("--tls-cert", type=click.Path(dir_okay=False), help="Speak TLS: the certificate.")
-@click.option("--tls-key", type=click.Path(dir_okay=False), help="Speak TLS: the private key.")
-@click.option("--log-format", type=click.Choice(["text", "json"]), help="How log lines look.")
+@click.option("--tls-cert", type=click.Path(dir_okay=False), help="Certificate for TLS.")
+@click.option("--tls-key", type=click.Path(dir_okay=False), help="Private key for TLS.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="Format of log lines.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
-    help="How much is logged.",
+    help="Least severity that is logged.",
 )
 @click.option(
     "--debug-echo",
     is_flag=True,
     default=None,
-    help="Say back what a WebSocket says at /SERVICE/_echo, for suites that test WebSockets.",
+    help="Echo WebSocket messages at /SERVICE/_echo, for WebSocket test suites.",
 )
 def serve(config: Path | None, **options: Any) -> int:
     """Run a gateway until ^C or SIGTERM, which drain it.
 
     Without keys it listens on this machine only. Every setting is in docs/operations.md.
     """
-    # Slow to import, and no other command needs it.
+    # Slow to import, and only needed here.
     from weft.gateway.config.load import load  # noqa: PLC0415
     from weft.gateway.serve import serve as run_gateway  # noqa: PLC0415
 
-    # An option that was not given is None, or empty if it could be given several times.
+    # An option that was not given is None, or empty if it may be repeated.
     given = {KEYS[name]: value for name, value in options.items() if value not in (None, ())}
     read = functools.partial(load, config, given)
     settings = read()
@@ -127,7 +127,7 @@ def serve(config: Path | None, **options: Any) -> int:
 
 
 def welcome(settings: "Settings", address: object) -> None:
-    """Say what can be done now, to people; whoever reads the log as JSON gets a line there."""
+    """Print commands to try next; with JSON logs, log one line instead."""
     where = f"tls://{address}" if settings.tls.is_on else str(address)
     if settings.log.format == "json":
         _log.info("ready on %s", where)
@@ -136,16 +136,16 @@ def welcome(settings: "Settings", address: object) -> None:
     weft = command_name()
     streams.result(f"gateway {settings.name} is ready on {where}; in another terminal:")
     streams.result(f"  {weft} sub 'greetings.>'{to_it}")
-    # It lasts long enough for the others to show it.
+    # Slow enough for the other commands to show it.
     streams.result(f"  {weft} pub greetings.world hello --count 1000 --rate 10{to_it}")
     streams.result(f"  {weft} top{to_it}")
 
 
 def command_name() -> str:
-    """Return how to call this program in a terminal that is in the same folder.
+    """Return the command for this program, for a terminal in the same folder.
 
-    A program of a virtual environment is named by its path: that `weft` is found here, because the
-    environment is active or `make` has put it on the PATH, says nothing of other terminals.
+    A program of a virtual environment is named by its path: `weft` may be on the PATH here only
+    because the environment is active, or `make` has added it, which other terminals lack.
     """
     if sys.prefix == sys.base_prefix:
         return "weft"

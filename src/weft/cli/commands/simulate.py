@@ -1,4 +1,4 @@
-"""`weft simulate`: the mesh on a made-up network, with everything that can break."""
+"""`weft simulate`: the mesh on a simulated network, with injected faults."""
 
 import os
 from typing import Any
@@ -20,12 +20,12 @@ from weft.simulation.runs import CRASHED, Totals, run_all
 from weft.simulation.scale import SIZES, Size, measure
 from weft.simulation.scenario import Manner, Outcome, Scenario
 
-# Of a run that fails so much is shown; the rest is in its trace.
+# Most violations that are printed for a failed run; its trace has all.
 _SHOWN_VIOLATIONS = 3
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says."""
+    """Options of the command."""
 
     seeds: int
     seed: int | None
@@ -39,7 +39,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _faults(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
-    """The kinds of faults that were named."""
+    """Return the given kinds of faults."""
     if value is None:
         return tuple(FAULTS)
     names = tuple(name.strip() for name in value.split(",") if name.strip())
@@ -52,7 +52,7 @@ def _faults(_: click.Context, parameter: click.Parameter, value: str | None) -> 
 
 
 def _nodes(_: click.Context, parameter: click.Parameter, value: int) -> int:
-    """How many gateways there are; 0: each seed says."""
+    """Return the number of gateways; 0: chosen by each seed."""
     if value < 0 or value == 1:
         raise click.BadParameter(f"{value} is not in 2 … 1000", param=parameter)
     return value
@@ -73,22 +73,22 @@ def _nodes(_: click.Context, parameter: click.Parameter, value: int) -> int:
     default=100,
     show_default=True,
     metavar="N",
-    help="How many runs, from seed 0 on.",
+    help="Number of runs, starting at seed 0.",
 )
-@click.option("--seed", type=int, metavar="S", help="Do the run of this seed only.")
+@click.option("--seed", type=int, metavar="S", help="Run this seed only.")
 @click.option(
     "--nodes",
     type=click.IntRange(max=1000),
     default=0,
     metavar="N",
     callback=_nodes,
-    help="How many gateways, 2 to 1000; if not given, each seed says.",
+    help="Number of gateways, 2 to 1000 (default: chosen by each seed).",
 )
 @click.option(
     "--faults",
     callback=_faults,
     metavar="KINDS",
-    help=f"What may break, of {', '.join(FAULTS)}, with commas between them, or none.",
+    help=f"Faults to inject, of {', '.join(FAULTS)}, separated by commas, or none.",
 )
 @click.option(
     "--jobs",
@@ -96,28 +96,26 @@ def _nodes(_: click.Context, parameter: click.Parameter, value: int) -> int:
     default=os.cpu_count() or 1,
     show_default="one for each processor",
     metavar="N",
-    help="How many runs at a time.",
+    help="Number of concurrent runs.",
 )
-@click.option("--trace", "is_traced", is_flag=True, help="Show what happens, with --seed.")
+@click.option("--trace", "is_traced", is_flag=True, help="Print all events, with --seed.")
+@click.option("--scale", "is_scale", is_flag=True, help="Measure meshes of 10, 100, 1000.")
 @click.option(
-    "--scale", "is_scale", is_flag=True, help="Show what becomes of meshes of 10, 100, 1000."
-)
-@click.option(
-    "--channels", "is_channels", is_flag=True, help="Have several open channels of the same names."
+    "--channels", "is_channels", is_flag=True, help="Open channels of the same names concurrently."
 )
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 def simulate(**given: Any) -> int:
-    """Break simulated meshes, and check what they promise.
+    """Inject faults into simulated meshes, and check guarantees.
 
-    Each run is a mesh of real gateways on a clock and a network that are made up: links break,
-    networks part, gateways stand still or are killed, clocks are wrong. Every message is accounted
-    for. The same seed does the same again.
+    Each run is a mesh of real gateways on a simulated clock and network: links break, networks
+    part, gateways hang or are killed, clocks are wrong. Every message is accounted for. The same
+    seed gives the same run.
     """
     options = Options(**given)
     if options.is_scale:
         return _scale(options)
     if options.is_channels and (options.nodes or options.faults != tuple(FAULTS)):
-        raise click.UsageError("--channels has gateways and faults of its own: leave those out")
+        raise click.UsageError("--channels has its own gateways and faults: omit both options")
     if options.is_traced and options.seed is None:
         raise click.UsageError("--trace shows one run: it needs --seed")
     if options.is_channels:
@@ -198,7 +196,7 @@ def _rows(totals: Totals) -> list[tuple[str, str]]:
 
 
 def _replay(outcome: Outcome, options: Options, where: str) -> str:
-    """What has that run again, exactly."""
+    """Return the options that reproduce a run exactly."""
     nodes = f" nodes={options.nodes}" if options.nodes else ""
     is_all = options.faults == tuple(FAULTS)
     faults = "" if is_all else f" faults={','.join(options.faults) or 'none'}"

@@ -1,4 +1,4 @@
-"""`weft sql`: a query over what was said, each service a table."""
+"""`weft sql`: a query over the messages of services, each service a table."""
 
 import click
 
@@ -23,13 +23,12 @@ from weft.cli.spark.sql_check import tables_for
     "--fields",
     metavar="COLUMNS",
     default="",
-    help='Columns of fields: "value double, unit string".',
+    help='Columns made of message fields: "value double, unit string".',
 )
 def sql(query: str, asked: Asked, fields: str) -> None:
     """Run a QUERY of Spark SQL; each service is a table.
 
-    Names with a hyphen stand in backticks. The columns are those of every message, and those of
-    --fields.
+    Names with a hyphen need backticks. The columns are the standard ones, and those of --fields.
     """
     services = tables_for(query, asked)
     spark = session("sql", asked.master, query)

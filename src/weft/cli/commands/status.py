@@ -27,8 +27,8 @@ from weft.errors import NotKnown, shortened
         "weft status --subject sensors.paris.temp --json",
     )
 )
-@click.option("--connection", metavar="NAME", help="Show what this connection subscribed to.")
-@click.option("--subject", metavar="SUBJECT", help="Show who subscribed to this subject.")
+@click.option("--connection", metavar="NAME", help="Show the subscriptions of this connection.")
+@click.option("--subject", metavar="SUBJECT", help="Show the subscribers of this subject.")
 @target_options
 def status(target: Target, connection: str | None, subject: str | None) -> None:
     """Show a gateway, its services and connections."""
@@ -46,7 +46,7 @@ def _show_gateway(target: Target) -> None:
     answer = check_service(target)
     page = read(answer, GatewayPage)
     there: Answer = {"connections": [], "more": 0}
-    # Even the default service is not started by looking at it.
+    # A query does not start a service, not even the default one.
     if target.service in page.services:
         with target.open() as connection:
             there = ask_others(connection)
@@ -65,7 +65,7 @@ def _show_gateway(target: Target) -> None:
             f"connections of {target.service}", read(listed, list[ConnectionRow])
         )
         if listed
-        else f"nobody is connected to {target.service}",
+        else f"no connections to {target.service}",
     )
     _tell_more(there)
 

@@ -17,7 +17,7 @@ from weft.wire.since import Since
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How much to show, and in what role."""
+    """Options of the command."""
 
     count: int | None
     group: str
@@ -33,22 +33,22 @@ class Manner:
     )
 )
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
-@click.option("--count", type=click.IntRange(min=1), help="End after so many messages.")
+@click.option("--count", type=click.IntRange(min=1), help="Exit after N messages (default: never).")
 @click.option(
-    "--group", default="", metavar="NAME", help="Be a member of this queue group: take a share."
+    "--group", default="", metavar="NAME", help="Join this queue group, and receive its share."
 )
 @click.option(
     "--policy",
     type=click.Choice(get_args(Policy)),
     default="cut",
     show_default=True,
-    help="What gives way if this reader is too slow: the connection, or messages.",
+    help="Policy for a slow consumer: disconnect (cut), or drop messages.",
 )
 @click.option(
     "--since",
     metavar="WHEN",
     callback=lambda _context, _option, text: None if text is None else beginning_from(text),
-    help="First what the journal has: since '5m' ago, a position, or 2026-11-16T09:30Z.",
+    help="Start with the journal: since '5m' ago, a position, or 2026-11-16T09:30Z.",
 )
 @closest_options
 @target_options
@@ -56,7 +56,7 @@ def sub(target: Target, patterns: tuple[str, ...], **options: Any) -> None:
     """Show the messages of one or more PATTERNs as they come.
 
     * stands for one element, > for one or more at the end; quote them for the shell. Without
-    --group it only listens, and is never chosen to answer a request.
+    --group the command only listens, and is never chosen to answer a request.
     """
     manner = Manner(**options)
     with (
@@ -77,7 +77,7 @@ def sub(target: Target, patterns: tuple[str, ...], **options: Any) -> None:
 
 
 def beginning_from(text: str) -> Since:
-    """Where history is to begin, as people write it."""
+    """Return the start of the history in a text."""
     if text.isdecimal():
         return int(text)
     try:
@@ -88,7 +88,7 @@ def beginning_from(text: str) -> Since:
 
 
 def show(message: Message, *, is_json: bool, subject: str | None = None) -> None:
-    """Print one message on one line; `subject` is what it was sent to, if said otherwise."""
+    """Print one message on one line; `subject` replaces the message's own."""
     named = message.subject if subject is None else subject
     if is_json:
         streams.json_result(message_json(message, named))

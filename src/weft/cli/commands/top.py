@@ -1,4 +1,4 @@
-"""`weft top`: what is going on in a service right now, drawn again and again."""
+"""`weft top`: current traffic of a service, refreshed periodically."""
 
 import sys
 import time
@@ -33,14 +33,14 @@ from weft.cli.query import (
 )
 from weft.errors import ConnectionLost
 
-# At 80 columns; and of each table: an empty line, the title, the names of the columns, a note.
+# At 80 columns; per table: an empty line, the title, the column names, a note.
 _HEADLINE_LINES = 2
 _LINES_BESIDE_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How often to look, and at how much."""
+    """Options of the command."""
 
     once: bool
     interval: float
@@ -49,7 +49,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One look at a service."""
+    """Traffic of a service at one time."""
 
     time_ns: int
     status: Answer
@@ -64,31 +64,31 @@ class Picture:
         "weft top --once --json",
     )
 )
-@click.option("--once", is_flag=True, help="Show one picture and end.")
+@click.option("--once", is_flag=True, help="Print once and exit.")
 @click.option(
     "--interval",
     type=FiniteRange(min=0.1, max=SECONDS_MAX),
     default=1.0,
     show_default=True,
     metavar="S",
-    help="How many seconds there are between two pictures.",
+    help="Seconds between refreshes.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How many rows each table has at most.",
+    help="Most rows of each table.",
 )
 @target_options
 def top(target: Target, **options: Any) -> None:
-    """Show what is going on right now.
+    """Show the current traffic of a service.
 
-    The busiest subjects and connections of a service, and its slow readers.
+    The busiest subjects and connections, and slow consumers.
     """
     manner = Manner(**options)
     check_service(target)
-    # A lost connection is in the picture; words beside it would spoil it.
+    # A lost connection is displayed in the picture, not printed.
     with target.open(on_status=lambda _: None) as connection:
         if manner.once:
             _print(target, look(connection, manner.limit))
@@ -101,14 +101,14 @@ def top(target: Target, **options: Any) -> None:
 
 
 def look(connection: Connection, limit: int) -> Picture:
-    """Ask the gateway for one picture, without what is there only because this command looks."""
+    """Query the gateway, and leave out the traffic of this command."""
     flows = read(ask(connection, "flows", ALL)["flows"], list[FlowRow])
     flows = [flow for flow in flows if not flow.subject.startswith("_WEFT")]
     others = ask_others(connection)
     there = read(others["connections"], list[ConnectionRow])
     status = ask(connection, "status")
     status["connections"] -= 1
-    # Of more than are listed the service's own sum is told: there this command weighs nothing.
+    # An incomplete list has no sum: then keep the service's own, where this command hardly counts.
     if not others["more"]:
         status["message_rate"] = sum(row.message_rate for row in there)
         status["byte_rate"] = sum(row.byte_rate for row in there)
@@ -124,7 +124,7 @@ def look(connection: Connection, limit: int) -> Picture:
 
 
 def by_subject(flows: Iterable[FlowRow]) -> list[SubjectRow]:
-    """The flows of each subject taken together, the busiest first."""
+    """Return the sums of each subject's flows, the busiest first."""
     totals: dict[str, SubjectRow] = {}
     for flow in flows:
         known = totals.get(flow.subject, SubjectRow(subject=flow.subject))
@@ -139,7 +139,7 @@ def by_subject(flows: Iterable[FlowRow]) -> list[SubjectRow]:
 
 
 def _draw(target: Target, connection: Connection, manner: Manner) -> None:
-    """Draw on the whole terminal; a lost connection is shown, and looked for again."""
+    """Draw on the whole terminal; a lost connection is displayed, and retried."""
     console = streams.console()
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
@@ -154,7 +154,7 @@ def _draw(target: Target, connection: Connection, manner: Manner) -> None:
 
 
 def fitted(picture: Picture, lines: int) -> Picture:
-    """Return a picture with as many rows as a window has room for, the same for each table."""
+    """Return a picture with as many rows as fit the window, the same for each table."""
     tables_shown = 3 if picture.slow_readers else 2
     room = (lines - _HEADLINE_LINES) // tables_shown - _LINES_BESIDE_ROWS
     rows = max(1, room)
@@ -198,7 +198,7 @@ def _drawn(target: Target, picture: Picture) -> RenderableType:
         "",
         status_tables.connections("connections by rate", picture.connections)
         if picture.connections
-        else "nobody else is connected",
+        else "no other connections",
     ]
     if picture.slow_readers:
         parts += ["", status_tables.connections("slow readers", picture.slow_readers)]

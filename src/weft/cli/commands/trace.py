@@ -1,4 +1,4 @@
-"""`weft trace`: where a message to a subject would go, and where it would be dropped, and why."""
+"""`weft trace`: the path of a message to a subject, and where and why it would be dropped."""
 
 import click
 
@@ -22,8 +22,8 @@ from weft.cli.query import ALL, ask, check_service, read
 def trace(target: Target, subject: str) -> None:
     """Show where a message to a SUBJECT would go.
 
-    A probe takes the way of a message, and is delivered to nobody. Every gateway that it comes to
-    says who is subscribed there, and where it could not be passed on.
+    A probe takes the path of a message, without being delivered. Every gateway on the path
+    reports its subscriptions, and the links that could not forward the probe.
     """
     check_service(target)
     with target.open() as connection:
@@ -39,7 +39,7 @@ def trace(target: Target, subject: str) -> None:
 
 
 def lines(page: TracePage) -> list[str]:
-    """A trace in words."""
+    """Return a trace in words."""
     shown = [f"{printable(page.subject)}, published at {printable(page.gateway)}"]
     depths: dict[str, int] = {}
     by_name = {place.name: place for place in page.gateways}
@@ -66,12 +66,12 @@ def lines(page: TracePage) -> list[str]:
 
 def _unheard(page: TracePage) -> str:
     if all(place.state in ("here", "answered") for place in page.gateways):
-        return "nobody listens to it"
-    return "nobody is known to listen to it: not everyone has answered"
+        return "it has no subscribers"
+    return "no subscribers are known: some gateways have not answered"
 
 
 def _way(place: PlaceRow, by_name: dict[str, PlaceRow]) -> str:
-    """By which link it came, with the time that takes there and back."""
+    """Return the link that the probe took, with its round-trip time."""
     name = printable(place.name)
     if not place.by:
         return f"{name} (here)"

@@ -1,4 +1,4 @@
-"""`weft version`: which Weft, how its core was built, and on what it runs."""
+"""`weft version`: version, build of the core, Python and system."""
 
 import platform
 

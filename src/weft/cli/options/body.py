@@ -1,4 +1,4 @@
-"""What a command sends: a text, fields, or a message for every line of standard input."""
+"""Message given to a command: a text, fields, or one message per line of standard input."""
 
 import functools
 import json
@@ -14,7 +14,7 @@ from weft import Message
 from weft.cli.options.field import field_from_text
 from weft.errors import BadField, BadMessage
 
-# A line that never ends must not fill the memory; a gateway's own limit is lower, as a rule.
+# Bounds the memory for an endless line; a gateway's own limit is usually lower.
 LINE_MAX_BYTES = 64 << 20
 
 Body = Message | bytes | str
@@ -22,7 +22,7 @@ Body = Message | bytes | str
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the command line said to send, as it was typed."""
+    """Message on the command line, as typed."""
 
     text: str | None
     field_texts: tuple[str, ...]
@@ -30,14 +30,14 @@ class Content:
 
     @property
     def is_given(self) -> bool:
-        """Say if the command line itself holds a message."""
+        """Return whether the command line has a message."""
         return self.text is not None or self.has_fields
 
     def message(self) -> Body:
-        """The message that was typed; an empty text if none was.
+        """Return the typed message; an empty text if there is none.
 
         Raises:
-            BadField: a field or the JSON cannot be read, or there is a text beside them.
+            BadField: Invalid field or JSON, or a text beside them.
         """
         if not self.has_fields:
             return text_or_bytes(os.fsencode(self.text or ""))
@@ -48,12 +48,12 @@ class Content:
 
     @property
     def has_fields(self) -> bool:
-        """Say if the message is made of fields."""
+        """Return whether the message is made of fields."""
         return bool(self.field_texts) or self.message_json is not None
 
 
 def content_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command TEXT, --field and --message-json; it gets them as one `content`."""
+    """Add TEXT, --field and --message-json to a command, which gets them as one `content`."""
 
     @functools.wraps(command)
     def with_content(**options: Any) -> Any:
@@ -66,7 +66,7 @@ def content_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def text_or_bytes(raw: bytes) -> str | bytes:
-    """A text, which travels as a string; what is no UTF-8 can only travel as bare bytes."""
+    """Return UTF-8 as a string, and other bytes as they are."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -74,10 +74,10 @@ def text_or_bytes(raw: bytes) -> str | bytes:
 
 
 def messages_in_lines(stream: BinaryIO, is_json: bool) -> Iterator[Body]:
-    """A message for every line: its text without the line end, or the fields of a JSON object.
+    """Yield a message per line: its text without the line end, or the fields of a JSON object.
 
     Raises:
-        BadMessage: a line is too long, or is not a JSON object; the text gives its number.
+        BadMessage: A line is too long or not a JSON object; the text has its number.
     """
     number = 0
     while line := stream.readline(LINE_MAX_BYTES + 1):
@@ -96,12 +96,12 @@ def messages_in_lines(stream: BinaryIO, is_json: bool) -> Iterator[Body]:
 
 
 def standard_input() -> BinaryIO:
-    """The bytes of standard input."""
+    """Return standard input as a binary stream."""
     return sys.stdin.buffer
 
 
 def _fault(error: BadField) -> str:
-    """What is wrong with a line; the reader of JSON takes each line for the first of a text."""
+    """Return the position and error of a line; the JSON parser counts each line as the first."""
     cause = error.__cause__
     if isinstance(cause, json.JSONDecodeError):
         return f", column {cause.colno}: not JSON: {cause.msg}"

@@ -1,7 +1,7 @@
-"""One field as people type it: `name:type=value`.
+"""Field on the command line: `name:type=value`.
 
-Without a type it is a string: a value is never guessed at. What JSON has a form for (messages,
-lists, blobs, timestamps) is read as that form.
+Without a type it is a string: types are never guessed. Messages, lists, blobs and timestamps are
+written as in JSON.
 """
 
 import json
@@ -14,10 +14,10 @@ from weft.errors import BadField, shortened
 
 
 def field_from_text(text: str) -> Field:
-    """The field that `name:type=value` stands for.
+    """Return the field for a text `name:type=value`.
 
     Raises:
-        BadField: there is no such type, or it cannot hold the value.
+        BadField: Unknown type, or a value that the type does not allow.
     """
     head, equals, value = text.partition("=")
     name, colon, type_name = head.rpartition(":")
@@ -93,7 +93,7 @@ def _list(name: str, value: str) -> Field:
 
 def _from_json(name: str, value: str, wanted: FieldType) -> Field:
     fields = Message.from_json(f"{{{json.dumps(name)}:{value}}}").fields()
-    # A value such as `1, "other": 2` would close over more than itself.
+    # Reject a value such as `1, "other": 2`, which makes two fields.
     if len(fields) != 1 or fields[0].type != wanted:
         raise BadField(f"{shortened(value)} is not a {wanted} in JSON")
     return fields[0]

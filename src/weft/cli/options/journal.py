@@ -1,4 +1,4 @@
-"""The folder of a journal, as commands are given it, and which of its messages they are to take."""
+"""Options of commands that read a journal: its folder, and the selection of messages."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -23,10 +23,10 @@ JSON = click.option("--json", "is_json", is_flag=True, help="JSON, an object a l
 
 
 def segments_in(folder: Path, service: str | None) -> "list[Segment]":
-    """The segments of a service, or of all.
+    """Return the segments of one service, or of all.
 
     Raises:
-        NotKnown: there is no such service.
+        NotKnown: Unknown service.
     """
     root = root_of(folder)
     services = services_in(root)
@@ -39,7 +39,7 @@ def segments_in(folder: Path, service: str | None) -> "list[Segment]":
 
 @dataclass(slots=True)
 class Selection:
-    """Which messages of a journal to take; `holes` counts what was found missing meanwhile."""
+    """Selection of messages in a journal; `holes` counts the missing ranges found."""
 
     folder: Path
     service: str
@@ -50,11 +50,11 @@ class Selection:
     holes: int = 0
 
     def messages(self) -> "Iterator[tuple[str, Kept]]":
-        """The messages, node by node; what is missing is told on standard error.
+        """Yield the messages, node by node; missing ranges are reported on standard error.
 
         Raises:
-            NotKnown: there is no such service or node.
-            BadSubject: the pattern is not legal.
+            NotKnown: Unknown service or node.
+            BadSubject: Invalid pattern.
         """
         pattern = checked_pattern(self.subject)
         taken = 0
@@ -91,7 +91,7 @@ class Selection:
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say which messages; it gets them as one `selection`."""
+    """Add the options of a selection to a command, which gets them as one `selection`."""
     names = ("folder", "service", "node", "first", "count", "subject")
 
     @functools.wraps(command)
@@ -109,9 +109,9 @@ _OPTIONS = (
     click.option(
         "--service", metavar="NAME", default="default", show_default=True, help="Of this service."
     ),
-    click.option("--node", metavar="NAME", help="Only what this gateway took; for --from."),
-    click.option("--from", "first", type=click.IntRange(min=0), help="From this position on."),
-    click.option("--count", type=click.IntRange(min=1), help="At most so many messages."),
+    click.option("--node", metavar="NAME", help="Only messages journaled by this gateway."),
+    click.option("--from", "first", type=click.IntRange(min=0), help="Start at this position."),
+    click.option("--count", type=click.IntRange(min=1), help="At most N messages (default: all)."),
     click.option(
         "--subject", metavar="PATTERN", default=">", help="Only messages to these subjects."
     ),

@@ -1,4 +1,4 @@
-"""Where a command has a channel's password from: a file, a prompt or the environment.
+"""Options for a channel's password: from a file, a prompt or the environment.
 
 Never from the command line itself, which every user of the machine can read.
 """
@@ -19,7 +19,7 @@ from weft.cli.output import streams
 from weft.errors import BadOption
 
 PASSWORD_VARIABLE = "WEFT_CHANNEL_PASSWORD"  # noqa: S105  # the name of a variable
-# More than anybody remembers.
+# Larger than any sensible password.
 PASSWORD_MAX_BYTES = 4096
 
 _OTHERS = 0o077
@@ -27,16 +27,16 @@ _OTHERS = 0o077
 
 @dataclass(frozen=True, slots=True)
 class PasswordSource:
-    """What the command line said about the password."""
+    """Options on the command line about the password."""
 
     password_file: str | None
     ask_password: bool
 
     def password(self) -> str | None:
-        """The password; None for a channel without one.
+        """Return the password; None for a channel without one.
 
         Raises:
-            BadOption: there is none where one should be.
+            BadOption: The password is missing or invalid.
         """
         if self.password_file is not None:
             if self.ask_password:
@@ -60,14 +60,14 @@ class PasswordSource:
             raise BadOption(f"password file {path} cannot be read: {error.strerror}") from error
         if mode & _OTHERS:
             streams.news(
-                f"password file {path} has mode {mode:04o}, so others can get at it;"
+                f"password file {path} has mode {mode:04o}, which gives other users access;"
                 f" chmod 600 {path}"
             )
         return data
 
 
 def password_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command what a password comes from; it gets that as one `source`."""
+    """Add the password options to a command, which gets them as one `source`."""
 
     @functools.wraps(command)
     def with_source(**options: Any) -> Any:
@@ -81,9 +81,9 @@ def password_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _line(data: bytes) -> str:
-    """The password in a file: its one line, without the end of it."""
+    """Return the single line of a password file, without its end."""
     if len(data) > PASSWORD_MAX_BYTES:
-        raise BadOption(f"a password of more than {PASSWORD_MAX_BYTES} bytes cannot be")
+        raise BadOption(f"the password has more than {PASSWORD_MAX_BYTES} bytes")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

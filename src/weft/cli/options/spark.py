@@ -1,4 +1,4 @@
-"""What the commands that run on Spark are told: where messages are, and where the result goes."""
+"""Options of the commands that run on Spark: source of messages and destination of results."""
 
 import functools
 import importlib.util
@@ -28,7 +28,7 @@ _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for; moments have a time zone."""
+    """Values of the shared options; times have a time zone."""
 
     path: Path | None
     gateways: str | None
@@ -45,7 +45,7 @@ class Asked:
     is_json: bool
 
     def source(self, subject: str = ">", until: datetime | None = None) -> "Source":
-        """Where messages are, and which are wanted."""
+        """Return the source of messages, with their selection."""
         from weft.pipeline.source import Source  # noqa: PLC0415  # needs pyspark
 
         is_remote = self.path is None
@@ -61,10 +61,10 @@ class Asked:
         )
 
     def destination(self, *, has_subjects: bool = False) -> "Folder | Subject | None":
-        """Where the result goes; None if it is to be shown.
+        """Return the destination of the result; None to print it.
 
         Raises:
-            BadSubject: it can be neither a folder nor a subject.
+            BadSubject: Neither a folder nor a valid subject.
         """
         from weft.pipeline.sink import Folder, Subject  # noqa: PLC0415  # needs pyspark
 
@@ -77,11 +77,11 @@ class Asked:
         return Subject(self.gateway, self.service, subject, self.tls_ca, self.key_file)
 
     def check_result(self, *, has_subjects: bool = False) -> None:
-        """See that a result can go where it is to go, as far as that is known without Spark.
+        """Check that the result can be written, as far as that is known without Spark.
 
         Raises:
-            BadOption: a folder is not empty, or a stream could not go on where it was.
-            BadSubject: it can be neither a folder nor a subject.
+            BadOption: The folder is not empty, or a stream has no checkpoint.
+            BadSubject: Neither a folder nor a valid subject.
         """
         from weft.pipeline.sink import Folder  # noqa: PLC0415  # needs pyspark
 
@@ -92,23 +92,23 @@ class Asked:
             to.check_new()
 
     def flow(self, output_mode: "OutputMode") -> "Flow":
-        """How a stream goes on.
+        """Return the settings of a stream.
 
         Raises:
-            BadOption: what it writes could not go on where it was.
+            BadOption: It writes a result, but has no checkpoint.
         """
         from weft.pipeline.sink import Flow  # noqa: PLC0415  # needs pyspark
 
         if self.out is not None and not self.checkpoint:
-            raise BadOption("a stream with --out needs --checkpoint: there it keeps how far it is")
+            raise BadOption("a stream with --out needs --checkpoint, where it stores its progress")
         return Flow(_trigger_s(self.trigger), output_mode, self.checkpoint)
 
 
 def check_installed() -> None:
-    """See that what these commands need is there.
+    """Check that the packages for these commands are installed.
 
     Raises:
-        BadOption: it is not.
+        BadOption: Missing package.
     """
     for package in ("crc32c", "pandas", "pyarrow", "pyspark"):
         if importlib.util.find_spec(package) is None:
@@ -117,10 +117,10 @@ def check_installed() -> None:
 
 
 def moment(text: str | None) -> datetime | None:
-    """A moment as people write it: some time ago, or ISO 8601, of this machine without a zone.
+    """Return the time in a text: an age, or ISO 8601, which without a zone is local time.
 
     Raises:
-        BadOption: it is neither.
+        BadOption: Neither of them.
     """
     if text is None:
         return None
@@ -132,7 +132,7 @@ def moment(text: str | None) -> datetime | None:
 
 
 def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that they all share; it gets them as one `asked`."""
+    """Add the shared options to a command, which gets them as one `asked`."""
 
     @functools.wraps(command)
     def with_options(**options: Any) -> Any:
@@ -148,7 +148,7 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _trigger_s(text: str) -> float | None:
-    """So often, in seconds; None for what is there now, once."""
+    """Return the interval in seconds; None to process the current messages once."""
     if text == "now":
         return None
     found = _TRIGGER.fullmatch(text)
@@ -167,39 +167,39 @@ _OPTIONS = (
         "--path",
         metavar="DATA",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
-        help="Read the journal in the folder that a gateway was given with --data.",
+        help="Read the journal in the data folder of a gateway (--data).",
     ),
     click.option(
         "--gateways",
         metavar="HOST:PORT,…",
-        help="Read the journals of these gateways; without --path, --gateway is read.",
+        help="Read the journals of these gateways (default: of --gateway).",
     ),
-    gateway_option("Where a result is published."),
+    gateway_option("The gateway that a result is published to."),
     TLS_CA,
     KEY_FILE,
     service_option("The service to read, and to publish a result to."),
-    click.option("--since", **MOMENT, help="Only from then on: '5m' ago, or 2026-11-16T09:30Z."),
-    click.option("--stream", "is_stream", is_flag=True, help="Go on with what comes, until ^C."),
+    click.option("--since", **MOMENT, help="Only from this time on: '5m' ago, 2026-11-16T09:30Z."),
+    click.option(
+        "--stream", "is_stream", is_flag=True, help="Process new messages, too, until ^C."
+    ),
     click.option(
         "--trigger",
         metavar="TIME",
         default="1s",
         show_default=True,
-        help="How often a stream gives a result; 'now': what is there, and then end.",
+        help="Interval between results of a stream; 'now' reads the current messages and exits.",
     ),
     click.option(
         "--checkpoint",
         metavar="DIR",
         default="",
-        help="Where a stream keeps how far it is, to go on there.",
+        help="Folder for the progress of a stream, which continues there after a restart.",
     ),
     click.option(
         "--out",
         metavar="DIR|SUBJECT",
-        help="Write Parquet to a folder (with a slash, or there already, or .parquet), or publish.",
+        help="Write Parquet to a folder (with a slash, existing, or .parquet), or publish.",
     ),
-    click.option(
-        "--master", metavar="URL", help="The Spark to run on; this machine if none is given."
-    ),
+    click.option("--master", metavar="URL", help="The Spark master (default: this machine)."),
     click.option("--json", "is_json", is_flag=True, help="Print JSON, one object a line."),
 )

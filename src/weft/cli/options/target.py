@@ -1,4 +1,4 @@
-"""Which gateway and service a command talks to: the options that all of them share."""
+"""Options that most commands share: the gateway and service to connect to."""
 
 import functools
 import logging
@@ -20,12 +20,12 @@ from weft.errors import BadOption
 
 DEFAULT_GATEWAY = "127.0.0.1:7411"
 DEFAULT_SERVICE = "default"
-# The text of a key itself; a file is better, as it does not show in what a process passes on.
+# The text of a key; a file is better, because child processes do not inherit it.
 KEY_VARIABLE = "WEFT_KEY"
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-# What the client would log is told by a Teller, in the words of the command line.
+# Silences the client's log: a Teller prints its events in the terms of the command line.
 _SILENT = logging.getLogger("weft.cli")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
@@ -33,7 +33,7 @@ _SILENT.propagate = False
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect, as whom, and how to print what comes."""
+    """Gateway and service, credentials, and the output format."""
 
     gateway: str
     service: str
@@ -45,10 +45,10 @@ class Target:
     region: str = ""
 
     def open(self, on_status: StatusCallback | None = None) -> weft.Connection:
-        """A blocking connection; what becomes of it is told on standard error.
+        """Return a blocking connection, whose status is printed on standard error.
 
         Raises:
-            Unreachable: no gateway answers there.
+            Unreachable: No gateway at this address.
         """
         return weft.Connection(
             self.gateway,
@@ -63,7 +63,7 @@ class Target:
         )
 
     def connect(self) -> Connecting:
-        """The same as `async with`, for a command with a loop of its own."""
+        """Return the same as `async with`, for a command with its own loop."""
         return weft.connect(
             self.gateway,
             service=self.service,
@@ -77,32 +77,32 @@ class Target:
         )
 
     def key(self) -> str:
-        """What a gateway with keys is shown; empty if there is nothing to show.
+        """Return the key for the gateway; empty without one.
 
         Raises:
-            BadOption: the file holds no key.
+            BadOption: The file has no key.
         """
         return key_from(self.key_file)
 
     def tls(self) -> ssl.SSLContext | None:
-        """How a tls:// gateway is checked; None for the system's certificates.
+        """Return the TLS context for a tls:// gateway; None for the system's certificates.
 
         Raises:
-            BadOption: the file holds no certificates.
+            BadOption: The file has no certificates.
         """
         if self.tls_ca is None:
             return None
         try:
             return ssl.create_default_context(cafile=self.tls_ca)
         except (OSError, ssl.SSLError) as error:
-            raise BadOption(f"--tls-ca {self.tls_ca} holds no certificates: {error}") from error
+            raise BadOption(f"--tls-ca {self.tls_ca} has no certificates: {error}") from error
 
 
 def key_from(key_file: str | None) -> str:
-    """The key in a file, or in the environment if none is named; empty if there is none.
+    """Return the key in a file, or without one in the environment; empty if there is none.
 
     Raises:
-        BadOption: the file holds no key.
+        BadOption: The file has no key.
     """
     if key_file is None:
         return os.environ.get(KEY_VARIABLE, "").strip()
@@ -110,7 +110,7 @@ def key_from(key_file: str | None) -> str:
 
 
 def _warn_once(text: str) -> None:
-    """Print a warning, unless this command has: it may read its key more than once."""
+    """Print a warning once per command, which may read its key several times."""
     context = click.get_current_context(silent=True)
     if context is not None:
         warned = context.meta.setdefault("weft.warned", set())
@@ -121,7 +121,7 @@ def _warn_once(text: str) -> None:
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the shared options; it gets them as one `target`."""
+    """Add the shared options to a command, which gets them as one `target`."""
 
     @functools.wraps(command)
     def with_target(**options: Any) -> Any:
@@ -135,20 +135,20 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def closest_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command find the closest gateway itself; goes above target_options()."""
+    """Add --closest and --region to a command; goes above target_options()."""
     is_closest = click.option(
         "--closest",
         "is_closest",
         is_flag=True,
         envvar="WEFT_CLOSEST",
         show_envvar=True,
-        help="Ask the gateway for the closest one, and connect to that.",
+        help="Ask the gateway for the closest one, and connect to it.",
     )
     return is_closest(REGION(command))
 
 
 def gateway_option(text: str) -> Option:
-    """`--gateway`, and what it is good for."""
+    """Return the option `--gateway` with its help."""
     return click.option(
         "--gateway",
         metavar="HOST:PORT",
@@ -161,7 +161,7 @@ def gateway_option(text: str) -> Option:
 
 
 def service_option(text: str) -> Option:
-    """`--service`, and what it is good for."""
+    """Return the option `--service` with its help."""
     return click.option(
         "--service",
         metavar="NAME",
@@ -179,7 +179,7 @@ REGION: Option = click.option(
     envvar="WEFT_REGION",
     default="",
     show_envvar=True,
-    help="Where this is: gateways of the region are the first guess for the closest.",
+    help="The region of this machine: --closest tries its gateways first.",
 )
 
 TLS_CA: Option = click.option(
@@ -187,7 +187,7 @@ TLS_CA: Option = click.option(
     type=click.Path(exists=True, dir_okay=False, resolve_path=True),
     envvar="WEFT_TLS_CA",
     show_envvar=True,
-    help="The certificates that a tls:// gateway is checked against.",
+    help="CA certificates to verify a tls:// gateway with (default: the system's).",
 )
 
 KEY_FILE: Option = click.option(
@@ -196,7 +196,7 @@ KEY_FILE: Option = click.option(
     type=click.Path(exists=True, dir_okay=False, resolve_path=True),
     envvar="WEFT_KEY_FILE",
     show_envvar=True,
-    help=f"The file with the key for a gateway that has keys; {KEY_VARIABLE} may hold the key.",
+    help=f"File with the key, if the gateway has keys (default: the key in {KEY_VARIABLE}).",
 )
 
 _OPTIONS = (
@@ -208,7 +208,7 @@ _OPTIONS = (
         envvar="WEFT_NAME",
         default="",
         show_envvar=True,
-        help="The name to announce, such as me.1; the gateway chooses one if there is none.",
+        help="The name of the connection, such as me.1 (default: chosen by the gateway).",
     ),
     TLS_CA,
     KEY_FILE,

@@ -1,32 +1,32 @@
-"""A number on the command line that can be waited for: in a range, and finite."""
+"""Parameter types: finite numbers in a range."""
 
 import math
 from typing import Any
 
 import click
 
-# More than anybody waits; a system can sleep no more than about nine times as long.
+# About 30 years; the longest sleep of the system is about nine times as long.
 SECONDS_MAX = 1_000_000_000
 RATE_MIN = 1 / SECONDS_MAX
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers to which neither `nan` nor `inf` belongs, though float() reads both."""
+    """Range of finite numbers: refuses `nan` and `inf`, which float() accepts."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The number that was typed.
+        """Return the typed number.
 
         Raises:
-            click.BadParameter: it is no number, not finite, or not in the range.
+            click.BadParameter: Not a number, not finite, or out of range.
         """
-        # Before the range is looked at, as NaN is neither below nor above anything.
+        # Before the range check, because comparisons with NaN are false.
         number = float(click.FLOAT.convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return float(super().convert(number, param, ctx))
 
 
-# How long to wait: some time, and not for ever.
+# Duration: positive and finite.
 SECONDS = FiniteRange(min=0, min_open=True, max=SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""What becomes of a connection, told on standard error in the words of the command line."""
+"""Status of a connection, printed on standard error in the terms of the command line."""
 
 from weft.cli.output import streams
 from weft.cli.output.message_text import printable
@@ -7,18 +7,18 @@ from weft.errors import ConnectionLost, Draining, Overloaded, Refused, WeftError
 
 
 class Teller:
-    """Tells on standard error what a person should know of a connection, and remembers losses."""
+    """Status callback that prints losses and errors on standard error, and remembers losses."""
 
     def __init__(self) -> None:
         self._connects = 0
         self._happened: set[What] = set()
-        # What was told since the connection was lost, which every attempt would tell again.
+        # Texts printed since the connection was lost: every attempt would repeat them.
         self._told: set[str] = set()
 
     def __call__(self, status: Status) -> None:
-        """Tell a loss, a refusal, and that it is there again; not that all goes well.
+        """Print losses, refusals and reconnects; nothing while all goes well.
 
-        What keeps the first connection from being made is raised, and told by whoever hears that.
+        An error of the first attempt to connect is raised elsewhere, and not printed here.
         """
         self._happened.add(status.what)
         self._connects += status.what is What.CONNECTED
@@ -33,13 +33,13 @@ class Teller:
         streams.news(text)
 
     def loss(self, what: str) -> WeftError | None:
-        """Why some of what was published may not have arrived; None if all of it did.
+        """Return why published messages may not have arrived; None if all of them did.
 
-        It is known once the connection is closed: then everything was told.
+        Valid once the connection is closed, when all events have been reported.
         """
         lost = f"some of the {what} may be lost, as"
         if self._connects > 1:
-            return ConnectionLost(f"{lost} the connection was lost and made anew")
+            return ConnectionLost(f"{lost} the connection was lost and reconnected")
         if What.REFUSED in self._happened:
             return Refused(f"{lost} the gateway refused some")
         if What.DROPPED in self._happened:
@@ -48,7 +48,7 @@ class Teller:
 
 
 def _sentence(status: Status) -> str:
-    """What is told of a status: empty if nothing is."""
+    """Return the text for a status; empty to print nothing."""
     detail, reason = printable(status.detail), _reason(status)
     match status.what:
         case What.CONNECTED:
@@ -57,12 +57,12 @@ def _sentence(status: Status) -> str:
         case What.DISCONNECTED:
             where = detail.removesuffix(" was lost")
             return f"disconnected from {where}{reason}; trying to connect again"
-        # A gap of this kind is told with the connection that ends it.
+        # A gap of this kind is printed with the reconnect.
         case What.GAP if status.gap is None or status.gap.reason != "reconnected":
             return f"gap: {detail}{reason}"
         case What.REFUSED if detail.startswith("attempt "):
             return f"refused{reason}; trying to connect again"
-        # Iterating over the subscription raises this error, and the command ends with it.
+        # Iterating over the subscription raises this error, which ends the command.
         case What.REFUSED if detail.startswith("the subscription to "):
             return ""
         case What.REFUSED | What.DROPPED:
@@ -72,7 +72,7 @@ def _sentence(status: Status) -> str:
 
 
 def _reason(status: Status) -> str:
-    """Why it happened, after a colon, without the words in which it is said already."""
+    """Return the reason after a colon, without the part that the text has already."""
     error = status.error
     if error is None:
         return ""

@@ -1,4 +1,4 @@
-"""A table that fits the window: columns that have no room are left out, and named below it."""
+"""Table that fits the window: columns without space are omitted, and named below it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-# A text column that may be wrapped needs no more than this, however long its texts are.
+# Width that a text column needs at most; longer texts are wrapped.
 _TEXT_CELLS = 24
 _GAP_CELLS = 2
 
@@ -20,7 +20,7 @@ class FittedTable:
         title: The line above the table.
         columns: The names of the columns.
         rows: A text for each column.
-        spare: The columns that a narrow window does without, the first one first.
+            spare: The columns to omit in a narrow window, the first one first.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class FittedTable:
             yield Text(f"no room for: {names} (--json has all)", style="dim")
 
     def _omitted(self, room: int) -> set[int]:
-        """Return the columns to leave out for the others to fit, as far as they can."""
+        """Return the columns to omit so that the others fit, as far as possible."""
         widths = [self._width(number) + _GAP_CELLS for number in range(len(self._columns))]
         omitted: set[int] = set()
         needed = sum(widths) - _GAP_CELLS
@@ -67,7 +67,7 @@ class FittedTable:
         return max([cell_len(self._columns[number].strip()), *cells])
 
     def _first_width(self, kept: Sequence[int], room: int) -> int:
-        """Return the cells of the first column, which says what a row is about: wrapped last."""
+        """Return the width of the first column, which identifies a row: wrapped last."""
         others = sum(self._width(number) + _GAP_CELLS for number in kept[1:])
         return min(self._widest(kept[0]), max(room - others, room * 2 // 5))
 
@@ -83,7 +83,7 @@ class FittedTable:
                 justify="right" if is_number else "left",
                 style="" if is_number else "cyan",
                 header_style="dim",
-                # Subjects and addresses have no spaces to wrap at.
+                # Fold, because subjects and addresses have no spaces to wrap at.
                 overflow="fold",
                 no_wrap=is_number,
                 width=self._first_width(kept, room) if number == kept[0] else None,
@@ -94,7 +94,7 @@ class FittedTable:
 
 
 class Cropped:
-    """As many lines of something as the window has, and how many more there would be."""
+    """First lines of a renderable that fit the window, and the number of the others."""
 
     def __init__(self, shown: RenderableType) -> None:
         self._shown = shown

@@ -1,4 +1,4 @@
-"""What a gateway says of its mesh, in the shape that `weft mesh` and `weft trace` show."""
+"""Rows of `weft mesh` and `weft trace`, as in a gateway's answers."""
 
 import msgspec
 
@@ -25,7 +25,7 @@ class NodeRow(msgspec.Struct, frozen=True):
 
 
 class LinkRow(msgspec.Struct, frozen=True):
-    """A link of the gateway that was asked."""
+    """A link of the queried gateway."""
 
     name: str = ""
     address: str = ""
@@ -39,7 +39,7 @@ class LinkRow(msgspec.Struct, frozen=True):
 
 
 class TargetRow(msgspec.Struct, frozen=True):
-    """An address that could not be linked with."""
+    """An address that cannot be linked."""
 
     address: str = ""
     problem: str = ""
@@ -50,7 +50,7 @@ class TargetRow(msgspec.Struct, frozen=True):
 
 
 class WantedRow(msgspec.Struct, frozen=True):
-    """Something that a gateway wants."""
+    """A subscription of a gateway, as in the interest set."""
 
     gateway: str = ""
     pattern: str = ""
@@ -59,7 +59,7 @@ class WantedRow(msgspec.Struct, frozen=True):
 
 
 class MeshPage(msgspec.Struct, frozen=True):
-    """Everything about a mesh."""
+    """Answer about a mesh."""
 
     gateway: str
     is_mesh: bool = False
@@ -76,7 +76,7 @@ class MeshPage(msgspec.Struct, frozen=True):
 
 
 class SubscriptionRow(msgspec.Struct, frozen=True):
-    """A subscription that a subject leads to."""
+    """A subscription that matches a subject."""
 
     name: str = ""
     connection: int = 0
@@ -89,7 +89,7 @@ class SubscriptionRow(msgspec.Struct, frozen=True):
 
 
 class WantingRow(msgspec.Struct, frozen=True):
-    """A gateway that wants a subject, and by which pattern."""
+    """A gateway with a matching subscription, and its pattern."""
 
     name: str = ""
     pattern: str = ""
@@ -99,7 +99,7 @@ class WantingRow(msgspec.Struct, frozen=True):
 
 
 class ListenersPage(msgspec.Struct, frozen=True):
-    """Who listens to a subject."""
+    """Subscribers of a subject."""
 
     gateway: str
     subject: str
@@ -110,7 +110,7 @@ class ListenersPage(msgspec.Struct, frozen=True):
 
 
 class OnwardRow(msgspec.Struct, frozen=True):
-    """A gateway that something was passed on to, or was not for a reason."""
+    """A gateway that a message is forwarded to, or dropped for, with the reason."""
 
     name: str = ""
     number: int = 0
@@ -121,7 +121,7 @@ class OnwardRow(msgspec.Struct, frozen=True):
 
 
 class PlaceRow(msgspec.Struct, frozen=True):
-    """What is known of a trace at one gateway."""
+    """Trace at one gateway."""
 
     name: str = ""
     number: int = 0
@@ -138,7 +138,7 @@ class PlaceRow(msgspec.Struct, frozen=True):
 
 
 class ShareRow(msgspec.Struct, frozen=True):
-    """A group, and who gets its next message."""
+    """A queue group, and the member that gets its next message."""
 
     group: str = ""
     gateway: str = ""
@@ -146,7 +146,7 @@ class ShareRow(msgspec.Struct, frozen=True):
 
 
 class ResponderRow(msgspec.Struct, frozen=True):
-    """Who would be given a request; nobody if there is no gateway."""
+    """Responder of the next request; empty without one."""
 
     gateway: str = ""
     name: str = ""

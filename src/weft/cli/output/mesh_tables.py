@@ -1,4 +1,4 @@
-"""The tables of `weft mesh`: rows in, something to print out."""
+"""Tables of `weft mesh`, made from rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,7 +19,7 @@ from weft.cli.output.units import duration, latency, short
 
 
 def nodes(rows: Iterable[NodeRow]) -> FittedTable:
-    """The gateways of a mesh."""
+    """Return the table of the gateways of a mesh."""
     columns = ("gateway", "state", "address", "region", "load ", "patterns ", "links ", "room ")
     return streams.table(
         "gateways",
@@ -36,7 +36,7 @@ def nodes(rows: Iterable[NodeRow]) -> FittedTable:
 
 
 def state(row: NodeRow) -> str:
-    """How a gateway can be reached, in words."""
+    """Return how a gateway is reached, in words."""
     if row.state == "reached":
         return f"{row.hops} links away, through {printable(row.through)}"
     if row.state == "lost":
@@ -49,7 +49,7 @@ def state(row: NodeRow) -> str:
 
 
 def links(title: str, rows: Iterable[LinkRow]) -> FittedTable:
-    """The links of one gateway."""
+    """Return the table of the links of one gateway."""
     columns = ("gateway", "address", "made", "state", "for ", "round trip ", "waiting ")
     return streams.table(
         title,
@@ -68,7 +68,7 @@ def links(title: str, rows: Iterable[LinkRow]) -> FittedTable:
 
 
 def targets(rows: Iterable[TargetRow]) -> FittedTable:
-    """Addresses that could not be linked with."""
+    """Return the table of addresses that cannot be linked."""
     return streams.table(
         "not reached",
         ("address", "tried again", "why"),
@@ -84,7 +84,7 @@ def targets(rows: Iterable[TargetRow]) -> FittedTable:
 
 
 def interest(rows: Iterable[WantedRow]) -> FittedTable:
-    """What each gateway wants."""
+    """Return the table of the gateways' interest sets."""
     return streams.table(
         "interest",
         ("gateway", "pattern", "group", "answers"),
@@ -99,7 +99,7 @@ def interest(rows: Iterable[WantedRow]) -> FittedTable:
 
 
 def subscriptions(title: str, rows: Iterable[SubscriptionRow]) -> FittedTable:
-    """Connections and what they are subscribed to."""
+    """Return the table of connections and their subscriptions."""
     return streams.table(
         title,
         ("connection ", "name", "pattern", "group", "policy", "reads"),
@@ -116,7 +116,7 @@ def subscriptions(title: str, rows: Iterable[SubscriptionRow]) -> FittedTable:
 
 
 def wanting(title: str, rows: Iterable[WantingRow]) -> FittedTable:
-    """Gateways that want a subject."""
+    """Return the table of gateways with matching subscriptions."""
     return streams.table(
         title,
         ("gateway", "pattern", "group", "links away "),
@@ -131,12 +131,12 @@ def wanting(title: str, rows: Iterable[WantingRow]) -> FittedTable:
 
 
 def tree(rows: Sequence[NodeRow]) -> Tree:
-    """By which ways messages go from the gateway that was asked; those without a way last."""
+    """Return the paths from the queried gateway as a tree; unreachable gateways last."""
     own = next(row for row in rows if row.state == "here")
     made = {own.name: Tree(printable(own.name), guide_style="dim")}
     near = sorted((row for row in rows if row.hops), key=lambda row: row.hops)
     for row in near:
-        # Whoever is beyond what was listed hangs on the first.
+        # A gateway whose predecessor is not listed is a child of the root.
         made[row.name] = made.get(row.by, made[own.name]).add(printable(row.name))
     for row in rows:
         if row.state in ("lost", "leaving", "left"):
@@ -145,7 +145,7 @@ def tree(rows: Sequence[NodeRow]) -> Tree:
 
 
 def counts(values: Mapping[str, int | Mapping[str, int]]) -> str:
-    """What was carried, on one line; what is 0 is left out."""
+    """Return the counters that are not 0, on one line."""
     shown = [
         f"{count:,} {name.replace('_', ' ')}"
         for name, count in values.items()
@@ -158,7 +158,7 @@ def counts(values: Mapping[str, int | Mapping[str, int]]) -> str:
 
 
 def not_linked(values: Mapping[str, int]) -> str:
-    """Gateways that were not linked with, on one line."""
+    """Return the counts of refused links, on one line."""
     shown = [f"{count:,} by {printable(name)}" for name, count in values.items()]
     return f"gateways not linked with: {', '.join(shown)}; the log says which and why"
 

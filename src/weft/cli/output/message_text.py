@@ -1,7 +1,7 @@
-"""A received message as a line for people, or as a JSON object for programs.
+"""Received message as a line of text, or as a JSON object.
 
-What others published is shown, never obeyed: a control character does not reach the terminal. A
-body that is not a message is shown as such; reading goes on.
+Control characters in messages do not reach the terminal. An invalid body is marked as such, and
+does not end the command.
 """
 
 import json
@@ -13,19 +13,19 @@ from weft.errors import WeftError, WrongType
 from weft.wire.message.field_types import timestamp_text
 from weft.wire.message.types import Fields
 
-# What is shown of one value, of how many fields or items on one level, and of a whole message.
+# Limits of one value in characters, of fields or items on one level, and of a whole message.
 VALUE_MAX = 256
 FIELDS_MAX = 64
 BODY_MAX = 4096
 
 
 def message_line(message: Message) -> str:
-    """Time, subject and fields on one line."""
+    """Return time, subject and fields on one line."""
     return f"{clock(message.time)}  {printable(message.subject)}  {body_text(message)}"
 
 
 def message_json(message: Message, subject: str | None = None) -> str:
-    """Header and fields as one JSON object on one line; nothing is cut."""
+    """Return header and fields as one JSON object on one line, complete."""
     header = {
         "subject": message.subject if subject is None else subject,
         "reply": message.reply,
@@ -46,7 +46,7 @@ def message_json(message: Message, subject: str | None = None) -> str:
 
 
 def body_text(message: Message) -> str:
-    """The fields as `name=value`; bare bytes as text, or the beginning of them in hex."""
+    """Return the fields as `name=value`; bare bytes as text, or their beginning in hex."""
     try:
         text = bare_text(message)
         if text is not None:
@@ -60,7 +60,7 @@ def body_text(message: Message) -> str:
 
 
 def is_readable(message: Message) -> bool:
-    """Say if the body is a message, or bare bytes."""
+    """Return whether the body is a message, or bare bytes."""
     try:
         message.raw_form()
     except WeftError:
@@ -69,7 +69,7 @@ def is_readable(message: Message) -> bool:
 
 
 def bare_payload(message: Message) -> bytes | None:
-    """The bytes of a message that was published as bare bytes; None if it has fields."""
+    """Return the body of a message of bare bytes; None if it has fields."""
     try:
         return message.payload
     except WrongType:
@@ -77,7 +77,7 @@ def bare_payload(message: Message) -> bytes | None:
 
 
 def bare_text(message: Message) -> str | None:
-    """The text of a message that is nothing else: a string without a name, or bare UTF-8."""
+    """Return the text of a message without fields: an unnamed string, or bare UTF-8."""
     payload = bare_payload(message)
     if payload is None:
         value = message.get("") if len(message) == 1 else None
@@ -89,12 +89,12 @@ def bare_text(message: Message) -> str | None:
 
 
 def clock(time_ns: int) -> str:
-    """A moment as the local time of day, to the microsecond."""
+    """Return the local time of day, to the microsecond."""
     return datetime.fromtimestamp(time_ns // 1000 / 1e6).strftime("%H:%M:%S.%f")
 
 
 def printable(text: str) -> str:
-    """A text whose control characters, line ends too, are written as escapes."""
+    """Return a text with control characters, including line ends, as escapes."""
     if text.isprintable():
         return text
     return "".join(
@@ -104,7 +104,7 @@ def printable(text: str) -> str:
 
 
 def to_json(value: object) -> str:
-    """A value as JSON on one line."""
+    """Return a value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -124,7 +124,7 @@ def _values(fields: Fields) -> list[str]:
 
 
 def _value(kind: int, raw: Any) -> str:
-    # The raw form, as an item of a list has no other that still knows its type.
+    # The raw form, because only it has the type of a list's item.
     if kind == FieldType.MESSAGE:
         return "{" + _fields(raw) + "}"
     if kind == FieldType.LIST:

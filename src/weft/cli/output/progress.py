@@ -1,4 +1,4 @@
-"""How far a long command has come, on standard error, if that is a terminal."""
+"""Progress of a long command, on standard error if that is a terminal."""
 
 import sys
 import time
@@ -9,12 +9,12 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from weft.cli.output import streams
 
-# Drawing costs more than publishing: look at the clock each time, draw a few times a second.
+# Drawing is slower than publishing: check the clock on each call, draw a few times a second.
 _REDRAW_S = 0.1
 
 
 class Bar:
-    """A bar that fills up to a total, or only counts if no total is known."""
+    """Progress bar, or a counter if the total is unknown."""
 
     def __init__(self, title: str, total: float | None) -> None:
         self._next_s = 0.0
@@ -33,7 +33,7 @@ class Bar:
             self._task = self._bar.add_task(title, total=total, note="")
 
     def reached(self, completed: float, note: str = "") -> None:
-        """Show how far it is, now or with one of the next calls."""
+        """Set the progress, drawn now or with one of the next calls."""
         now_s = time.monotonic()
         if self._bar is not None and now_s >= self._next_s:
             self._next_s = now_s + _REDRAW_S

@@ -1,4 +1,4 @@
-"""Pictures of something that changes, again and again."""
+"""Periodic output, for --watch."""
 
 import sys
 import time
@@ -16,9 +16,9 @@ WATCH_S = 1.0
 
 
 def watch(target: Target, tell: Callable[[], None], picture: Callable[[], RenderableType]) -> None:
-    """Show something every second: drawn on a terminal, or told again where there is none.
+    """Refresh every second: draw `picture` on a terminal, or call `tell` without one.
 
-    On the whole terminal a lost connection is shown, and looked for again.
+    On the terminal a lost connection is displayed, and retried.
     """
     if target.is_json or not streams.is_terminal(sys.stdout):
         while True:

@@ -1,4 +1,4 @@
-"""Rows of Spark for people and for programs."""
+"""Rows of Spark as a table or as JSON."""
 
 import base64
 from collections.abc import Iterable, Sequence
@@ -12,19 +12,19 @@ from weft.cli.output.message_text import printable, to_json
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-# What a person may want to look at; all of it is for programs.
+# Most rows in a table; JSON has all.
 SHOWN_MAX = 1000
 _TEXT_MAX = 100
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 
 
 def first_of(result: "DataFrame") -> "list[Row]":
-    """As many rows as are shown, and one more if there are more."""
+    """Return the rows for a table, and one more if there are more."""
     return result.limit(SHOWN_MAX + 1).collect()
 
 
 def show(title: str, kinds: Sequence[tuple[str, str]], rows: "Sequence[Row]") -> int:
-    """Print what first_of() gave as a table; how many rows there were."""
+    """Print the rows of first_of() as a table; return their number."""
     show_rows(title, kinds, rows[:SHOWN_MAX])
     if len(rows) > SHOWN_MAX:
         streams.news(f"there are more than {SHOWN_MAX:,} rows: --json or --out gives all")
@@ -38,7 +38,7 @@ def show_rows(title: str, kinds: Sequence[tuple[str, str]], rows: Sequence[Seque
 
 
 def print_json(rows: "Iterable[Row]") -> int:
-    """Print rows as JSON, an object a line; how many there were."""
+    """Print rows as JSON, one object per line; return their number."""
     count = 0
     for row in rows:
         streams.json_result(to_json(plain(row.asDict(recursive=True))))
@@ -47,7 +47,7 @@ def print_json(rows: "Iterable[Row]") -> int:
 
 
 def plain(value: Any) -> Any:
-    """A value of a row as JSON has it: moments in UTC, bytes in base64."""
+    """Return a value of a row for JSON: times in UTC, bytes in base64."""
     if isinstance(value, dict):
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -55,7 +55,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray):
         return base64.b64encode(value).decode()
     if isinstance(value, datetime):
-        # Spark gives moments without a zone in that of this machine.
+        # Spark returns times without a zone in local time.
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):
         return value.isoformat()

@@ -1,4 +1,4 @@
-"""The tables of `weft status` and `weft top`: rows in, something to print out."""
+"""Tables of `weft status` and `weft top`, made from rows."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,7 +10,7 @@ from weft.cli.query import ConnectionRow, ServiceRow, SubjectRow
 
 
 def services(rows: Mapping[str, ServiceRow]) -> FittedTable:
-    """The services of a gateway by name."""
+    """Return the table of a gateway's services, by name."""
     columns = (
         *("service", "state", "pid ", "restarts ", "connections ", "subscriptions ", "messages "),
         *("rate ", "bytes ", "dropped ", "slow readers ", "owed "),
@@ -24,7 +24,7 @@ def services(rows: Mapping[str, ServiceRow]) -> FittedTable:
 
 
 def connections(title: str, rows: Iterable[ConnectionRow]) -> FittedTable:
-    """Connections: who they are, what they publish, what they have yet to read."""
+    """Return the table of connections: identity, traffic and queued bytes."""
     columns = (
         *("number ", "name", "address", "client", "subscriptions ", "messages ", "rate "),
         *("bytes ", "owed ", "dropped "),
@@ -46,7 +46,7 @@ def connections(title: str, rows: Iterable[ConnectionRow]) -> FittedTable:
 
 
 def subjects(title: str, rows: Iterable[SubjectRow]) -> FittedTable:
-    """Subjects: what is published to each."""
+    """Return the table of subjects and their traffic."""
     return streams.table(
         title,
         ("subject", "rate ", "bytes ", "messages ", "total "),

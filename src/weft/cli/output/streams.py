@@ -1,7 +1,7 @@
-"""Where a command's words go: results to standard output, everything else to standard error.
+"""Output of commands: results on standard output, everything else on standard error.
 
-Colours, tables that fit the window and progress bars are for terminals. Elsewhere lines are plain,
-as long as they need to be, and written at once.
+Colours, tables fitted to the window and progress bars are for terminals. Elsewhere lines are plain,
+unwrapped, and flushed at once.
 """
 
 import os
@@ -15,16 +15,16 @@ from rich.console import Console, RenderableType
 
 from weft.cli.output.fitted_table import FittedTable
 
-# Wider than any table, so that nothing is cut or wrapped where no window sets a width.
+# Wider than any table, so that nothing is truncated or wrapped without a window.
 _UNBOUNDED_COLUMNS = 4096
 
 # DEL, the C1 controls (U+009B alone begins a terminal sequence), line and paragraph separators, and
-# what changes the direction of the text that follows.
+# characters that change the direction of the following text.
 _CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def prepare() -> None:
-    """Make both streams fit for people and pipes: line by line, and no character stops them."""
+    """Prepare both streams: line-buffered, and able to encode every character."""
     for stream in (sys.stdout, sys.stderr):
         # Tests and embedding programs may have put another kind of stream there.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -33,12 +33,12 @@ def prepare() -> None:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Say if a person is looking at the stream; a closed one is None."""
+    """Return whether the stream is a terminal; a closed one is None."""
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def result(text: str) -> None:
-    """Print one line of what was asked for."""
+    """Print one line of the result."""
     print(text, flush=True)
 
 
@@ -54,12 +54,12 @@ def json_result(text: str) -> None:
 
 
 def news(text: str) -> None:
-    """Tell something besides the result, on standard error."""
+    """Print a notice on standard error."""
     tell(f"weft: {text}")
 
 
 def tell(text: str) -> None:
-    """Print to standard error; if nobody reads that, it is no reason to end."""
+    """Print to standard error; continue if that is closed."""
     try:
         print(text, file=sys.stderr, flush=True)
     except BrokenPipeError:
@@ -67,21 +67,21 @@ def tell(text: str) -> None:
 
 
 def let_nobody_read(stream: TextIO) -> None:
-    """Lead a stream nowhere: what is in its buffer would fail once more when the process ends."""
+    """Redirect a closed stream to /dev/null: flushing its buffer at exit would fail again."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
 
 
 def style(text: str, *, color: str | None = None, is_dim: bool = False) -> str:
-    """A text in a colour if standard output is a terminal that may have them."""
+    """Return a text in a colour if standard output is a terminal that supports it."""
     if not is_terminal(sys.stdout) or os.environ.get("NO_COLOR"):
         return text
     return click.style(text, fg=color, dim=is_dim or None)
 
 
 def console(stream: TextIO | None = None) -> Console:
-    """A rich console that takes every text as it is: names of others are no markup."""
+    """Return a rich console that prints texts literally, without markup."""
     target = stream or sys.stdout
     is_seen = is_terminal(target)
     return Console(
@@ -96,7 +96,7 @@ def console(stream: TextIO | None = None) -> Console:
 
 
 def show(*parts: RenderableType) -> None:
-    """Print tables and texts; without the padding that only a terminal needs."""
+    """Print tables and texts, without trailing spaces if it is not a terminal."""
     target = console()
     if target.is_terminal:
         for part in parts:
@@ -116,8 +116,8 @@ def table(
     *,
     spare: Sequence[str] = (),
 ) -> FittedTable:
-    """A table of texts; columns whose name ends in a space are numbers and stand to the right.
+    """Return a table of texts; columns whose name ends in a space are right-aligned numbers.
 
-    Those that are `spare` are left out where the window is too narrow, the first one first.
+    Columns in `spare` are omitted if the window is too narrow, the first one first.
     """
     return FittedTable(title, columns, rows, spare)

@@ -1,13 +1,13 @@
-"""Numbers as people read them: three digits and a unit. Programs get exact ones, as JSON."""
+"""Numbers for people: three digits and a unit. JSON has the exact ones."""
 
 _STEPS = ("", "k", "M", "G", "T", "P", "E")
 _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def short(value: float, unit: str = "") -> str:
-    """A number to two or three digits: `0`, `7.5`, `999`, `1.2 k`, `34 MB`."""
+    """Return a number with two or three digits: `0`, `7.5`, `999`, `1.2 k`, `34 MB`."""
     step = 0
-    # What would be rounded up to 1000 belongs to the next step.
+    # A value that rounds to 1000 belongs to the next step.
     while abs(value) >= 999.5 and step < len(_STEPS) - 1:
         value /= 1000
         step += 1
@@ -16,13 +16,13 @@ def short(value: float, unit: str = "") -> str:
 
 
 def rate(value: float, unit: str = "") -> str:
-    """So much in a second: `1.2 M/s`, `34 MB/s`."""
+    """Return a rate per second: `1.2 M/s`, `34 MB/s`."""
     text = short(value, unit)
     return f"{text}/s"
 
 
 def duration(seconds: float) -> str:
-    """How long something has lasted, in its two largest units: `3 d 4 h`, `2 min 5 s`."""
+    """Return a duration in its two largest units: `3 d 4 h`, `2 min 5 s`."""
     left = int(seconds)
     parts: list[tuple[int, str]] = []
     for size, name in _SPANS:
@@ -34,7 +34,7 @@ def duration(seconds: float) -> str:
 
 
 def latency(seconds: float) -> str:
-    """How long one thing took: `85 µs`, `1.3 ms`, `2 s`."""
+    """Return a short time: `85 µs`, `1.3 ms`, `2 s`."""
     if seconds >= 0.9995:
         return short(seconds, "s")
     if seconds >= 0.000_999_5:

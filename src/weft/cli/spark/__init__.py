@@ -1,1 +1,1 @@
-"""Running Spark from commands."""
+"""Execution of commands on Spark."""

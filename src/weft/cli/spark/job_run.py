@@ -1,4 +1,4 @@
-"""Work on Spark as a command does it: a session, how far it is, and its errors in a sentence."""
+"""Execution of Spark work in a command: session, progress, and errors as a sentence."""
 
 import os
 import re
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LOOK_S = 0.2
-# What our own code said, where Spark has put a trace around it.
+# Text of our own errors within a stack trace of Spark.
 _OURS = re.compile(r"^(?:pyspark\.\S+: )?weft\.[\w.]+: (?P<text>.+)$", re.MULTILINE)
 
 
 class JobFailed(WeftError):
-    """Spark could not do the work."""
+    """Spark failed to do the work."""
 
 
 def session(title: str, master: str | None, statement: str | None = None) -> "SparkSession":
-    """A session of Spark, quiet, on a master or on this machine.
+    """Return a session of Spark without its log output.
 
     Raises:
-        BadOption: there is no Java for it, nobody answers there, or Spark cannot parse the
-            statement, which is known before the session is there.
+        BadOption: No suitable Java, no answer from the master, or Spark cannot parse the
+            statement, which is checked before the session starts.
     """
     from pyspark.errors import ParseException  # noqa: PLC0415  # slow to import
 
@@ -55,7 +55,7 @@ def session(title: str, master: str | None, statement: str | None = None) -> "Sp
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """Have no Python process that the JVM starts import from the working folder."""
+    """Keep Python processes of the JVM from importing from the working folder."""
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = before or "1"
     try:
@@ -69,7 +69,7 @@ def _safe_path() -> Iterator[None]:
 
 @contextmanager
 def _same_signals() -> Iterator[None]:
-    """Let ^C mean what it did before: Spark would cancel its jobs in the midst of a call."""
+    """Keep the handler of ^C: Spark's would cancel its jobs during a call."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if threading.current_thread() is threading.main_thread():
@@ -77,7 +77,7 @@ def _same_signals() -> Iterator[None]:
 
 
 def _hush_loggers() -> None:
-    """Let Spark not log the errors that it raises: they are told once, in a sentence."""
+    """Disable Spark's logging of errors that it raises: they are printed once, as a sentence."""
     from pyspark.logger import PySparkLogger  # noqa: PLC0415  # slow to import
 
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
@@ -86,9 +86,9 @@ def _hush_loggers() -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Let what is started meanwhile say nothing on standard error, unless somebody looks for it.
+    """Silence standard error for processes that the block starts, unless WEFT_DEBUG is set.
 
-    Spark's Java says much when it starts, and only its exceptions are worth reading.
+    Spark's JVM logs much when it starts, and only its exceptions matter.
     """
     if os.environ.get("WEFT_DEBUG"):
         yield
@@ -113,14 +113,14 @@ def perform(
     cancel: Callable[[], object] | None = None,
     is_shown: bool = True,
 ) -> T:
-    """Do what takes Spark a while, and show how far it is; ^C cancels it.
+    """Run Spark work with a progress bar; ^C cancels it.
 
     Raises:
-        JobFailed: Spark could not do it.
+        JobFailed: Spark failed to do it.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415  # slow to import
 
-    # In a thread of its own: while Spark is waited for, ^C would break the line to it.
+    # In a thread: ^C while waiting for Spark would break the connection to it.
     outcome: Future[T] = Future()
     thread = threading.Thread(target=_settle, args=(spark, outcome, work), daemon=True)
     is_seen = is_shown and hasattr(spark, "_jsc")
@@ -146,12 +146,12 @@ def _settle(spark: "SparkSession", outcome: "Future[T]", work: Callable[[], T]) 
     try:
         _activate(spark)
         outcome.set_result(work())
-    except BaseException as error:  # told to whoever waits
+    except BaseException as error:  # raised again in perform()
         outcome.set_exception(error)
 
 
 def _activate(spark: "SparkSession") -> None:
-    """Make a session the one of this thread: Spark looks there for the formats that it knows."""
+    """Make a session the active one of this thread, where Spark looks up its formats."""
     if hasattr(spark, "_jsparkSession"):
         of_java = spark._get_j_spark_session_class(spark._jvm)
         of_java.setActiveSession(spark._jsparkSession)
@@ -165,7 +165,7 @@ def _cancel_all(spark: "SparkSession") -> None:
 
 
 def said_in(text: str) -> str:
-    """What an error of Spark says: our own words if there are some, else its first line."""
+    """Return the text of a Spark error: our own if there is one, else its first line."""
     from weft.pipeline.tables import without_codes  # noqa: PLC0415  # needs pyspark
 
     ours = _OURS.findall(text)
@@ -173,7 +173,7 @@ def said_in(text: str) -> str:
 
 
 def _reached(spark: "SparkSession") -> tuple[float, str]:
-    """How much of what is under way is done, and in words."""
+    """Return the finished share of the active tasks, and their numbers."""
     tracker = spark.sparkContext.statusTracker()
     found = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
     stages = [each for each in found if each is not None]

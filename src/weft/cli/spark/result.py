@@ -1,4 +1,4 @@
-"""What becomes of a result: shown, written or published; at once, or as it grows."""
+"""Delivery of a result: printed, written or published; at once, or as a stream."""
 
 import sys
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a job or a query, and what was asked for."""
+    """Result of a job or a query, and the options of the command."""
 
     title: str
     rows: "DataFrame"
     asked: "Asked"
-    # Every row has a subject of its own.
+    # Every row has its own subject.
     has_subjects: bool = False
 
     def deliver(self) -> int:
-        """Show, write or publish all of it; how many rows there were, if it was shown.
+        """Print, write or publish the whole result; return the number of printed rows.
 
         Raises:
-            JobFailed: Spark could not do it.
-            BadOption: it cannot be written there.
+            JobFailed: Spark failed to compute it.
+            BadOption: It cannot be written there.
         """
         to = self.asked.destination(has_subjects=self.has_subjects)
         rows, spark = self.rows, self.rows.sparkSession
@@ -41,7 +41,7 @@ class Result:
             streams.news(f"the result is {_place(to)}")
             return 0
         if self.asked.is_json:
-            # What is printed meanwhile shows well enough how far it is.
+            # The printed rows show the progress already.
             is_quiet = not streams.is_terminal(sys.stdout)
             return perform(
                 spark, self.title, lambda: print_json(rows.toLocalIterator()), is_shown=is_quiet
@@ -49,14 +49,14 @@ class Result:
         return show(self.title, rows.dtypes, perform(spark, self.title, lambda: first_of(rows)))
 
     def follow(self, output_mode: "OutputMode | None" = None) -> None:
-        """Show, write or publish it as it grows, until it ends or ^C.
+        """Print, write or publish a streaming result, until it ends or ^C.
 
-        Without an output mode, a row that changes is shown again; but what was written or
-        published stays as it is.
+        Without an output mode a changed row is printed again; written or published rows are not
+        updated.
 
         Raises:
-            JobFailed: Spark could not go on.
-            BadOption: it cannot be written there.
+            JobFailed: Spark failed to continue.
+            BadOption: It cannot be written there.
         """
         from weft.pipeline.sink import started  # noqa: PLC0415  # needs pyspark
 

@@ -1,4 +1,4 @@
-"""SQL of a command, checked before Spark is started."""
+"""Checks of a command's SQL before Spark starts."""
 
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def tables_for(query: str, asked: "Asked") -> list[str]:
-    """Return the services that there are, if the query can be one over them.
+    """Return the available services, if the query can be one over them.
 
     Raises:
-        BadOption: the query surely has a mistake, or its result cannot go where it is to go.
-        NotKnown: it reads a table that is no service.
-        Unreachable: a gateway does not answer.
+        BadOption: The query is certainly invalid, or its result cannot be written.
+        NotKnown: It reads a table that does not exist.
+        Unreachable: A gateway does not answer.
     """
     check_statement(query)
     asked.check_result()

@@ -1,1 +1,1 @@
-"""The jobs that come with Weft, one in each file."""
+"""Jobs that are shipped with Weft, one per file."""

@@ -1,4 +1,4 @@
-"""Whether every message came everywhere, once, and in order: the journals of a mesh compared."""
+"""Audit of the journals of a mesh: whether every message arrived everywhere, once, in order."""
 
 from functools import reduce
 
@@ -15,14 +15,14 @@ _OF = ("service", "node", "origin")
 def audit(messages: DataFrame) -> DataFrame:
     """Faults in the journals of a mesh: lost, doubled and misordered messages, missing positions.
 
-    Columns: kind, service, node, origin, subject, first, last, count. No rows: all is well.
+    Columns: kind, service, node, origin, subject, first, last, count. No rows: no faults.
 
     - missing_positions: the journal of the node lacks the positions `first` … `last`. They were
-      removed or damaged, or a crash tore them off before they were acknowledged.
+      removed or damaged, or lost in a crash before they were acknowledged.
     - doubled: the node has messages more than once, `count` too many.
     - misordered: messages came after a later one of the same publisher.
-    - lost: messages to the subject that the gateway where they entered has, and the node has not,
-      though it has an earlier and a later one.
+    - lost: messages that the gateway where they entered has, and the node has not, though it has an
+      earlier and a later one of their subject.
 
     `first` and `last` are sequence numbers but for missing_positions.
     """
@@ -64,14 +64,14 @@ def _misordered(messages: DataFrame) -> DataFrame:
         .orderBy("position")
         .rowsBetween(Window.unboundedPreceding, -1)
     )
-    # A copy that comes late is a fault of its own; what counts here is where a message came first.
+    # A late copy is a fault of its own; only the first occurrence counts here.
     firsts = messages.withColumn("copy", row_number().over(copies)).where(col("copy") == 1)
     late = firsts.withColumn("reached", functions.max("sequence").over(before))
     return _faults("misordered", late.where(col("sequence") < col("reached")), count(lit(1)))
 
 
 def _lost(messages: DataFrame) -> DataFrame:
-    # Of every subject of an origin: from where to where a node has it.
+    # First and last sequence number that a node has, for every subject of an origin.
     heard = messages.groupBy(*_OF, "subject").agg(
         functions.min("sequence").alias("from"), functions.max("sequence").alias("until")
     )
@@ -84,7 +84,7 @@ def _lost(messages: DataFrame) -> DataFrame:
 
 
 def _faults(kind: str, messages: DataFrame, how_many: Column) -> DataFrame:
-    """Faulty messages as rows of the result."""
+    """Return faulty messages as rows of the result."""
     faults = messages.groupBy(*_OF, "subject").agg(
         functions.min("sequence").alias("first"),
         functions.max("sequence").alias("last"),

@@ -1,4 +1,4 @@
-"""Many small sealed segments of a journal become few large ones."""
+"""Compaction: merges small sealed segments of a journal into large ones."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,18 +26,18 @@ _ARROW = pa.schema(
 
 
 def compact(folders: DataFrame, *, target_bytes: int = 256 << 20) -> DataFrame:
-    """Few large Parquet files in place of many small ones, which hold the same.
+    """Merge many small Parquet files into few large ones with the same messages.
 
-    Columns: service, date, node, file, merged (how many it was made of), messages, bytes, why: a
-    file that stays as it is has no numbers, but a reason. It works while the gateway runs. The work
-    is done when the result is looked at; whoever looks again finds that nothing more was to do.
+    Columns: service, date, node, file, merged (number of source files), messages, bytes, why: a
+    file that stays as it is has no numbers, but a reason. Works while the gateway runs. The files
+    are merged when the result is evaluated; a second evaluation finds them merged already.
 
     Raises:
-        BadOption: the target is not more than 0.
+        BadOption: The target is not more than 0.
     """
     if target_bytes <= 0:
         raise BadOption(f"target_bytes is {target_bytes}; it must be more than 0")
-    # A folder is one task's: nobody else may touch it meanwhile.
+    # One task per folder: two tasks must not merge the same files.
     apart = folders.repartition("service", "date", "node")
     return apart.mapInArrow(_compacting(target_bytes), _RESULT)
 

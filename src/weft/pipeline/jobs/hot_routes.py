@@ -1,6 +1,6 @@
-"""Which routes are worth a direct lane: they are hot.
+"""Hot routes: candidates for a direct lane.
 
-The result is made to be published to `_WEFT.PIPELINE.hot_routes`, where gateways listen.
+Publish the result to `_WEFT.PIPELINE.hot_routes`, which gateways subscribe to.
 """
 
 from pyspark.sql import DataFrame, functions
@@ -19,11 +19,11 @@ def hot_routes(  # noqa: PLR0913  # each is a parameter of the job
     watermark_s: float = 2.0,
     ttl_s: float = 10.0,
 ) -> DataFrame:
-    """Routes over a threshold of messages or bytes a second, in a short stretch of time.
+    """Routes over a threshold of messages or bytes a second, in a short time window.
 
-    Columns: start, end, service, node, subject, origin, publisher, messages_s, bytes_s, and ttl_s:
-    for how long it is to be believed. A route is what one publisher sends to one subject, and
-    enters at the gateway `node`.
+    Columns: start, end, service, node, subject, origin, publisher, messages_s, bytes_s, and ttl_s,
+    the lifetime of the row. A route is the traffic of one publisher to one subject; it enters at
+    the gateway `node`.
     """
     rates = counted(
         in_time(messages, watermark_s),

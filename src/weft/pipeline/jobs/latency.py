@@ -1,4 +1,4 @@
-"""How long messages took to get in: from a moment that the publisher put into them."""
+"""Latency from a timestamp that the publisher set to the message's entry at a gateway."""
 
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.functions import (
@@ -23,8 +23,8 @@ def latency(
     """Percentiles of the time from a timestamp field of the message to its entry, by subject.
 
     Columns: start, end, service, subject, messages, skewed, p50_s, p90_s, p99_s, max_s. Messages
-    without the field are left out. Those that entered before they were sent only say that clocks
-    differ: they are counted as skewed, and are in no percentile.
+    without the field are left out. Messages with an entry before their timestamp show that clocks
+    differ: they count as skewed, and in no percentile.
     """
     delay_s = (unix_micros(col("timestamp")) - unix_micros(col(f"`{field}`"))) / 1e6
     timed = (

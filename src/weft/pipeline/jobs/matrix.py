@@ -1,4 +1,4 @@
-"""Who sends how much to whom: the traffic between gateways."""
+"""Traffic matrix: messages and bytes between gateways."""
 
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.functions import coalesce, col, count, length, lit, when
@@ -10,8 +10,8 @@ from weft.pipeline.job import Job
 def matrix(messages: DataFrame) -> DataFrame:
     """Traffic from the gateway where messages entered to each gateway that has them.
 
-    Columns: service, from_node, to_node, messages, bytes. What entered at a gateway itself is a
-    row with its name twice. `from_node` is "?" where the journal of the entry is not among them.
+    Columns: service, from_node, to_node, messages, bytes. Messages that entered at a gateway itself
+    are a row with its name twice. `from_node` is "?" if the journal of the entry is missing.
     """
     from_node = coalesce(when(has_entered(), col("node")), col("entry"), lit("?"))
     return (

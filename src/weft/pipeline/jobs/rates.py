@@ -1,4 +1,4 @@
-"""How much is published: messages and bytes, by time, subject and publisher."""
+"""Rates of publishing: messages and bytes, by time, subject and publisher."""
 
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.functions import count, length, lit
@@ -8,7 +8,7 @@ from weft.pipeline.windows import counted, in_time
 
 
 def rates(messages: DataFrame, *, window_s: float = 10.0, watermark_s: float = 10.0) -> DataFrame:
-    """Messages and bytes in every stretch of time, by subject and publisher.
+    """Messages and bytes in every time window, by subject and publisher.
 
     Columns: start, end, service, subject, origin, publisher, messages, bytes. A publisher is a
     connection of the gateway `origin`.

@@ -1,4 +1,4 @@
-"""What was said, to be said again."""
+"""Replay: publishes journaled messages again."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, concat, lit
@@ -15,16 +15,16 @@ def replay(messages: DataFrame, *, prefix: str = "") -> DataFrame:
     once. The messages of a publisher stay in their order.
 
     Raises:
-        BadSubject: the prefix cannot be the beginning of a subject.
+        BadSubject: Invalid prefix.
     """
     if prefix:
         checked_subject(prefix)
     subject = concat(lit(f"{prefix}."), col("subject")) if prefix else col("subject")
-    # Where it entered is of no interest to whoever gets it, nor is a copy worse than the original.
+    # Receivers do not need the place of entry, and a copy is equal to the original.
     as_sent = col("flags").bitwiseAND(~ARRIVED)
     return (
         messages.dropDuplicates(["service", "origin", "sequence"])
-        # Partitions are published side by side: what is to stay in order stays in one.
+        # Partitions are published in parallel: a publisher's messages stay in one.
         .repartition("service", "origin", "publisher")
         .sortWithinPartitions("sequence")
         .select(subject.alias("subject"), "reply", "payload", as_sent.alias("flags"))

@@ -1,4 +1,4 @@
-"""When publishers were at work: from their first message to a pause."""
+"""Sessions of publishers: from their first message to a pause."""
 
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.functions import (
@@ -16,7 +16,7 @@ from weft.pipeline.windows import in_time, interval
 
 
 def sessions(messages: DataFrame, *, gap_s: float = 30.0, watermark_s: float = 10.0) -> DataFrame:
-    """Stretches of time in which a publisher was never silent for longer than a gap.
+    """Periods in which a publisher was never silent for longer than a gap.
 
     Columns: service, origin, publisher, start, end (of the last message), messages, bytes,
     subjects. A message that several journals have counts once.

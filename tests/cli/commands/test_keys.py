@@ -101,7 +101,7 @@ def test_a_key_is_revoked_by_id_or_name(run_here: Run, tmp_path: Path, is_json: 
         (["--expires", "soon"], "--expires 'soon' is not a time such as"),
         (["--expires", "999999999w"], "is over the limit of 36525d"),
         (["--expires", "0s"], "would never be accepted"),
-        (["--service", "a b"], "service 'a b' is no name"),
+        (["--service", "a b"], "service 'a b' is neither a valid service name nor '*'"),
         (["--name", ""], "name '' is not 1 to 64"),
         (["--role", "admin", "--service", "market"], "an admin may do everything"),
     ],

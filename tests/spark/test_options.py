@@ -66,7 +66,7 @@ def test_a_time_may_have_a_zone(tmp_path: Path, text: str, seconds: int) -> None
         ({"startingOffset": "0"}, "no option 'startingOffset'; did you mean 'startingOffsets'?"),
         ({"qqqq": "1"}, "no option 'qqqq', only path, gateways"),
         ({"path": "/nowhere/at/all"}, "'/nowhere/at/all' is not a folder"),
-        ({"service": "a/b"}, "service 'a/b' cannot be"),
+        ({"service": "a/b"}, "service 'a/b' is not a valid"),
         ({"subscribe": "a..b"}, "subscribe: 'a..b' is not a legal subject"),
         ({"startingOffsets": "{}x"}, "startingOffsets '{}x' is not"),
         ({"startingOffsets": '{"a": -1}'}, "is not 'earliest'"),

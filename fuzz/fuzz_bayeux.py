@@ -12,7 +12,7 @@ from fuzz.targets import Broken, Target, said
 from weft.errors import UsageError, WeftError
 from weft.transports.bayeux.extensions import time_sync_of
 from weft.transports.bayeux.protocol import (
-    Conversation,
+    PendingAnswers,
     Said,
     failed,
     greeting_of,
@@ -40,12 +40,12 @@ def outcome(data: bytes) -> str:
         messages = messages_in(data)
     except UsageError as error:
         return f"{heard}\n{said(error)}"
-    conversation = Conversation[int](_BODY_LIMIT)
+    conversation = PendingAnswers[int](_BODY_LIMIT)
     answers = [_answered(conversation, message) for message in messages]
     return "\n".join([heard, *answers])
 
 
-def _answered(conversation: Conversation[int], message: Said) -> str:
+def _answered(conversation: PendingAnswers[int], message: Said) -> str:
     try:
         wait_of(message)
         if message["channel"] == "/meta/handshake":

@@ -11,12 +11,11 @@ from pathlib import Path
 from fuzz.fuzz_events import page_seeds
 from fuzz.targets import Broken, Target, said
 from weft.errors import WeftError
-from weft.journal.read.history_pages import Pages, Question
+from weft.journal.read.history_pages import JournalPages, PageRequest
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
-from weft.journal.segment.blocks import Kind as BlockKind
-from weft.journal.segment.blocks import about_block, header_of
-from weft.journal.segment.file_names import Place
+from weft.journal.read.record import JournalRecord
+from weft.journal.segment.blocks import BlockKind, about_block, header_of
+from weft.journal.segment.file_names import JournalFolder
 from weft.transports.peer_replay import Recalls
 from weft.wire.frame_splitting import each_frame
 from weft.wire.frames import Flag, Kind, check_whole, encode, parse
@@ -57,17 +56,17 @@ _SALT = 7
 def _kept(data: bytes) -> str:
     """What is read from a segment: one block, whose first byte says how many messages it has."""
     count = data[0] if data else 0
-    place = Place(_ROOT, "a", "b")
+    place = JournalFolder(_ROOT, "a", "b")
     place.folder.mkdir(parents=True, exist_ok=True)
     body = data[1:]
     block = header_of(BlockKind.FRAMES, body, count, 0, _SALT) + body
     place.open(0).write_bytes(about_block(b"{}", 0, _SALT) + block)
     found = list(history(_ROOT, "a", "b"))
     for each in found:
-        if isinstance(each, Kept):
+        if isinstance(each, JournalRecord):
             check_whole(each.frame)
-    pages = Pages(_ROOT, "a", "b")
-    page = pages.page(Question((b">",), 0, count, 256))
+    pages = JournalPages(_ROOT, "a", "b")
+    page = pages.page(PageRequest((b">",), 0, count, 256))
     return f"{found} {page} {pages.position_at(1)}"
 
 

@@ -13,10 +13,10 @@ from fuzz.targets import Broken
 from weft.broker.limits import Limits
 from weft.broker.service import Peer, Service
 from weft.errors import WeftError
-from weft.gateway.requests.deferred import Asked
+from weft.gateway.requests.deferred import DeferredRequest
 from weft.transports.http.exchange import Exchange, Request
 from weft.transports.http.origins import WebRules
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.loop.turn import Turn
 from weft.wire.message.message import Field, Message
 
@@ -96,7 +96,7 @@ class Lodge:
         self.service = Service("default", "fuzz", 1, _LIMITS)
         self.loop = Loop()
         self._turn = Turn(self.service, cast("Any", self.loop))
-        self.house = House(self._turn, cast("Any", None), WebRules())
+        self.house = HttpServer(self._turn, cast("Any", None), WebRules())
         self._page = page
         self._pages = 0
         self.service.desks["history"] = self._history
@@ -127,5 +127,5 @@ class Lodge:
         page = Message(
             Field.blob("frames", self._page), node="fuzz", next=head, head=head, left=0, missing=0
         )
-        self._turn.later(lambda: Asked(peer, reply, "history").answer(self._turn, page))
+        self._turn.later(lambda: DeferredRequest(peer, reply, "history").answer(self._turn, page))
         return None

@@ -5,10 +5,10 @@ from pathlib import Path
 from random import Random
 
 from weft.broker.delivery.arena import Arena
-from weft.broker.journal.batcher import Batch, Journal
-from weft.journal.segment.file_names import Place
+from weft.broker.journal.batcher import Journal, JournalBatch
+from weft.journal.segment.file_names import JournalFolder
 from weft.journal.segment.writer import OpenSegment
-from weft.journal.writer_thread import Rules
+from weft.journal.writer_thread import WriterSettings
 from weft.wire.frames import Kind, Stamp, encode, stamp_frame
 from weft.wire.message.message import Message
 
@@ -17,7 +17,7 @@ NODE = "london"
 CITIES = ("london", "paris", "vienna", "oslo", "rome", "berlin", "madrid", "athens", "bern", "riga")
 STATIONS = 10
 # When a gateway begins a new one.
-SEGMENT_BYTES = Rules().segment_bytes
+SEGMENT_BYTES = WriterSettings().segment_bytes
 # How many messages a turn of the gateway brings.
 _TURN = 500
 _SEED = 20260101
@@ -35,7 +35,7 @@ def write(root: Path, rows: int, told: Progress, *, is_open: bool = False) -> No
         told: is called with how many were written.
         is_open: leave all of them in one segment, which is still open.
     """
-    place = Place(root, SERVICE, NODE)
+    place = JournalFolder(root, SERVICE, NODE)
     place.folder.mkdir(parents=True)
     segment = OpenSegment(place, 0)
     for batch in _batches(rows):
@@ -51,10 +51,10 @@ def write(root: Path, rows: int, told: Progress, *, is_open: bool = False) -> No
         segment.finish()
 
 
-def _batches(rows: int) -> Iterator[Batch]:
+def _batches(rows: int) -> Iterator[JournalBatch]:
     arena = Arena()
     chance = Random(_SEED)
-    written: list[Batch] = []
+    written: list[JournalBatch] = []
     journal = Journal([b">"], 0, arena, written.append)
     for first in range(0, rows, _TURN):
         count = min(_TURN, rows - first)

@@ -20,7 +20,7 @@ from tests.broker.talk import (
 from weft.broker.auth.keys import Keyring
 from weft.broker.delivery.outbox import Outbox
 from weft.broker.lane_hooks import Laning
-from weft.broker.routing.router import Wanted
+from weft.broker.routing.router import SubscriberKind
 from weft.broker.service import Peer
 from weft.errors import BadOption, NotAllowed, WeftError
 from weft.wire.frames import Kind, encode, parse
@@ -189,7 +189,7 @@ def test_a_tap_hears_a_pattern_and_is_nobodys_subscription() -> None:
     guest.say(message(b"a.b"))
     assert outbox.draw(1000, house.service.now_ns) != b""
     assert list(router.changes) == [(b"a.b", b"")]
-    assert router.wanted_here(b"a.b") is Wanted.TO_ANSWER
+    assert router.wanted_here(b"a.b") is SubscriberKind.TO_ANSWER
     assert len(router) == 1
     answer = ask(guest, "subscribers", subject="a.b")
     assert [each["name"] for each in answer["subscribers"]] == ["me"]

@@ -28,7 +28,7 @@ from weft.broker.mesh_hooks import Beyond, Carrier
 from weft.broker.replies import error_frame
 from weft.broker.requests import pass_refusal, pass_reply, pass_request
 from weft.broker.routing.route import Route
-from weft.broker.routing.router import Wanted
+from weft.broker.routing.router import SubscriberKind
 from weft.broker.service import Peer
 from weft.errors import NotKnown
 from weft.wire.frames import Flag, Frame, Kind, Run, encode
@@ -342,18 +342,18 @@ def test_the_router_says_how_a_pattern_is_wanted_here() -> None:
     house = house_with(b"a", b"b.*")
     router = house.service.router
     patterns = [b"a", b"b.*", b"b.>", b"c.*.d", b"c.>", b"x.*"]
-    assert {router.wanted_here(pattern) for pattern in patterns} == {Wanted.NOT}
+    assert {router.wanted_here(pattern) for pattern in patterns} == {SubscriberKind.NOT}
     guest, listener = house.guest(), house.guest()
     for pattern in patterns[:-1]:
         listener.say(subscribe(pattern, listen_only=True))
-        assert router.wanted_here(pattern) is Wanted.TO_LISTEN
+        assert router.wanted_here(pattern) is SubscriberKind.TO_LISTEN
         guest.say(subscribe(pattern))
-        assert router.wanted_here(pattern) is Wanted.TO_ANSWER
-        assert router.wanted_here(pattern, b"g") is Wanted.NOT
+        assert router.wanted_here(pattern) is SubscriberKind.TO_ANSWER
+        assert router.wanted_here(pattern, b"g") is SubscriberKind.NOT
     guest.say(subscribe(b"a", b"g"))
-    assert router.wanted_here(b"a", b"g") is Wanted.TO_ANSWER
-    assert router.wanted_here(b"a", b"h") is Wanted.NOT
-    assert router.wanted_here(b"y.z.*") is Wanted.NOT
+    assert router.wanted_here(b"a", b"g") is SubscriberKind.TO_ANSWER
+    assert router.wanted_here(b"a", b"h") is SubscriberKind.NOT
+    assert router.wanted_here(b"y.z.*") is SubscriberKind.NOT
 
 
 def test_a_carrier_deals_with_everything_that_its_peer_says() -> None:

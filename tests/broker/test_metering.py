@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.broker.metering import RATE_WINDOW_NS, Flow, Meter
+from weft.broker.metering import RATE_WINDOW_NS, Meter, PublisherTraffic
 
 SECOND_NS = 1_000_000_000
 
 
 def test_a_flow_counts_messages_bytes_and_time() -> None:
-    flow = Flow(100)
+    flow = PublisherTraffic(100)
     flow.record(2, 300, 100)
     flow.record(1, 50, 400)
     assert (flow.messages, flow.bytes) == (3, 350)
@@ -18,7 +18,7 @@ def test_a_flow_counts_messages_bytes_and_time() -> None:
 
 
 def test_a_steady_rate_is_told_as_it_is() -> None:
-    flow = Flow(0)
+    flow = PublisherTraffic(0)
     for tick in range(10_000):
         flow.record(10, 1000, tick * SECOND_NS // 1000)
     now = 10 * SECOND_NS
@@ -27,7 +27,7 @@ def test_a_steady_rate_is_told_as_it_is() -> None:
 
 
 def test_a_rate_decays_when_nothing_is_sent() -> None:
-    flow = Flow(0)
+    flow = PublisherTraffic(0)
     flow.record(100, 1000, 0)
     before = flow.byte_rate(0)
     assert flow.byte_rate(RATE_WINDOW_NS) == pytest.approx(before / math.e)
@@ -36,7 +36,7 @@ def test_a_rate_decays_when_nothing_is_sent() -> None:
 
 
 def test_a_clock_that_steps_back_does_no_harm() -> None:
-    flow = Flow(SECOND_NS)
+    flow = PublisherTraffic(SECOND_NS)
     flow.record(1, 10, SECOND_NS)
     flow.record(1, 10, 0)
     assert flow.bytes == 20
@@ -82,7 +82,7 @@ def test_a_flow_that_takes_over_another_lasted_as_long_as_both(
 ) -> None:
     flows = []
     for first_ns, last_ns in (one, other):
-        flow = Flow(first_ns)
+        flow = PublisherTraffic(first_ns)
         flow.record(1, 10, last_ns)
         flows.append(flow)
     flows[0].fold(flows[1])

@@ -21,7 +21,7 @@ from tests.broker.talk import (
 
 from weft.broker.auth.keys import Keyring
 from weft.broker.disconnect import leave
-from weft.broker.journal.batcher import Batch, Journal
+from weft.broker.journal.batcher import Journal, JournalBatch
 from weft.broker.limits import Limits
 from weft.broker.reply_aliases import begin_mask, end_mask
 from weft.broker.service import INBOX_BYTES, NO_MASKS, Service
@@ -399,7 +399,7 @@ def test_without_room_for_a_copy_a_masked_message_is_refused_and_may_be_sent_aga
 
 def test_what_is_kept_of_a_masked_message_does_not_say_who_sent_it() -> None:
     house = House()
-    batches: list[Batch] = []
+    batches: list[JournalBatch] = []
     house.service.router.journal = Journal([b">"], 0, house.arena, batches.append)
     asker, server = make_masks(house)
     reply = asker.inbox + b"1"
@@ -416,7 +416,7 @@ def test_what_is_kept_of_a_masked_message_does_not_say_who_sent_it() -> None:
 
 def test_an_answer_is_kept_under_the_masked_reply() -> None:
     house = House()
-    batches: list[Batch] = []
+    batches: list[JournalBatch] = []
     house.service.router.journal = Journal([b"answers.>"], 0, house.arena, batches.append)
     asker, server = make_masks(house)
     got = mask(asker, server, b"answers.1")

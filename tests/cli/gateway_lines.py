@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tests.cli.conftest import COMMAND, READY
 
-from weft.cli.options.target import Target
+from weft.cli.options.target import CommandTarget
 from weft.cli.query import fetch_status
 
 LIMIT_S = 20.0
@@ -25,7 +25,7 @@ class Served(NamedTuple):
 
     def die(self) -> None:
         """End it and its worker at once, so that neither can say a word."""
-        target = Target(self.address, "default", "", None, is_json=True)
+        target = CommandTarget(self.address, "default", "", None, is_json=True)
         worker = fetch_status(target)["services"]["default"]["pid"]
         # Otherwise it would have another worker at once.
         self.process.send_signal(signal.SIGSTOP)

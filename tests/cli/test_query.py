@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.cli.options.target import Target
+from weft.cli.options.target import CommandTarget
 from weft.cli.query import ConnectionRow, GatewayPage, ask, check_service, fetch_status, read
 from weft.errors import BadOption, NoSuchService, NotKnown, ProtocolError, Unreachable
 
 
-def target_at(gateway: str) -> Target:
-    return Target(gateway=gateway, service="default", name="", tls_ca=None, is_json=False)
+def target_at(gateway: str) -> CommandTarget:
+    return CommandTarget(gateway=gateway, service="default", name="", tls_ca=None, is_json=False)
 
 
 @contextmanager

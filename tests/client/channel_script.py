@@ -12,7 +12,7 @@ import weft
 from weft.errors import WeftError
 from weft.wire.frames import Flag, Frame, Kind
 from weft.wire.message.message import Message
-from weft.wire.password_proof import Claim, Verifier, is_proven, secret_of, sign
+from weft.wire.password_proof import ProofInput, Verifier, is_proven, secret_of, sign
 
 ID = "0123456789abcdef0123456789abcdef"
 OTHER_ID = "f" * 32
@@ -54,7 +54,7 @@ async def check(peer: Peer, verifier: Verifier, *, signed_by: bytes | None = Non
     """Let somebody into a channel with a password, who must prove to know it."""
     await answer(peer, "join", challenge=CHALLENGE)
     frame, told = await asked(peer, "prove")
-    claim = Claim("default", b"room", told["challenge"], told["nonce"])
+    claim = ProofInput("default", b"room", told["challenge"], told["nonce"])
     assert is_proven(verifier, claim, told["proof"])
     signature = sign(verifier.server if signed_by is None else signed_by, claim)
     proven = Message(id=ID, name="room", protected=True, signature=signature)

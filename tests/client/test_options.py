@@ -5,11 +5,11 @@ import pytest
 
 from weft.client.options import (
     ConnectOptions,
-    Gathering,
+    GatherLimits,
     GatherOptions,
     Options,
     SubscribeOptions,
-    Wish,
+    SubscriptionOptions,
     made,
 )
 from weft.errors import BadOption, BadSubject
@@ -17,7 +17,11 @@ from weft.errors import BadOption, BadSubject
 
 @pytest.mark.parametrize(
     ("value", "keywords"),
-    [(Options, ConnectOptions), (Wish, SubscribeOptions), (Gathering, GatherOptions)],
+    [
+        (Options, ConnectOptions),
+        (SubscriptionOptions, SubscribeOptions),
+        (GatherLimits, GatherOptions),
+    ],
 )
 def test_every_option_can_be_given_by_its_keyword(value: type[Any], keywords: type[Any]) -> None:
     assert {each.name for each in dataclasses.fields(value)} == keywords.__annotations__.keys()
@@ -39,7 +43,7 @@ def test_a_misspelt_option_gets_the_right_spelling() -> None:
 
 def test_an_option_like_no_other_gets_all_of_them() -> None:
     with pytest.raises(BadOption, match="no option 'zzz', only count, quiet_s, deadline_s"):
-        made(Gathering, {"zzz": 1})
+        made(GatherLimits, {"zzz": 1})
 
 
 @pytest.mark.parametrize(
@@ -53,9 +57,9 @@ def test_an_option_like_no_other_gets_all_of_them() -> None:
         (Options, {"service": "_hidden"}, "service '_hidden' is not 1 to 63 letters"),
         (Options, {"service": ""}, "service ''"),
         (Options, {"service": "x" * 64}, "is not 1 to 63"),
-        (Wish, {"policy": "keep"}, "not one of cut, drop_new, drop_old, latest"),
-        (Wish, {"queue_bytes": -5}, "queue_bytes is -5"),
-        (Gathering, {"count": 0}, "count is 0"),
+        (SubscriptionOptions, {"policy": "keep"}, "not one of cut, drop_new, drop_old, latest"),
+        (SubscriptionOptions, {"queue_bytes": -5}, "queue_bytes is -5"),
+        (GatherLimits, {"count": 0}, "count is 0"),
     ],
 )
 def test_an_impossible_value_is_refused(

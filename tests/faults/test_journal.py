@@ -15,7 +15,7 @@ from tests.attacks.stranger import CONNECT, Stranger
 import weft
 from weft.errors import ConnectionLost, JournalFailed
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.journal.segment.file_names import segments_of
 from weft.journal.segment.verify import check_segment
 from weft.wire.frames import Kind
@@ -34,8 +34,12 @@ def kept(folder: Path) -> list[int]:
     faults = [check_segment(each).faults for each in segments_of(root, "default")]
     assert faults == [[] for _ in faults]
     found = list(history(root, "default", "london"))
-    assert [each.position for each in found if isinstance(each, Kept)] == list(range(len(found)))
-    messages = [weft.Message.from_frame(each.frame) for each in found if isinstance(each, Kept)]
+    assert [each.position for each in found if isinstance(each, JournalRecord)] == list(
+        range(len(found))
+    )
+    messages = [
+        weft.Message.from_frame(each.frame) for each in found if isinstance(each, JournalRecord)
+    ]
     return [message.get_int64("n") for message in messages]
 
 

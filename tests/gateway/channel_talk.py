@@ -14,7 +14,7 @@ from weft.broker.auth.keys import KeyRecord
 from weft.errors import WeftError
 from weft.gateway.gateway import Gateway
 from weft.gateway.keys.key_file import change_keys
-from weft.wire.password_proof import Claim, Secret, prove, secret_of
+from weft.wire.password_proof import ProofInput, Secret, prove, secret_of
 
 CHESS = "games.chess"
 PASSWORD = "correct horse"  # noqa: S105  # the one that tests are about
@@ -37,7 +37,7 @@ def keys(password: str = PASSWORD, name: str = CHESS) -> Facts:
 
 def proof_of(challenge: bytes, password: str = PASSWORD, name: str = CHESS) -> Facts:
     """What answers a challenge."""
-    claim = Claim(SERVICE, name.encode(), challenge, NONCE)
+    claim = ProofInput(SERVICE, name.encode(), challenge, NONCE)
     proof = prove(secret(password, name), claim)
     return {"name": name, "challenge": challenge, "nonce": NONCE, "proof": proof}
 

@@ -13,15 +13,15 @@ from weft.errors import BadOption, UsageError
 from weft.gateway.config.mesh_settings import MeshSettings
 from weft.gateway.config.settings import Settings, Tls
 from weft.gateway.keys.key_file import change_keys
-from weft.gateway.runtime import Node
+from weft.gateway.runtime import GatewayRuntime
 from weft.wire.frames import Kind, encode
 
 SETTINGS = Settings(name="london", listen="127.0.0.1:0")
 
 
 @asynccontextmanager
-async def running(settings: Settings = SETTINGS) -> AsyncIterator[Node]:
-    node = Node(settings, is_inline=True)
+async def running(settings: Settings = SETTINGS) -> AsyncIterator[GatewayRuntime]:
+    node = GatewayRuntime(settings, is_inline=True)
     try:
         await node.start()
         yield node
@@ -29,7 +29,7 @@ async def running(settings: Settings = SETTINGS) -> AsyncIterator[Node]:
         await node.close()
 
 
-async def fetched(node: Node, path: str) -> tuple[int, str]:
+async def fetched(node: GatewayRuntime, path: str) -> tuple[int, str]:
     reader, writer = await asyncio.open_connection(*node.address)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
@@ -61,13 +61,13 @@ async def test_an_address_in_use_leaves_nothing_behind() -> None:
     async with running() as node:
         settings = msgspec.structs.replace(SETTINGS, listen=str(node.address))
         with pytest.raises(UsageError, match="Address already in use"):
-            Node(settings, is_inline=True)
+            GatewayRuntime(settings, is_inline=True)
 
 
 async def test_a_certificate_that_cannot_be_used_is_refused_at_the_start(tls: Tls) -> None:
     settings = msgspec.structs.replace(SETTINGS, tls=Tls(cert=tls.key, key=tls.key))
     with pytest.raises(BadOption, match=r"tls\.cert"):
-        Node(settings, is_inline=True)
+        GatewayRuntime(settings, is_inline=True)
 
 
 async def test_what_can_change_does_and_the_rest_is_named(tls: Tls) -> None:

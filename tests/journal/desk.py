@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from weft.broker.delivery.arena import ARENA_BYTES, Arena
-from weft.broker.journal.batcher import Batch, Journal
-from weft.journal.segment.blocks import Block, blocks_in, header_of
-from weft.journal.segment.blocks import Kind as BlockKind
+from weft.broker.journal.batcher import Journal, JournalBatch
+from weft.journal.segment.blocks import Block, BlockKind, blocks_in, header_of
 from weft.journal.segment.direct_io import BORDER_BYTES, end_on_border
-from weft.journal.segment.file_names import Place
+from weft.journal.segment.file_names import JournalFolder
 from weft.journal.segment.writer import OpenSegment
 from weft.wire.frames import Flag, Kind, Stamp, encode, stamp_frame
 
@@ -22,14 +21,14 @@ def message(number: int, subject: bytes = b"sensors.a", body: bytes = b"") -> by
     return bytes(frame)
 
 
-def batch_of(frames: list[bytes], first: int, per_block: int = 0) -> Batch:
+def batch_of(frames: list[bytes], first: int, per_block: int = 0) -> JournalBatch:
     """A batch of frames, so many in a block."""
     size = per_block or len(frames)
     # What is in a block came in one turn.
     arena = Arena(max(ARENA_BYTES, size * max(map(len, frames))))
-    batches: list[Batch] = []
+    batches: list[JournalBatch] = []
     journal = Journal([b">"], first, arena, batches.append)
-    made = Batch()
+    made = JournalBatch()
     for at in range(0, len(frames), size):
         for frame in frames[at : at + size]:
             start = arena.put(frame)
@@ -49,9 +48,9 @@ def batch_of(frames: list[bytes], first: int, per_block: int = 0) -> Batch:
     return made
 
 
-def on_border(batch: Batch) -> Batch:
+def on_border(batch: JournalBatch) -> JournalBatch:
     """The same batch where the disk would have it, as one that was written before."""
-    made = Batch()
+    made = JournalBatch()
     made.writer.reserve(batch.size + 4 * BORDER_BYTES)
     for _ in range(2):
         made.clear()
@@ -65,14 +64,14 @@ def on_border(batch: Batch) -> Batch:
     return made
 
 
-def place_in(folder: Path, service: str = "weather", node: str = "london") -> Place:
+def place_in(folder: Path, service: str = "weather", node: str = "london") -> JournalFolder:
     """A place that is there."""
-    place = Place(folder, service, node)
+    place = JournalFolder(folder, service, node)
     place.folder.mkdir(parents=True, exist_ok=True)
     return place
 
 
-def written(place: Place, count: int, first: int = 0, per_block: int = 10) -> OpenSegment:
+def written(place: JournalFolder, count: int, first: int = 0, per_block: int = 10) -> OpenSegment:
     """An open segment of so many messages."""
     segment = OpenSegment(place, first)
     frames = [message(first + number) for number in range(count)]

@@ -16,9 +16,9 @@ from weft.journal.parquet.compact import Merged, merge_day
 from weft.journal.parquet.seal import Sealed, seal_all
 from weft.journal.read.arrow_batches import Range, batches_in
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.journal.read.sources import FolderShelf
-from weft.journal.segment.file_names import Place
+from weft.journal.segment.file_names import JournalFolder
 from weft.journal.segment.writer import OpenSegment
 from weft.spark.columns import Layout, Parsing
 from weft.wire.frames import Stamp, stamp_frame
@@ -45,7 +45,7 @@ def large(number: int) -> bytes:
     return bytes(frame)
 
 
-def write(place: Place) -> None:
+def write(place: JournalFolder) -> None:
     """Write full segments of large messages."""
     for first in range(0, COUNT, SEGMENT_MESSAGES):
         segment = OpenSegment(place, first)
@@ -79,7 +79,9 @@ def work(what: str, root: Path) -> int:
         merged = [*merge_day(place, DAY, 1 << 30)]
         return sum(each.messages for each in merged if isinstance(each, Merged))
     if what == "history":
-        return sum(1 for each in history(root, "weather", "london") if isinstance(each, Kept))
+        return sum(
+            1 for each in history(root, "weather", "london") if isinstance(each, JournalRecord)
+        )
     if what == "export":
         out = root.parent / "out.parquet"
         assert run(("journal", "export", str(root), str(out), "--service", "weather")) == 0

@@ -12,8 +12,8 @@ from weft.journal.parquet.compact import merge_day
 from weft.journal.parquet.seal import seal_all
 from weft.journal.segment.blocks import Block, blocks_in
 from weft.journal.segment.recovery import recover
-from weft.journal.staging.batches import Batches, Mark, Order
-from weft.journal.staging.parts import Part, Parts, Piece
+from weft.journal.staging.batches import BatchCommit, Batches, PublishedMark
+from weft.journal.staging.parts import RowChunk, StagedPart, StagedParts
 
 
 @pytest.fixture(autouse=True)
@@ -60,9 +60,9 @@ def test_the_torn_end_of_a_segment(tmp_path: Path) -> None:
 
 def test_staged_rows_are_for_their_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "staged"
-    parts = Parts(folder, 10_000)
-    parts.add(Piece(Part("w", 0, "p"), 0, b"rows", 4, is_last=True))
-    assert Batches(folder, parts).begin(Order("w", 0, ("p",), (4,)), Mark(7, 3, 0))
+    parts = StagedParts(folder, 10_000)
+    parts.add(RowChunk(StagedPart("w", 0, "p"), 0, b"rows", 4, is_last=True))
+    assert Batches(folder, parts).begin(BatchCommit("w", 0, ("p",), (4,)), PublishedMark(7, 3, 0))
     assert len(modes_in(folder)) == 2
     assert set(modes_in(folder).values()) == {"-rw-------"}
     assert {stat.filemode(each.stat().st_mode) for each in (folder, folder / "w")} == {"drwx------"}

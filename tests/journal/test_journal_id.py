@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.journal.desk import place_in, written
 
-from weft.journal.journal_id import Identity, identity_of, ids_in, keep_identity
+from weft.journal.journal_id import JournalIdentity, identity_of, ids_in, keep_identity
 from weft.journal.maintenance import tidied
 from weft.journal.read.sources import FolderShelf
 from weft.journal.retention import Keep
@@ -22,7 +22,7 @@ def test_a_journal_gets_an_id_when_it_begins_and_keeps_it(tmp_path: Path) -> Non
     assert (len(begun.id), begun.next) == (32, 0)
     written(place, 25).abandon()
     recover(place)
-    assert identity_of(place) == Identity(begun.id, 25)
+    assert identity_of(place) == JournalIdentity(begun.id, 25)
 
 
 def test_a_journal_begun_again_under_the_same_name_has_another_id(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ import pytest
 from tests.journal.desk import batch_of, message, place_in
 
 from weft.journal import writer_thread as module
-from weft.journal.segment.file_names import Place, segments_of
+from weft.journal.segment.file_names import JournalFolder, segments_of
 from weft.journal.segment.verify import check_segment
 from weft.journal.writer_thread import (
-    Failed,
     Report,
-    Rules,
     Safe,
     Scribe,
+    WriteFailed,
+    WriterSettings,
 )
 
 LIMIT_S = 20
@@ -26,7 +26,7 @@ LIMIT_S = 20
 class Office:
     """A scribe, and what it reports."""
 
-    def __init__(self, place: Place, rules: Rules) -> None:
+    def __init__(self, place: JournalFolder, rules: WriterSettings) -> None:
         self.place = place
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
         self.scribe = Scribe(place, rules, 0, self._reports.put)
@@ -48,7 +48,7 @@ class Office:
 
     def problem(self) -> str:
         report = self._reports.get(timeout=LIMIT_S)
-        assert isinstance(report, Failed)
+        assert isinstance(report, WriteFailed)
         return report.problem
 
     def end(self) -> None:
@@ -67,12 +67,12 @@ class Office:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> JournalFolder:
     return place_in(tmp_path)
 
 
-def test_what_is_written_becomes_safe(place: Place) -> None:
-    office = Office(place, Rules())
+def test_what_is_written_becomes_safe(place: JournalFolder) -> None:
+    office = Office(place, WriterSettings())
     office.write(3)
     assert [office.reported(), office.reported()] == ["Written", "Safe 3"]
     office.write(2)
@@ -82,8 +82,8 @@ def test_what_is_written_becomes_safe(place: Place) -> None:
     assert office.messages() == 5
 
 
-def test_what_is_awaited_is_made_safe_at_once(place: Place) -> None:
-    office = Office(place, Rules(sync_s=1000.0))
+def test_what_is_awaited_is_made_safe_at_once(place: JournalFolder) -> None:
+    office = Office(place, WriterSettings(sync_s=1000.0))
     for number in range(1, 4):
         office.write(1, is_awaited=True)
         assert [office.reported(), office.reported()] == ["Written", f"Safe {number}"]
@@ -94,7 +94,7 @@ def test_what_is_awaited_is_made_safe_at_once(place: Place) -> None:
 
 
 def test_much_is_made_safe_at_once_and_little_after_a_while(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: JournalFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = queue.SimpleQueue[int]()
     sync = os.fdatasync
@@ -104,7 +104,7 @@ def test_much_is_made_safe_at_once_and_little_after_a_while(
         sync(fd)
 
     monkeypatch.setattr(os, "fdatasync", noted)
-    office = Office(place, Rules(sync_s=1000.0, sync_bytes=10_000))
+    office = Office(place, WriterSettings(sync_s=1000.0, sync_bytes=10_000))
     office.write(1)
     assert [office.reported(), office.reported()] == ["Written", "Safe 1"]
     office.write(1)
@@ -117,16 +117,16 @@ def test_much_is_made_safe_at_once_and_little_after_a_while(
 
 
 @pytest.mark.parametrize("sync", ["interval", "none"])
-def test_safe_may_mean_written(place: Place, sync: module.Sync) -> None:
-    office = Office(place, Rules(sync=sync, interval_s=0.001))
+def test_safe_may_mean_written(place: JournalFolder, sync: module.Sync) -> None:
+    office = Office(place, WriterSettings(sync=sync, interval_s=0.001))
     office.write(3)
     assert [office.reported(), office.reported()] == ["Safe 3", "Written"]
     office.end()
     assert office.rest() == ["Safe 3", "Ended"]
 
 
-def test_a_full_segment_is_followed_by_another(place: Place) -> None:
-    office = Office(place, Rules(segment_bytes=500))
+def test_a_full_segment_is_followed_by_another(place: JournalFolder) -> None:
+    office = Office(place, WriterSettings(segment_bytes=500))
     for _ in range(6):
         office.write(20)
         while office.reported() != "Ended":
@@ -139,8 +139,8 @@ def test_a_full_segment_is_followed_by_another(place: Place) -> None:
     assert office.messages() == 120
 
 
-def test_an_old_segment_is_ended_even_if_nothing_comes(place: Place) -> None:
-    office = Office(place, Rules(segment_s=0.01))
+def test_an_old_segment_is_ended_even_if_nothing_comes(place: JournalFolder) -> None:
+    office = Office(place, WriterSettings(segment_s=0.01))
     office.write(1)
     while office.reported() != "Ended":
         pass
@@ -149,11 +149,11 @@ def test_an_old_segment_is_ended_even_if_nothing_comes(place: Place) -> None:
     office.end()
 
 
-def test_a_segment_ends_with_its_day(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_segment_ends_with_its_day(place: JournalFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     days = iter(["2026-11-16"])
     monkeypatch.setattr(module, "day_of", lambda _: next(days, "2026-11-17"))
     monkeypatch.setattr("weft.journal.segment.writer.day_of", lambda _: "2026-11-16")
-    office = Office(place, Rules())
+    office = Office(place, WriterSettings())
     office.write(1)
     assert [office.reported(), office.reported()] == ["Written", "Safe 1"]
     office.write(1)
@@ -180,10 +180,10 @@ def small_disk() -> Iterator[None]:
 
 
 def test_a_batch_that_the_disk_refuses_is_written_when_it_no_longer_does(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: JournalFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RETRY_S", 0.01)
-    office = Office(place, Rules())
+    office = Office(place, WriterSettings())
     office.write(10)
     assert [office.reported(), office.reported()] == ["Written", "Safe 10"]
     with small_disk():
@@ -197,9 +197,11 @@ def test_a_batch_that_the_disk_refuses_is_written_when_it_no_longer_does(
     assert office.messages() == 110
 
 
-def test_a_failed_sync_gives_the_segment_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_sync_gives_the_segment_up(
+    place: JournalFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "RETRY_S", 0.01)
-    office = Office(place, Rules())
+    office = Office(place, WriterSettings())
     office.write(1)
     assert [office.reported(), office.reported()] == ["Written", "Safe 1"]
     sync = os.fdatasync
@@ -223,8 +225,8 @@ def test_a_failed_sync_gives_the_segment_up(place: Place, monkeypatch: pytest.Mo
     assert office.messages() == 3
 
 
-def test_it_ends_although_the_disk_refuses(place: Place) -> None:
-    office = Office(place, Rules())
+def test_it_ends_although_the_disk_refuses(place: JournalFolder) -> None:
+    office = Office(place, WriterSettings())
     with small_disk():
         office.write(100)
         assert office.problem() == "File too large"

@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 
 import weft
-from weft.transports.middleman.protocol import Said
+from weft.transports.middleman.protocol import MiddlemanMessage
 
 PAGE = Path(__file__).parents[2] / "docs" / "doors.md"
 BODIES = ["", ".", "..", ".a", "a\n.\nb\n", "no end", "Grüße\r\n"]
@@ -46,7 +46,7 @@ async def test_it_is_text_in_the_clear_and_by_tls(place: Any) -> None:
         await one.subscribe("a")
         for body in (*BODIES, "x" * 1_000_000):
             await two.say("PUB", "a", body)
-            assert await one.told() == Said("PUB", "a", {}, body)
+            assert await one.told() == MiddlemanMessage("PUB", "a", {}, body)
         await two.say("REQ", "a", "now?", ReqID="1")
         request = await one.told()
         await one.say("RES", "a", "noon", ReqID=request.request_id)
@@ -65,7 +65,7 @@ async def test_native_clients_hear_it_and_it_hears_them(
             await peer.say("PUB", f"{subject}.up", body)
             assert (await heard.next()).text == body
             await native.publish(f"{subject}.down", body)
-            assert await peer.told() == Said("PUB", f"{subject}.down", {}, body)
+            assert await peer.told() == MiddlemanMessage("PUB", f"{subject}.down", {}, body)
             assert (await heard.next()).text == body
 
 
@@ -84,7 +84,7 @@ async def test_what_is_no_text_is_told_as_json(
     async with connect() as native, let_in(gateway.address) as peer:
         await peer.subscribe(subject)
         await native.publish(subject, body)
-        assert await peer.told() == Said("PUB", subject, {}, text)
+        assert await peer.told() == MiddlemanMessage("PUB", subject, {}, text)
 
 
 async def test_a_native_client_is_answered_by_a_middleman_service(
@@ -108,7 +108,9 @@ async def test_a_middleman_client_is_answered_by_a_native_service(
         for number in range(20):
             await client.say("REQ", subject, f"hello {number}", ReqID=str(number))
         answers = [await client.told() for _ in range(20)]
-        expected = [Said("RES", subject, {"reqid": str(n)}, f"hello {n}!") for n in range(20)]
+        expected = [
+            MiddlemanMessage("RES", subject, {"reqid": str(n)}, f"hello {n}!") for n in range(20)
+        ]
         assert sorted(answers, key=lambda said: int(said.request_id)) == expected
 
 
@@ -142,7 +144,7 @@ async def test_browsers_hear_it_and_it_hears_them(gateway: RunningGateway, subje
             told = json.loads(await page.recv())
             assert (told["path"], told["data"]) == (f"/{subject}/up", body)
             await page.send(json.dumps({"path": f"/{subject}/down", "data": body}))
-            assert await peer.told() == Said("PUB", f"{subject}.down", {}, body)
+            assert await peer.told() == MiddlemanMessage("PUB", f"{subject}.down", {}, body)
 
 
 async def test_browsers_answer_it(gateway: RunningGateway, subject: str) -> None:
@@ -153,7 +155,9 @@ async def test_browsers_answer_it(gateway: RunningGateway, subject: str) -> None
         asked = json.loads(await page.recv())
         assert (asked["request"], asked["data"]) == (True, "now?")
         await page.send(json.dumps({"path": asked["reply"], "data": {"hour": 12}}))
-        assert await client.told() == Said("RES", subject, {"reqid": "7"}, '{"hour":12}')
+        assert await client.told() == MiddlemanMessage(
+            "RES", subject, {"reqid": "7"}, '{"hour":12}'
+        )
 
 
 @pytest.mark.req("MID-4")

@@ -11,7 +11,7 @@ from tests.transports.middleman.raw_peer import dialled, error_in, let_in
 import weft
 from weft.errors import NotAllowed
 from weft.gateway.keys.manage import make_key, new_record
-from weft.transports.middleman.protocol import Said
+from weft.transports.middleman.protocol import MiddlemanMessage
 
 
 class Place(NamedTuple):
@@ -61,7 +61,7 @@ async def test_a_client_may_what_services_enable_while_they_are_there(place: Pla
             await client.say("REQ", "clock", "now?", ReqID="2")
             request = await service.told()
             await service.say("RES", "clock", "noon", ReqID=request.request_id)
-            assert await client.told() == Said("RES", "clock", {"reqid": "2"}, "noon")
+            assert await client.told() == MiddlemanMessage("RES", "clock", {"reqid": "2"}, "noon")
             for command in ("PUB", "SUB"):
                 await client.say(command, "clock")
                 assert error_in(await client.told()) == ("clock", "NotAllowed", "")
@@ -84,7 +84,7 @@ async def test_a_middleman_service_enables_native_clients(place: Place) -> None:
         await service.say("EPUB", "up")
         assert await service.settle() == []
         await client.publish("up", "hello", acknowledge=True)
-        assert await service.told() == Said("PUB", "up", {}, "hello")
+        assert await service.told() == MiddlemanMessage("PUB", "up", {}, "hello")
 
 
 async def test_a_native_service_enables_middleman_clients(place: Place) -> None:
@@ -97,4 +97,4 @@ async def test_a_native_service_enables_middleman_clients(place: Place) -> None:
         await service.enable("subscribe", "news.>")
         await client.subscribe("news.london")
         await service.publish("news.london", "hello")
-        assert await client.told() == Said("PUB", "news.london", {}, "hello")
+        assert await client.told() == MiddlemanMessage("PUB", "news.london", {}, "hello")

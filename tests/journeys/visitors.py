@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 
 import weft
-from weft.transports.middleman.protocol import Said
+from weft.transports.middleman.protocol import MiddlemanMessage
 
 LIMIT_S = 20
 
@@ -104,7 +104,7 @@ class Middleman:
 
     def __init__(self, peer: MiddlemanPeer) -> None:
         self._peer = peer
-        self._heard: list[Said] = []
+        self._heard: list[MiddlemanMessage] = []
 
     async def listen(self, path: str) -> None:
         await self._ask("SUB", path, "")

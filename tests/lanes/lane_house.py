@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from tests.broker.talk import Guest, House, connect, message, subscribe
 
 from weft.broker.limits import Limits
-from weft.lanes.coordinator import Lanes
+from weft.lanes.coordinator import LaneCoordinator
 from weft.lanes.report import route_facts
 from weft.lanes.route_state import LaneRoute
 from weft.lanes.settings import LaneSettings
@@ -32,7 +32,7 @@ class LaneHouse(House):
         super().__init__(limits)
         # By name.
         self.hosts: dict[str, str] = {}
-        self.lanes = Lanes(self.service, lambda peer: self.hosts.get(peer.name, HERE))
+        self.lanes = LaneCoordinator(self.service, lambda peer: self.hosts.get(peer.name, HERE))
         self.lanes.settings = LaneSettings(**settings)
         self.service.laning = self.lanes
 

@@ -14,7 +14,7 @@ from tests.lanes.lane_house import (
 )
 
 from weft.errors import BadOption, NotAllowed, TooMany
-from weft.lanes.route_state import KNOWN_MAX, LIVE_MAX, LIVE_PER_PEER_MAX, LaneRoutes, State
+from weft.lanes.route_state import KNOWN_MAX, LIVE_MAX, LIVE_PER_PEER_MAX, LaneRoutes, RouteState
 from weft.lanes.settings import LaneRule
 from weft.wire.frames import Kind, encode
 from weft.wire.lane_messages import lane_frame
@@ -74,7 +74,7 @@ def test_what_crosses_the_threshold_is_delivered_through_the_gateway_once() -> N
     house = LaneHouse()
     ann, bob = two(house)
     make_hot(house, ann)
-    assert house.route(ann).state is State.ASKED
+    assert house.route(ann).state is RouteState.ASKED
     bob.heard()
     ann.say(message(HOT, b"crosses"))
     assert bodies(bob.heard()) == [b"crosses"]
@@ -160,7 +160,7 @@ def test_only_who_was_invited_can_accept() -> None:
     [invite] = words(bob.heard())
     eve.say(lane_frame("ready", ticket=invite.facts["ticket"], port=1, unix=""))
     eve.say(lane_frame("no", ticket=invite.facts["ticket"], reason="mine"))
-    assert house.route(ann).state is State.ASKED
+    assert house.route(ann).state is RouteState.ASKED
 
 
 def test_bytes_make_a_route_hot_too() -> None:
@@ -234,13 +234,13 @@ def test_a_publisher_may_ask_and_then_its_rate_does_not_matter() -> None:
     house = LaneHouse()
     ann, bob = two(house)
     route = house.lanes.ask(ann.peer, HOT)
-    assert (route.state, route.reason) == (State.ASKED, "requested by its publisher")
+    assert (route.state, route.reason) == (RouteState.ASKED, "requested by its publisher")
     house.flush()
     accept(bob)
     ann.say(lane_frame("direct", HOT))
     for _ in range(30):
         house.tick()
-    assert route.state is State.DIRECT
+    assert route.state is RouteState.DIRECT
 
 
 def test_what_cannot_be_asked_for_is_refused() -> None:
@@ -282,7 +282,7 @@ def test_a_service_has_so_many_live_routes_and_knows_so_many_others() -> None:
     assert routes.begin(ann, b"another") is not None
     assert (len(routes), routes.get(ann.number, b"0")) == (KNOWN_MAX, None)
     for route in routes:
-        routes.become(route, State.ASKED, "")
+        routes.become(route, RouteState.ASKED, "")
     assert routes.begin(ann, b"one more") is None
     assert routes.no_room(ann).startswith(f"{KNOWN_MAX} routes are on lanes")
     assert LIVE_MAX < KNOWN_MAX

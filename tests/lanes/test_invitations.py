@@ -4,7 +4,7 @@ import pytest
 from tests.broker.talk import Guest
 from tests.lanes.lane_house import HOT, LaneHouse, accept, words
 
-from weft.lanes.route_state import State
+from weft.lanes.route_state import RouteState
 from weft.wire.frames import Kind
 from weft.wire.lane_messages import lane_frame
 
@@ -41,7 +41,7 @@ def test_a_port_that_cannot_be_is_refused(port: int) -> None:
     house.flush()
     accept(bob, port)
     assert house.service.refused == {"BadOption": 1}
-    assert house.route(ann).state is State.RELAYED
+    assert house.route(ann).state is RouteState.RELAYED
 
 
 def test_a_name_is_told_only_to_the_same_host_and_must_be_that_of_a_listener() -> None:

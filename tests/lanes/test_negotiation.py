@@ -11,7 +11,7 @@ from tests.lanes.lane_house import HOT, LaneHouse, accept, go_direct, names, wor
 from weft.broker.delivery.outbox import Outbox
 from weft.broker.disconnect import leave
 from weft.lanes.report import lane_counts
-from weft.lanes.route_state import State
+from weft.lanes.route_state import RouteState
 from weft.lanes.settings import LaneSettings
 from weft.wire.frames import Kind, encode
 from weft.wire.lane_messages import lane_frame
@@ -186,7 +186,7 @@ def test_a_change_that_leaves_the_audience_as_it_is_changes_nothing() -> None:
     house, ann, bob = begun()
     # Of several policies the one that keeps most counts.
     assert kinds(bob.say(subscribe(b"prices.*", policy="latest"))) == [Kind.OK]
-    assert house.route(ann).state is State.DIRECT
+    assert house.route(ann).state is RouteState.DIRECT
 
 
 @pytest.mark.req("HUB-22")
@@ -249,7 +249,7 @@ def test_a_rate_that_falls_brings_a_route_back_after_a_while() -> None:
     route.is_pinned = False
     for _ in range(10):
         house.tick()
-        assert route.state is State.DIRECT
+        assert route.state is RouteState.DIRECT
     house.tick()
     assert words(ann.heard())[0].facts == {"reason": "rate fell"}
     ann.say(lane_frame("withdrawn", HOT))
@@ -264,7 +264,7 @@ def test_what_was_counted_keeps_a_route_direct_and_its_failures_are_forgotten() 
     for _ in range(40):
         ann.say(lane_frame("counts", flows=[[HOT.decode(), 2000, 100_000]]))
         house.tick()
-    assert route.state is State.DIRECT
+    assert route.state is RouteState.DIRECT
     assert route.failures == 0
 
 
@@ -307,7 +307,7 @@ def test_whoever_asks_is_not_made_to_wait_because_subscribers_have_changed() -> 
     eve = house.knowing("eve")
     eve.say(subscribe(HOT))
     ann.say(lane_frame("withdrawn", HOT))
-    assert house.route(ann).state is State.RELAYED
+    assert house.route(ann).state is RouteState.RELAYED
     house.lanes.ask(ann.peer, HOT)
     house.flush()
     assert "invite" in names(bob.heard())
@@ -332,7 +332,7 @@ def test_a_publisher_may_come_back_by_itself(state: str) -> None:
     if state == "direct":
         ann.say(lane_frame("direct", HOT))
     ann.say(lane_frame("withdrawn", HOT))
-    assert house.route(ann).state is State.RELAYED
+    assert house.route(ann).state is RouteState.RELAYED
 
 
 def test_who_goes_direct_twice_or_without_an_offer() -> None:

@@ -8,7 +8,7 @@ from tests.lanes.lane_house import HOT, LaneHouse, go_direct, names, words
 from weft.broker.auth.keys import Keyring
 from weft.broker.disconnect import leave
 from weft.broker.limits import Limits
-from weft.broker.metering import Flow
+from weft.broker.metering import PublisherTraffic
 from weft.lanes.coordinator import COUNTED_MAX_S, begun_flow
 from weft.wire.frames import Flag, Frame, Kind, encode
 from weft.wire.lane_messages import lane_frame
@@ -236,7 +236,7 @@ def test_a_service_with_too_many_flows_counts_them_together() -> None:
     house = LaneHouse(Limits(flows=1))
     ann = house.knowing("ann").peer
     first = begun_flow(ann, b"a")
-    assert isinstance(first, Flow)
+    assert isinstance(first, PublisherTraffic)
     assert begun_flow(ann, b"a") is first
     assert ann.meter is not None
     assert begun_flow(ann, b"b") is ann.meter.others

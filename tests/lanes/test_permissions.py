@@ -6,7 +6,7 @@ from tests.broker.talk import Guest, connect, errors, kinds, subscribe
 from tests.lanes.lane_house import HOT, LaneHouse, accept, go_direct, names, words
 
 from weft.broker.auth.keys import KeyRecord, Keyring
-from weft.lanes.route_state import State
+from weft.lanes.route_state import RouteState
 from weft.wire.frames import Flag, Kind, encode
 from weft.wire.lane_messages import lane_frame
 
@@ -69,7 +69,7 @@ def test_a_right_that_is_lost_for_one_route_closes_the_lane_of_the_others_too() 
     house.service.set_keys(Keyring([changed, record("bob", **ALL)]))
     house.flush()
     states = {route.subject: route.state for route in house.lanes.talk.routes.of(ann.peer.number)}
-    assert states == {HOT: State.WITHDRAWING, b"prices.slow": State.WITHDRAWING}
+    assert states == {HOT: RouteState.WITHDRAWING, b"prices.slow": RouteState.WITHDRAWING}
     assert len(house.lanes.talk.pairs) == 0
 
 
@@ -82,7 +82,7 @@ def test_rights_that_change_for_others_leave_lanes_alone() -> None:
     go_direct(house, ann, bob)
     house.service.set_keys(Keyring([record("ann", **ALL), record("bob", **ALL), record("eve")]))
     house.flush()
-    assert house.route(ann).state is State.DIRECT
+    assert house.route(ann).state is RouteState.DIRECT
 
 
 def test_who_may_not_publish_to_a_subject_is_told_so() -> None:

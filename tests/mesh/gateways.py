@@ -10,7 +10,7 @@ from weft.broker.ingest import READ_BYTES, drop_large, feed, took_large
 from weft.broker.limits import Limits
 from weft.broker.service import Peer, Service
 from weft.mesh.delivery.traffic import Traffic
-from weft.mesh.protocol import Wanted
+from weft.mesh.protocol import InterestEntry
 from weft.wire.frames import Decoder, Frame, Kind, encode, parse
 
 SECOND_NS = 1_000_000_000
@@ -273,6 +273,6 @@ class Mesh:
         return parents
 
 
-def wanted(pattern: bytes, group: bytes = b"", *, is_listener: bool = False) -> Wanted:
+def wanted(pattern: bytes, group: bytes = b"", *, is_listener: bool = False) -> InterestEntry:
     """What a gateway wants."""
-    return Wanted(pattern, group, is_listener)
+    return InterestEntry(pattern, group, is_listener)

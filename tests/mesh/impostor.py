@@ -10,29 +10,29 @@ from weft.errors import Refused
 from weft.mesh.links.handshake import (
     NONCE_BYTES,
     Admission,
+    GatewayIntroduction,
     Handshake,
-    Introduction,
     admission_mac,
     node_id,
 )
 from weft.mesh.links.signing import verify
 from weft.mesh.membership import advert as adverts
-from weft.mesh.membership.advert import Advert, Signed
+from weft.mesh.membership.advert import Advert, SignedAdvert
 from weft.mesh.protocol import (
     AdvertWord,
     Delta,
+    InterestEntry,
     Known,
+    LinkReady,
     Ping,
     Pong,
-    Ready,
     Snapshot,
     Summary,
-    Wanted,
     Word,
     decode,
     frame_of,
 )
-from weft.mesh.routing.forward_header import COUNT_AT, WORD, Entry, make
+from weft.mesh.routing.forward_header import COUNT_AT, WORD, PlannedGateway, make
 from weft.wire.frames import Decoder, Kind, parse
 
 SERVICE = "weather"
@@ -69,11 +69,11 @@ class Line:
         return self
 
     def route(
-        self, to: int, frame: bytes, path: list[int], below: list[Entry] | None = None
+        self, to: int, frame: bytes, path: list[int], below: list[PlannedGateway] | None = None
     ) -> "Line":
         """Send a frame in an envelope of words, as if it came by a path."""
         behind = below or []
-        header = make(WORD, b"", path, [Entry(to, len(behind), not behind), *behind])
+        header = make(WORD, b"", path, [PlannedGateway(to, len(behind), not behind), *behind])
         header[COUNT_AT] = 1
         return self.send(header, frame)
 
@@ -152,11 +152,11 @@ class Impostor:
         """Become a member of the mesh by a link with a gateway."""
         line = self.dial(node)
         line.say(self.advert(**{"links": (node.number,), **changes}))
-        line.say(Summary((), True), Ready())
+        line.say(Summary((), True), LinkReady())
         self.net.wait(0.5)
         return line
 
-    def signed(self, **changes: Any) -> Signed:
+    def signed(self, **changes: Any) -> SignedAdvert:
         """An advert of it, the next one, with any changes, that it has signed."""
         self.sequence += 1
         key = self.admission.identity.key
@@ -187,13 +187,13 @@ class Impostor:
         return Known(self.node, self.incarnation, self.sequence, 0)._replace(**changes)
 
     def snapshot(
-        self, version: int, *wanted: Wanted, part: int = 0, is_last: bool = True
+        self, version: int, *wanted: InterestEntry, part: int = 0, is_last: bool = True
     ) -> Snapshot:
         """A part of what it says that it wants."""
         return Snapshot(self.node, version, part, is_last, wanted)
 
     def _line(self, outgoing: Pipe, incoming: Pipe, *, is_dialler: bool) -> Line:
-        introduction = Introduction(
+        introduction = GatewayIntroduction(
             self.number,
             self.incarnation,
             "impostor",

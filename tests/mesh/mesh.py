@@ -13,13 +13,13 @@ from tests.mesh.gateways import MS_NS, SECOND_NS, Gateway, Local
 from weft.broker.disconnect import leave
 from weft.broker.service import Peer
 from weft.broker.sweep import sweep
-from weft.mesh.channels.coordinator import Channels
+from weft.mesh.channels.coordinator import ChannelCoordinator
 from weft.mesh.channels.leases import Promises
 from weft.mesh.channels.quorum import Voters
 from weft.mesh.links.handshake import Admission
 from weft.mesh.links.link import Link
 from weft.mesh.links.signing import Signer, verify
-from weft.mesh.node import Fabric
+from weft.mesh.node import MeshNode
 from weft.mesh.settings import Rules
 
 SECRET = b"what only members know"
@@ -79,9 +79,9 @@ class Node(Gateway):
         self._ticks = 0
         self.tell_time()
         self.service.wall_ns += mesh.skew_ns.get(place, 0)
-        self.fabric = Fabric(self.service, admission, self.address, rules, mesh.chance)
+        self.fabric = MeshNode(self.service, admission, self.address, rules, mesh.chance)
         self.traffic = self.fabric.traffic
-        self.channels = Channels(self.service, Voters(bytes(16)), Promises())
+        self.channels = ChannelCoordinator(self.service, Voters(bytes(16)), Promises())
         self.fabric.share(self.channels)
 
     @property

@@ -8,7 +8,7 @@ from tests.mesh.mesh import Net, Node
 from weft.broker.channel_subjects import start_of
 from weft.errors import WeftError
 from weft.mesh.channels.coordinator import hexadecimal
-from weft.mesh.channels.directory import Channel
+from weft.mesh.channels.directory import KnownChannel
 from weft.wire.frames import Frame, Kind, encode
 from weft.wire.message.message import Message
 from weft.wire.password_proof import Verifier
@@ -19,13 +19,13 @@ ROOM = b"room"
 class Result(NamedTuple):
     """What came of an opening."""
 
-    told: list[Channel | WeftError]
+    told: list[KnownChannel | WeftError]
     silent: list[str]
     local: Local
 
     @property
-    def channel(self) -> Channel:
-        assert isinstance(self.told[0], Channel)
+    def channel(self) -> KnownChannel:
+        assert isinstance(self.told[0], KnownChannel)
         return self.told[0]
 
     @property
@@ -44,10 +44,10 @@ def begin(node: Node, password: str = "", name: bytes = ROOM) -> Result:
     local = node.local()
     result = Result([], [], local)
 
-    def opened(told: Channel | WeftError, silent: list[str]) -> None:
+    def opened(told: KnownChannel | WeftError, silent: list[str]) -> None:
         result.told.append(told)
         result.silent.extend(silent)
-        if isinstance(told, Channel):
+        if isinstance(told, KnownChannel):
             node.channels.admit(local.peer, told)
 
     node.channels.open(local.peer, name, keys(password) if password else None, opened)

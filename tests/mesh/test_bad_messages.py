@@ -14,25 +14,25 @@ from weft.mesh.protocol import (
     Delta,
     Gone,
     Goodbye,
+    HighWaterMark,
+    InterestEntry,
     Known,
-    Mark,
-    Missed,
+    LinkReady,
+    LostRanges,
     Nack,
     Ping,
     Pong,
     Probe,
-    Ready,
     Redirect,
-    Registered,
+    RegistrationConfirmed,
     Snapshot,
     Summary,
     Want,
-    Wanted,
     Word,
     frame_of,
 )
 from weft.mesh.protocol import encode as encode_word
-from weft.mesh.routing.forward_header import PLAIN, Entry, make
+from weft.mesh.routing.forward_header import PLAIN, PlannedGateway, make
 from weft.mesh.settings import Rules
 from weft.wire.frames import Kind, encode
 
@@ -67,7 +67,8 @@ def test_what_is_no_word_ends_the_link(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", [Mark(1), Ack(1), Nack(0, 1), Gone(()), Missed(()), Probe(bytes(16), "a:1")]
+    "word",
+    [HighWaterMark(1), Ack(1), Nack(0, 1), Gone(()), LostRanges(()), Probe(bytes(16), "a:1")],
 )
 def test_what_is_said_from_afar_is_not_said_by_a_link(word: Word) -> None:
     net, line = prepared()
@@ -81,7 +82,7 @@ def test_what_is_said_from_afar_is_not_said_by_a_link(word: Word) -> None:
     [
         encode(Kind.FABRIC, body=b"\xc1"),
         encode(Kind.MESSAGE, b"a", b"x"),
-        frame_of(Ready()),
+        frame_of(LinkReady()),
         frame_of(Goodbye()),
         frame_of(Redirect(("10.9.9.9:1",))),
         frame_of(AdvertWord(b"", b"")),
@@ -92,7 +93,7 @@ def test_what_is_said_from_afar_is_not_said_by_a_link(word: Word) -> None:
 def test_whoever_passes_on_a_bad_word_is_not_to_blame(frame: bytes) -> None:
     net, line = prepared()
     before = links_of(net)
-    line.route(1, frame, [99], [Entry(2, 0, True)])
+    line.route(1, frame, [99], [PlannedGateway(2, 0, True)])
     assert net[2].refused == {"BadWord": 1}
     assert links_of(net) == before
     assert not line.is_over
@@ -102,7 +103,12 @@ def test_whoever_passes_on_a_bad_word_is_not_to_blame(frame: bytes) -> None:
 def test_whoever_passes_on_a_tree_that_contradicts_itself_is_not_to_blame() -> None:
     net, line = prepared()
     before = links_of(net)
-    line.route(1, frame_of(Mark(1)), [99], [Entry(2, 1, False), Entry(3, 99, True)])
+    line.route(
+        1,
+        frame_of(HighWaterMark(1)),
+        [99],
+        [PlannedGateway(2, 1, False), PlannedGateway(3, 99, True)],
+    )
     assert net[2].refused == {"BadTree": 1}
     assert links_of(net) == before
     assert_mesh_goes_on(net)
@@ -111,16 +117,16 @@ def test_whoever_passes_on_a_tree_that_contradicts_itself_is_not_to_blame() -> N
 @pytest.mark.parametrize(
     "word",
     [
-        Mark(LAST),
-        Mark(LAST, is_last=True),
-        Mark((1 << 48) - 1),
+        HighWaterMark(LAST),
+        HighWaterMark(LAST, is_last=True),
+        HighWaterMark((1 << 48) - 1),
         Ack(LAST),
         Nack(LAST, LAST),
         Nack(5, 0),
         Gone(((0, LAST),)),
         Gone(((LAST, 0),)),
-        Missed(((0, LAST),)),
-        Missed(((LAST, 0), (LAST, LAST))),
+        LostRanges(((0, LAST),)),
+        LostRanges(((LAST, 0), (LAST, LAST))),
     ],
 )
 def test_numbers_at_the_end_of_their_range_do_no_harm(word: Word) -> None:
@@ -138,10 +144,10 @@ def test_frames_with_the_last_numbers_there_are_do_no_harm(first: int) -> None:
     there = net[1].listen(b"a")
     frame = bytearray(encode(Kind.MESSAGE, b"a", b"x"))
     frame[8:12] = (99).to_bytes(4, "little")
-    header = make(PLAIN, b"", [99], [Entry(1, 0, True, first)])
+    header = make(PLAIN, b"", [99], [PlannedGateway(1, 0, True, first)])
     header[12] = 2
     line.send(header, frame, frame)
-    line.route(1, frame_of(Mark(1)), [99])
+    line.route(1, frame_of(HighWaterMark(1)), [99])
     net.wait(3)
     assert len(there.messages()) <= 2
     assert_mesh_goes_on(net)
@@ -183,7 +189,7 @@ def test_junk_addresses_take_neither_memory_nor_the_places_of_others() -> None:
     net[1].fabric.dialling.targets.offer(rogue.address, net.now_ns)
     net.wait(1)
     line = rogue.lines[0]
-    line.say(rogue.advert(links=(1,)), Summary((), True), Ready())
+    line.say(rogue.advert(links=(1,)), Summary((), True), LinkReady())
     for turn in range(60):
         line.say(Redirect(tuple(f"junk-{turn}-{each}.example:1" for each in range(16))))
     assert not line.is_over
@@ -207,7 +213,7 @@ def test_what_is_no_address_is_not_dialled(address: str) -> None:
     assert not rogue.lines[0].is_over
 
 
-@pytest.mark.parametrize("word", [Redirect(("a:1",)), Registered(("a:1",))])
+@pytest.mark.parametrize("word", [Redirect(("a:1",)), RegistrationConfirmed(("a:1",))])
 def test_only_whoever_was_dialled_says_where_to_go(word: Word) -> None:
     net, line = prepared()
     line.say(word)
@@ -221,11 +227,11 @@ def test_only_whoever_was_dialled_says_where_to_go(word: Word) -> None:
         AdvertWord(b"", b""),
         Summary((), True),
         Want(bytes(16)),
-        Ready(),
+        LinkReady(),
         Redirect(()),
         Snapshot(bytes(16), 0, 0, True, ()),
-        Mark(1),
-        Registered(("a:1",)),
+        HighWaterMark(1),
+        RegistrationConfirmed(("a:1",)),
     ],
 )
 def test_whoever_only_registers_says_nothing_else(word: Word) -> None:
@@ -233,7 +239,9 @@ def test_whoever_only_registers_says_nothing_else(word: Word) -> None:
     rogue = Impostor(net)
     rogue.is_registering = True
     line = rogue.dial(net[1])
-    assert line.words(Registered) == [Registered((address_of(1), address_of(2)))]
+    assert line.words(RegistrationConfirmed) == [
+        RegistrationConfirmed((address_of(1), address_of(2)))
+    ]
     line.say(word)
     assert line.errors == ["BadWord"]
     net.wait(0.1)
@@ -321,7 +329,7 @@ def test_a_link_is_no_connection_of_a_client(kind: Kind) -> None:
 def test_a_change_that_leaves_no_room_in_a_word_is_not_passed_on() -> None:
     net, line = prepared()
     rogue = Impostor(net, 98)
-    many = tuple(Wanted(b"%06d" % each + b"x" * 240) for each in range(2040))
+    many = tuple(InterestEntry(b"%06d" % each + b"x" * 240) for each in range(2040))
     word = rogue.advert(Delta(many), version=1, links=(99,))
     assert WANTED_ROOM_BYTES < len(encode_word(word)) <= WORD_MAX_BYTES
     before = links_of(net)

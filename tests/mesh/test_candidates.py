@@ -7,7 +7,7 @@ from tests.mesh.impostor import SERVICE
 from tests.mesh.mesh import Net, address_of, admission_of, meshed
 
 from weft.mesh.candidates import Candidate, candidates, elsewhere, lone, ranked, reachable
-from weft.mesh.node import Fabric
+from weft.mesh.node import MeshNode
 from weft.mesh.settings import Rules
 
 
@@ -100,6 +100,6 @@ def test_what_nobody_could_dial_is_no_address(address: str) -> None:
 
 def test_one_that_nobody_could_dial_is_known_only_to_those_who_reached_it() -> None:
     gateway = Gateway(1)
-    nowhere = Fabric(gateway.service, admission_of(1), "0.0.0.0:1", Rules(), Net().chance)
+    nowhere = MeshNode(gateway.service, admission_of(1), "0.0.0.0:1", Rules(), Net().chance)
     [own] = candidates(gateway.service, nowhere)
     assert (own.state, own.address) == ("here", "")

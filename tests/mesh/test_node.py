@@ -9,7 +9,7 @@ from weft.mesh.links.handshake import Admission
 from weft.mesh.links.neighbour_selection import SPARE
 from weft.mesh.links.signing import verify
 from weft.mesh.node import LEAVE_NS
-from weft.mesh.protocol import Goodbye, Ready, Redirect, Summary
+from weft.mesh.protocol import Goodbye, LinkReady, Redirect, Summary
 from weft.mesh.settings import Rules
 
 
@@ -347,7 +347,7 @@ def test_a_gateway_that_advertises_everything_and_brings_on_nothing_is_gone_arou
     net.cut(1, 4)
     net.cut(3, 2)
     for line in (first, second):
-        line.say(Summary((), True), Ready())
+        line.say(Summary((), True), LinkReady())
         line.say(hole.advert(links=(1, 2, 3, 4)))
     net.wait(4)
     there = net[2].listen(b"a")

@@ -16,13 +16,13 @@ from weft.mesh.protocol import (
     AdvertWord,
     Delta,
     Gone,
+    InterestEntry,
     Known,
-    Missed,
+    LostRanges,
     Ping,
     Redirect,
     Snapshot,
     Summary,
-    Wanted,
     Word,
     decode,
     encode,
@@ -33,11 +33,11 @@ from weft.mesh.protocol import (
 NODE = bytes(16)
 elements = st.sampled_from([b"a", b"weather", b"*", b"x" * 100])
 patterns = st.lists(elements, min_size=1, max_size=2).map(b".".join)
-some = st.builds(Wanted, patterns, st.sampled_from([b"", b"g"]), st.booleans())
+some = st.builds(InterestEntry, patterns, st.sampled_from([b"", b"g"]), st.booleans())
 
 
 @given(st.lists(some))
-def test_what_is_said_is_what_is_heard(wanted_there: list[Wanted]) -> None:
+def test_what_is_said_is_what_is_heard(wanted_there: list[InterestEntry]) -> None:
     for word in (
         Snapshot(NODE, 3, 0, True, tuple(wanted_there)),
         AdvertWord(b"said", b"signed", Delta(tuple(wanted_there), tuple(wanted_there)), 7),
@@ -64,7 +64,7 @@ def test_any_bytes_are_a_word_or_refused(body: bytes) -> None:
         Redirect(("a:1",) * (ADDRESSES_MAX + 1)),
         Redirect(("x" * 256,)),
         Gone(((1, 2),) * (RANGES_MAX + 1)),
-        Missed(((1, 2),) * (RANGES_MAX + 1)),
+        LostRanges(((1, 2),) * (RANGES_MAX + 1)),
         Summary((Known(NODE, 1, 2, 3),) * (SUMMARY_MAX + 1), True),
         Summary((Known(NODE[:15], 1, 2, 3),), True),
         Snapshot(NODE, 1, 0, True, (wanted(b""),)),
@@ -108,7 +108,7 @@ def test_parts_fit_into_words_and_are_everything(count: int, size: int) -> None:
 
 
 @given(some)
-def test_the_bytes_of_what_is_wanted_are_never_fewer_than_counted(one: Wanted) -> None:
+def test_the_bytes_of_what_is_wanted_are_never_fewer_than_counted(one: InterestEntry) -> None:
     assert len(encode(Snapshot(NODE, 0, 0, True, (one,)))) - len(
         encode(Snapshot(NODE, 0, 0, True, ()))
     ) <= wanted_bytes(one)

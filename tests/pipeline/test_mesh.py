@@ -15,7 +15,7 @@ from tests.pipeline.desk import Said, numbered, read_journals, rows_of, write_jo
 import weft
 from weft.broker.journal.batcher import ARRIVED
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.journal.segment.file_names import FOLDER
 from weft.pipeline.job import Job
 from weft.pipeline.jobs import audit, matrix
@@ -71,7 +71,7 @@ def said_in(data: dict[str, Path]) -> Iterator[Said]:
     """The same journals, message by message."""
     for node, folder in data.items():
         for each in history(folder / FOLDER, "weather", node):
-            assert isinstance(each, Kept)
+            assert isinstance(each, JournalRecord)
             frame = parse(each.frame)
             yield Said(
                 frame.sequence,

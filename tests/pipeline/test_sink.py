@@ -10,7 +10,7 @@ import weft
 from weft.errors import BadOption
 from weft.pipeline.jobs.hot_routes import hot_routes
 from weft.pipeline.jobs.replay import JOB as REPLAY
-from weft.pipeline.sink import Flow, Folder, Subject, for_spark
+from weft.pipeline.sink import Folder, StreamPlan, Subject, for_spark
 from weft.pipeline.source import Source
 
 SAID = [Said(n, n, position=n) for n in range(20)]
@@ -74,7 +74,7 @@ def test_a_folder_is_written_once(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_stream_to_a_folder_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
     folder = Folder(str(tmp_path / "out"))
-    flow = Flow(None, "append", str(tmp_path / "checkpoint"))
+    flow = StreamPlan(None, "append", str(tmp_path / "checkpoint"))
     source = Source(path=tmp_path, service="weather", since=None)
 
     def run() -> list[int]:

@@ -6,7 +6,7 @@ from tests.pipeline.desk import Said, rows_of, table_of
 
 from weft.errors import BadOption
 from weft.pipeline.job import Job
-from weft.pipeline.user_jobs import Query, files_in, load
+from weft.pipeline.user_jobs import SqlJob, files_in, load
 
 LOUD = '''
 from pyspark.sql.functions import udf
@@ -67,7 +67,7 @@ def test_a_file_of_sql_is_a_job(tmp_path: Path) -> None:
         SELECT x::int, ':no' FROM weather WHERE a > :least AND b = :word -- :not
     """
     job = load(written(tmp_path, "warm.sql", text))
-    assert isinstance(job, Query)
+    assert isinstance(job, SqlJob)
     assert (job.name, job.summary) == ("warm", "The warm ones.")
     assert list(job.parameters) == ["least", "word"]
     assert job.values({"least": "2.5", "word": "b"}) == {"least": 2.5, "word": "b"}
@@ -78,7 +78,7 @@ def test_a_file_of_sql_is_a_job(tmp_path: Path) -> None:
 
 
 def test_a_query_needs_no_summary() -> None:
-    assert Query("a", "SELECT 1 -- one").summary == ""
+    assert SqlJob("a", "SELECT 1 -- one").summary == ""
 
 
 def test_files_that_can_be_jobs_are_found(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_files_that_can_be_jobs_are_found(tmp_path: Path) -> None:
 
 
 def test_a_query_names_the_fields_that_are_columns() -> None:
-    query = Query("a", "-- Warm.\n-- fields: value double, unit string\nSELECT value FROM weather")
+    query = SqlJob("a", "-- Warm.\n-- fields: value double, unit string\nSELECT value FROM weather")
     assert (query.summary, query.fields) == ("Warm.", "value double, unit string")
-    query = Query("a", "--fields: value double,\n-- fields: unit string\nSELECT 1")
+    query = SqlJob("a", "--fields: value double,\n-- fields: unit string\nSELECT 1")
     assert (query.summary, query.fields) == ("", "value double, unit string")
-    assert Query("a", "SELECT '-- fields: x int'").fields == ""
+    assert SqlJob("a", "SELECT '-- fields: x int'").fields == ""

@@ -10,16 +10,24 @@ from tests.simulation.told import MESSAGES, SECOND, correct
 
 from weft.simulation import checker
 from weft.simulation.checker import check
-from weft.simulation.history import Asked, Gap, Heard, History, Passage, Round, Session
+from weft.simulation.history import (
+    DeliveryRecord,
+    GapRecord,
+    History,
+    LinkRecord,
+    RequestRecord,
+    Round,
+    SubscriberRecord,
+)
 
-GAP = Gap(1, 1, SECOND)
+GAP = GapRecord(1, 1, SECOND)
 
 
 def kinds(history: History) -> list[str]:
     return sorted({violation.kind for violation in check(history).violations})
 
 
-def plain(history: History) -> Session:
+def plain(history: History) -> SubscriberRecord:
     """A subscriber of another gateway that heard everything."""
     return history.sessions[0]
 
@@ -52,7 +60,7 @@ def test_a_last_message_that_is_dropped_is_found() -> None:
 def test_a_gap_in_its_place_announces_a_loss(at: int) -> None:
     history = correct()
     lost = plain(history).events[at]
-    plain(history).events[at] = Gap(lost.origin, 1, SECOND)
+    plain(history).events[at] = GapRecord(lost.origin, 1, SECOND)
     verdict = check(history)
     assert verdict.violations == []
     assert verdict.announced == 1
@@ -61,13 +69,13 @@ def test_a_gap_in_its_place_announces_a_loss(at: int) -> None:
 @given(st.integers(1, 2 * MESSAGES - 1))
 def test_a_gap_of_any_gateway_announces_a_loss(at: int) -> None:
     history = correct()
-    plain(history).events[at] = Gap(0, 1, SECOND)
+    plain(history).events[at] = GapRecord(0, 1, SECOND)
     assert kinds(history) == []
 
 
 def test_a_gap_of_another_gateway_announces_nothing() -> None:
     history = correct()
-    plain(history).events[4] = Gap(9, 1, SECOND)
+    plain(history).events[4] = GapRecord(9, 1, SECOND)
     assert kinds(history) == [checker.LOST]
 
 
@@ -77,7 +85,7 @@ def test_a_gap_in_another_place_announces_nothing(place: int) -> None:
     events = plain(history).events
     lost = events.pop(4)
     # Every second message is of the same gateway: the place is before 2, or after 6.
-    events.insert(place, Gap(lost.origin, 1, SECOND))
+    events.insert(place, GapRecord(lost.origin, 1, SECOND))
     is_near = 2 < place <= 5
     assert kinds(history) == ([] if is_near else [checker.LOST])
 
@@ -96,7 +104,7 @@ def test_a_gap_of_unknown_size_announces_everything_in_its_place() -> None:
     history = correct()
     events = plain(history).events
     del events[8], events[6]
-    events.insert(6, Gap(1, 0, SECOND))
+    events.insert(6, GapRecord(1, 0, SECOND))
     assert check(history).announced == 2
     assert kinds(history) == []
 
@@ -120,14 +128,14 @@ def test_a_subscription_that_is_forgotten_is_a_loss() -> None:
 @pytest.mark.parametrize(
     ("gap", "found"),
     [
-        (Gap(7, 0, 99 * SECOND), []),
-        (Gap(7, 0, SECOND), [checker.LOST]),
-        (Gap(7, 9, 99 * SECOND), [checker.LOST]),
-        (Gap(8, 0, 99 * SECOND), [checker.LOST]),
+        (GapRecord(7, 0, 99 * SECOND), []),
+        (GapRecord(7, 0, SECOND), [checker.LOST]),
+        (GapRecord(7, 9, 99 * SECOND), [checker.LOST]),
+        (GapRecord(8, 0, 99 * SECOND), [checker.LOST]),
     ],
 )
 def test_the_end_of_an_earlier_life_announces_one_that_was_never_seen(
-    gap: Gap, found: list[str]
+    gap: GapRecord, found: list[str]
 ) -> None:
     history = correct()
     history.lives = {1: 7, 7: 0, 8: 0}
@@ -140,7 +148,7 @@ def test_the_end_of_an_earlier_life_announces_one_that_was_never_seen(
 def test_the_end_of_an_earlier_life_announces_nothing_of_one_that_was_heard() -> None:
     history = correct()
     history.lives = {1: 7, 7: 0}
-    plain(history).events[4] = Gap(7, 0, 99 * SECOND)
+    plain(history).events[4] = GapRecord(7, 0, 99 * SECOND)
     assert kinds(history) == [checker.LOST]
 
 
@@ -160,11 +168,11 @@ def test_whoever_left_is_owed_what_came_before_the_last_that_it_heard() -> None:
     assert kinds(history) == [checker.LOST]
 
 
-def counter(event: Heard | Gap) -> int:
-    return event.counter if isinstance(event, Heard) else 0
+def counter(event: DeliveryRecord | GapRecord) -> int:
+    return event.counter if isinstance(event, DeliveryRecord) else 0
 
 
-def late(history: History, known: int) -> Session:
+def late(history: History, known: int) -> SubscriberRecord:
     """Have the far subscriber be known only from a message of gateway 1 on."""
     for at, each in enumerate(history.published):
         if each.counter < known:
@@ -272,7 +280,7 @@ def test_a_message_that_overtakes_is_found(at: int, far: int) -> None:
 
 def test_a_message_that_nobody_published_is_found() -> None:
     history = correct()
-    plain(history).events.append(Heard("p@1", 999, 1, 999, SECOND))
+    plain(history).events.append(DeliveryRecord("p@1", 999, 1, 999, SECOND))
     assert kinds(history) == [checker.INVENTED]
 
 
@@ -285,7 +293,7 @@ def test_a_message_that_was_not_asked_for_is_found() -> None:
 # Groups, requests, ways.
 
 
-def members(history: History) -> list[Session]:
+def members(history: History) -> list[SubscriberRecord]:
     return [session for session in history.sessions if session.group]
 
 
@@ -372,16 +380,16 @@ def test_where_no_reach_is_known_a_member_that_left_lately_is_an_excuse(
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
-        (Asked("q", 1, 0, answers=1), []),
-        (Asked("q", 1, 0, refusals=1), []),
-        (Asked("q", 1, 0, is_given_up=True), []),
-        (Asked("q", 1, 0), [checker.UNANSWERED]),
-        (Asked("q", 1, 0, answers=2), [checker.ANSWERED_TWICE]),
-        (Asked("q", 1, 0, refusals=2), [checker.ANSWERED_TWICE]),
-        (Asked("q", 1, 0, answers=1, refusals=1), []),
+        (RequestRecord("q", 1, 0, answers=1), []),
+        (RequestRecord("q", 1, 0, refusals=1), []),
+        (RequestRecord("q", 1, 0, is_given_up=True), []),
+        (RequestRecord("q", 1, 0), [checker.UNANSWERED]),
+        (RequestRecord("q", 1, 0, answers=2), [checker.ANSWERED_TWICE]),
+        (RequestRecord("q", 1, 0, refusals=2), [checker.ANSWERED_TWICE]),
+        (RequestRecord("q", 1, 0, answers=1, refusals=1), []),
     ],
 )
-def test_a_request_ends_once(asked: Asked, found: list[str]) -> None:
+def test_a_request_ends_once(asked: RequestRecord, found: list[str]) -> None:
     history = correct()
     history.asked.append(asked)
     assert kinds(history) == found
@@ -390,14 +398,16 @@ def test_a_request_ends_once(asked: Asked, found: list[str]) -> None:
 @pytest.mark.parametrize(
     ("passage", "found"),
     [
-        (Passage(1, 2, 1, (1, 3, 1, 2)), [checker.LOOPED]),
-        (Passage(1, 2, 1, (1, 3, 2)), [checker.LOOPED]),
-        (Passage(1, 2, 1, (1, 3, 2), is_again=True), []),
-        (Passage(1, 3, 1, (1, 2)), []),
-        (Passage(1, 2, 99, (1, 2)), []),
+        (LinkRecord(1, 2, 1, (1, 3, 1, 2)), [checker.LOOPED]),
+        (LinkRecord(1, 2, 1, (1, 3, 2)), [checker.LOOPED]),
+        (LinkRecord(1, 2, 1, (1, 3, 2), is_again=True), []),
+        (LinkRecord(1, 3, 1, (1, 2)), []),
+        (LinkRecord(1, 2, 99, (1, 2)), []),
     ],
 )
-def test_a_message_that_passes_a_gateway_twice_is_found(passage: Passage, found: list[str]) -> None:
+def test_a_message_that_passes_a_gateway_twice_is_found(
+    passage: LinkRecord, found: list[str]
+) -> None:
     history = correct()
     history.passages.append(passage)
     assert kinds(history) == found

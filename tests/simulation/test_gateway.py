@@ -5,10 +5,10 @@ from random import Random
 import pytest
 
 from weft.mesh.settings import Rules
-from weft.simulation.clients import Subscriber
+from weft.simulation.clients import SimSubscriber
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.gateway import SERVICE
-from weft.simulation.history import Heard
+from weft.simulation.history import DeliveryRecord
 from weft.simulation.network import FAST
 from weft.simulation.wire import Wire
 from weft.simulation.world import World
@@ -24,12 +24,12 @@ def test_what_was_sent_before_a_connection_ended_is_dealt_with(turn_ns: int) -> 
     gateway = world.add(Rules())
     gateway.turn_ns = turn_ns
     gateway.begin()
-    subscriber = Subscriber(world, "s", gateway, "a.>")
+    subscriber = SimSubscriber(world, "s", gateway, "a.>")
     outgoing, incoming = (Wire(world.clock, Random(1), way, FAST) for way in ((1, 2), (2, 1)))
     gateway.accept(outgoing, incoming)
     incoming.send(CONNECT + MESSAGE)
     incoming.end()
     world.clock.run(SECOND)
     events = subscriber.session.events
-    assert [each.counter for each in events if isinstance(each, Heard)] == [7]
+    assert [each.counter for each in events if isinstance(each, DeliveryRecord)] == [7]
     assert outgoing.is_ended

@@ -5,8 +5,8 @@ import sys
 
 import msgspec
 
-from weft.simulation.history import Asked, Heard
-from weft.simulation.scenario import Manner, Scenario, run
+from weft.simulation.history import DeliveryRecord, RequestRecord
+from weft.simulation.scenario import Scenario, ScenarioOptions, run
 
 # Names are hashed otherwise in each process: nothing may depend on the order of a set of them.
 ELSEWHERE = """
@@ -34,32 +34,32 @@ def test_the_same_seed_does_the_same_in_another_process() -> None:
 
 
 def test_the_same_seed_does_the_same_again() -> None:
-    first, second = (Scenario(3, Manner()) for _ in range(2))
+    first, second = (Scenario(3, ScenarioOptions()) for _ in range(2))
     first.run()
     second.run()
     assert msgspec.json.encode(first.history) == msgspec.json.encode(second.history)
 
 
 def test_another_seed_does_something_else() -> None:
-    one, other = run(1, Manner()), run(2, Manner())
+    one, other = run(1, ScenarioOptions()), run(2, ScenarioOptions())
     assert (one.verdict.heard, one.virtual_ns) != (other.verdict.heard, other.virtual_ns)
 
 
 def test_whoever_publishes_is_heard_at_other_gateways() -> None:
-    scenario = Scenario(4, Manner(nodes=3, faults=()))
+    scenario = Scenario(4, ScenarioOptions(nodes=3, faults=()))
     assert scenario.run().verdict.violations == []
     far = {
         (event.origin, session.gateway)
         for session in scenario.history.sessions
         for event in session.events
-        if isinstance(event, Heard) and event.origin != session.gateway
+        if isinstance(event, DeliveryRecord) and event.origin != session.gateway
     }
     assert len(far) == 6
 
 
 def test_a_trace_tells_what_broke() -> None:
     trace: list[str] = []
-    run(0, Manner(nodes=3, faults=("kill",)), trace)
+    run(0, ScenarioOptions(nodes=3, faults=("kill",)), trace)
     assert any("is killed" in line for line in trace)
     assert any("link " in line for line in trace)
     times = [float(line.split()[0]) for line in trace]
@@ -67,8 +67,8 @@ def test_a_trace_tells_what_broke() -> None:
 
 
 def test_a_run_does_not_end_while_somebody_waits_for_an_answer() -> None:
-    scenario = Scenario(4, Manner(nodes=3, faults=()))
+    scenario = Scenario(4, ScenarioOptions(nodes=3, faults=()))
     scenario.run()
     assert scenario.world.is_quiet
-    scenario.history.asked.append(Asked("q", 1, scenario.world.clock.now_ns))
+    scenario.history.asked.append(RequestRecord("q", 1, scenario.world.clock.now_ns))
     assert not scenario.world.is_quiet

@@ -1,10 +1,10 @@
 """A link with little bandwidth and much to send stays up, and control goes before messages."""
 
 from weft.mesh.settings import Rules
-from weft.simulation.clients import Client, Requester, Responder, Subscriber
+from weft.simulation.clients import Client, Requester, Responder, SimSubscriber
 from weft.simulation.clock import MS, SECOND
-from weft.simulation.gateway import Gateway
-from weft.simulation.history import Gap, Heard
+from weft.simulation.gateway import SimGateway
+from weft.simulation.history import DeliveryRecord, GapRecord
 from weft.simulation.wire import Pace
 from weft.simulation.world import World
 from weft.wire.frames import Flag, Kind, encode
@@ -16,7 +16,7 @@ PIECE = 15 << 10
 BACKLOG_S = MESSAGES * PIECE // BYTES_PER_S + 1
 
 
-def pair() -> tuple[World, Gateway, Gateway]:
+def pair() -> tuple[World, SimGateway, SimGateway]:
     """Two gateways with a thin link."""
     world = World("thin")
     world.network.pace = Pace(5 * MS, MS, BYTES_PER_S)
@@ -28,7 +28,7 @@ def pair() -> tuple[World, Gateway, Gateway]:
     return world, one, other
 
 
-def flood(world: World, gateway: Gateway) -> None:
+def flood(world: World, gateway: SimGateway) -> None:
     """Publish more at once than the link sends in ten seconds."""
     publisher = Client(world, "p", gateway)
     name = "x" * PIECE
@@ -39,33 +39,33 @@ def flood(world: World, gateway: Gateway) -> None:
 
 def test_a_link_that_moves_bytes_stays_and_loses_nothing() -> None:
     world, one, other = pair()
-    subscriber = Subscriber(world, "s", other, "data.>")
+    subscriber = SimSubscriber(world, "s", other, "data.>")
     world.clock.run(world.clock.now_ns + SECOND)
     before = [*one.fabric.links, *other.fabric.links]
     flood(world, one)
     world.clock.run(world.clock.now_ns + (BACKLOG_S + 5) * SECOND)
     assert [*one.fabric.links, *other.fabric.links] == before
-    heard = [each.counter for each in subscriber.session.events if isinstance(each, Heard)]
+    heard = [each.counter for each in subscriber.session.events if isinstance(each, DeliveryRecord)]
     assert heard == list(range(MESSAGES))
-    assert not any(isinstance(each, Gap) for each in subscriber.session.events)
+    assert not any(isinstance(each, GapRecord) for each in subscriber.session.events)
 
 
 def test_news_of_a_subscription_goes_before_messages_that_wait() -> None:
     world, one, other = pair()
-    Subscriber(world, "s", other, "data.>")
+    SimSubscriber(world, "s", other, "data.>")
     publisher = Client(world, "q", other)
     world.clock.run(world.clock.now_ns + SECOND)
     flood(world, one)
-    late = Subscriber(world, "t", one, "news")
+    late = SimSubscriber(world, "t", one, "news")
     world.clock.run(world.clock.now_ns + SECOND)
     publisher.publish("news", range(7, 8))
     world.clock.run(world.clock.now_ns + SECOND)
-    assert [each.counter for each in late.session.events if isinstance(each, Heard)] == [7]
+    assert [each.counter for each in late.session.events if isinstance(each, DeliveryRecord)] == [7]
 
 
 def test_requests_in_both_directions_are_answered_once_the_backlog_is_sent() -> None:
     world, one, other = pair()
-    Subscriber(world, "s", other, "data.>")
+    SimSubscriber(world, "s", other, "data.>")
     Responder(world, "r", other, "ask.there")
     Responder(world, "r", one, "ask.here")
     near, far = Requester(world, "q", one), Requester(world, "q", other)

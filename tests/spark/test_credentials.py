@@ -15,7 +15,7 @@ from weft.gateway.keys.manage import make_key, new_record
 from weft.spark.credentials import key_at
 from weft.spark.options import READING, WRITING, read_options, write_options
 from weft.spark.remote import RemoteShelf
-from weft.spark.staging_client import Batch, Gate
+from weft.spark.staging_client import StagedBatch, StagingClient
 from weft.wire.address import addresses_from
 
 
@@ -65,14 +65,14 @@ def test_a_journal_is_lent_to_whoever_may_replay_all_of_it(locked: Locked) -> No
 
 def test_rows_are_taken_from_whoever_may_publish_them(locked: Locked) -> None:
     options = {"gateways": locked.gateway.address, "keyFile": locked.key_file("few")}
-    with Gate(write_options(options)) as gate:
-        batch = Batch("writer", 0)
+    with StagingClient(write_options(options)) as gate:
+        batch = StagedBatch("writer", 0)
         assert gate.stage(batch, "p", [message_frame("a.b", {"n": 2})]) == 1
         gate.release(batch, {"p": 1})
         with pytest.raises(NotAllowed, match="may not publish to 'b'"):
-            gate.stage(Batch("writer", 1), "p", [message_frame("b", {"n": 3})])
+            gate.stage(StagedBatch("writer", 1), "p", [message_frame("b", {"n": 3})])
     with pytest.raises(BadKey, match="a key is needed"):
-        Gate(write_options({"gateways": locked.gateway.address}))
+        StagingClient(write_options({"gateways": locked.gateway.address}))
 
 
 def test_a_key_is_a_file_and_never_an_option() -> None:

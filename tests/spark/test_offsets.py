@@ -2,7 +2,7 @@ import pytest
 
 from weft.journal.read.arrow_batches import Lost
 from weft.journal.segment.tail import Extent
-from weft.spark.offsets import Offset, Shares, offset_of, resumed
+from weft.spark.offsets import Offset, RowShares, offset_of, resumed
 
 STORED = {"london": 10, "paris": 5, "@journals": {"london": "a"}}
 
@@ -45,7 +45,7 @@ def test_a_journal_that_was_begun_again_is_lost_or_read_from_its_beginning() -> 
     ],
 )
 def test_backlogs_are_used_up_together(backlogs: dict[str, int], rows: int) -> None:
-    shares = Shares()
+    shares = RowShares()
     waiting = dict(backlogs)
     total = sum(backlogs.values())
     while any(waiting.values()):

@@ -17,7 +17,7 @@ import weft
 from weft.errors import Unreachable
 from weft.journal.read.arrow_batches import Lost, batches_in
 from weft.spark import remote
-from weft.spark.source import Part, WeftStreamReader
+from weft.spark.source import JournalPartition, WeftStreamReader
 
 NODES = ("london", "paris", "rome")
 
@@ -114,7 +114,7 @@ def reader(given: str, **options: str) -> WeftStreamReader:
 
 def read_all(stream: WeftStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[str]:
     """The nodes of the messages between two offsets."""
-    parts = [part for part in stream.partitions(start, end) if isinstance(part, Part)]
+    parts = [part for part in stream.partitions(start, end) if isinstance(part, JournalPartition)]
     found = [(part.place.node, batches_in(part.place, (b">",), may_lack=False)) for part in parts]
     return [node for node, batches in found for batch in batches for _ in range(batch.num_rows)]
 

@@ -20,7 +20,7 @@ from weft.journal.read.arrow_batches import Lost
 from weft.journal.segment.blocks import Block, blocks_in, salt_of, seal_batch
 from weft.journal.segment.file_names import segments_of
 from weft.journal.segment.recovery import recover
-from weft.spark.source import Part, WeftStreamReader
+from weft.spark.source import JournalPartition, WeftStreamReader
 from weft.wire.message.message import Message
 
 Read = Callable[..., DataFrame]
@@ -231,7 +231,7 @@ def test_partitions_suit_the_cores_and_the_rows(
     book.numbers(1)
     reader = WeftStreamReader(StructType(), {"path": str(book.root), "service": "weather"})
     parts = reader.partitions({"london": 0}, {"london": rows})
-    places = [part.place for part in parts if isinstance(part, Part)]
+    places = [part.place for part in parts if isinstance(part, JournalPartition)]
     assert [(place.first, place.end) for place in places] == stretches
 
 
@@ -551,7 +551,7 @@ def test_a_batch_of_a_journal_that_is_gone_is_not_read_from_the_new_one(book: Bo
     assert reader.partitions(start, end) == []
     after = reader.latestOffset(end, ReadAllAvailable())
     (part,) = reader.partitions(end, after)
-    assert isinstance(part, Part)
+    assert isinstance(part, JournalPartition)
     assert (part.place.first, part.place.end) == (0, 50)
 
 

@@ -21,7 +21,7 @@ from tools.chaos.recovery import Happened, affected, recovery
 from tools.chaos.roles import Publisher, Requester
 
 from weft.simulation.checker import LOST, check
-from weft.simulation.history import Session
+from weft.simulation.history import SubscriberRecord
 
 S = 1_000_000_000
 HELLO = b"I am node-1."
@@ -205,7 +205,7 @@ def test_what_does_not_recover_is_counted() -> None:
 def told(*counters: int) -> Book:
     """Three messages of one publisher, and a subscriber that heard some of them."""
     book = Book()
-    session = Session("s", 9, ("data.>",), "", monotonic_ns(), events=[])
+    session = SubscriberRecord("s", 9, ("data.>",), "", monotonic_ns(), events=[])
     book.sessions.append(session)
     life = book.begin("p", 0, 7)
     for sequence in range(3):

@@ -8,14 +8,14 @@ from tools.crashes.kills import kill_often
 from tools.crashes.publisher import Publisher
 from tools.crashes.tally import tally
 
-from weft.journal.segment.file_names import Place
+from weft.journal.segment.file_names import JournalFolder
 from weft.journal.segment.recovery import recover
 from weft.journal.segment.writer import OpenSegment
 from weft.wire.frames import Kind, encode
 from weft.wire.message.message import Message
 
 
-def keep(place: Place, numbers: list[int], first: int = 0) -> Path:
+def keep(place: JournalFolder, numbers: list[int], first: int = 0) -> Path:
     """A segment of these numbers whose writer is gone."""
     frames = [encode(Kind.MESSAGE, b"a", Message(n=number).encode()) for number in numbers]
     segment = OpenSegment(place, first)

@@ -15,7 +15,7 @@ from weft.broker.service import Service
 from weft.broker.sweep import sweep
 from weft.gateway.worker.http_routes import furnish
 from weft.transports.http.origins import WebRules
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.loop.poller import Poll
 from weft.transports.loop.turn import Turn
 
@@ -31,7 +31,7 @@ class Hallway:
         loop = asyncio.get_running_loop()
         self._turn = Turn(self.service, loop)
         self._poll = Poll(self._turn, loop)
-        self.house = House(self._turn, self._poll, WebRules())
+        self.house = HttpServer(self._turn, self._poll, WebRules())
         furnish(self.house)
 
     def lock(self, *records: KeyRecord) -> None:

@@ -16,7 +16,7 @@ from weft.broker.limits import Limits
 from weft.broker.service import Service
 from weft.gateway.worker.http_routes import furnish
 from weft.transports.http.origins import WebRules
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.loop.poller import Poll
 from weft.transports.loop.turn import Turn
 
@@ -30,7 +30,7 @@ UPGRADE = (
 @asynccontextmanager
 async def housing(
     limits: Limits | None = None, rules: WebRules | None = None
-) -> AsyncIterator[House]:
+) -> AsyncIterator[HttpServer]:
     """The doors of a service called weather."""
     loop = asyncio.get_running_loop()
     service = Service("weather", "london-1", 7, limits or Limits())
@@ -38,7 +38,7 @@ async def housing(
     turn.begin()
     turn.flush()
     poll = Poll(turn, loop)
-    house = House(turn, poll, rules or WebRules())
+    house = HttpServer(turn, poll, rules or WebRules())
     furnish(house)
     try:
         yield house
@@ -56,7 +56,7 @@ def get(target: bytes, *headers: bytes, method: bytes = b"GET") -> bytes:
 class Guest:
     """The other end of a connection that speaks HTTP."""
 
-    def __init__(self, house: House, *, is_small: bool = False, is_tcp: bool = False) -> None:
+    def __init__(self, house: HttpServer, *, is_small: bool = False, is_tcp: bool = False) -> None:
         self._client, theirs = tcp_pair() if is_tcp else unix_pair()
         if is_small:
             small_buffers(self._client, theirs)

@@ -6,7 +6,7 @@ from typing import Any
 from tests.transports.houses import HOST, UPGRADE, Page, get
 from tests.transports.loops import until
 
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 
 S = 1_000_000_000
 
@@ -56,7 +56,7 @@ def closing(code: int) -> bytes:
     return code.to_bytes(2, "big")
 
 
-async def listening(house: House) -> tuple[Tab, str]:
+async def listening(house: HttpServer) -> tuple[Tab, str]:
     """A tab that hears what is published to /a, and the id of its tunnel."""
     tab = Tab(house)
     header = await tab.enter()
@@ -65,7 +65,7 @@ async def listening(house: House) -> tuple[Tab, str]:
     return tab, header["tunnel"]
 
 
-async def publishing(house: House) -> Page:
+async def publishing(house: HttpServer) -> Page:
     """Someone without a tunnel."""
     page = Page(house)
     await page.greet()
@@ -80,14 +80,14 @@ async def publish(page: Page, *data: Any) -> None:
         assert (await page.told())["ok"] == number
 
 
-async def lost(house: House, tab: Tab) -> None:
+async def lost(house: HttpServer, tab: Tab) -> None:
     """Cut a tab off, and wait until the gateway knows."""
     streams = len(house._streams)
     tab.reset()
     await until(lambda: len(house._streams) < streams)
 
 
-def sweep_after(house: House, seconds: float) -> None:
+def sweep_after(house: HttpServer, seconds: float) -> None:
     """Do what is due so long after now."""
     for sweeper in house.sweepers:
         sweeper(house.service.now_ns + int(seconds * S))

@@ -14,7 +14,7 @@ from weft.errors import BadOption
 from weft.gateway.config.settings import Tls
 from weft.gateway.front.tls import server_context
 from weft.transports import link_dialer
-from weft.transports.link_dialer import DIALS_MAX, Caution, Dialler, Target, client_context
+from weft.transports.link_dialer import DIALS_MAX, Caution, Dialler, LinkTarget, client_context
 from weft.transports.loop.poller import Poll
 from weft.transports.loop.turn import Turn
 from weft.wire.frames import Kind, encode
@@ -33,7 +33,7 @@ class Caller:
         self.dialler = Dialler(self._turn, self._poll, self._dialled, self._failed)
         self.told: asyncio.Queue[tuple[str, Peer | str]] = asyncio.Queue()
 
-    async def dial(self, target: Target) -> Peer | str:
+    async def dial(self, target: LinkTarget) -> Peer | str:
         """Whoever was reached, or why nobody was."""
         self.dialler.dial("there", target)
         address, result = await self.told.get()
@@ -97,7 +97,7 @@ async def gone(peer: Peer) -> None:
 async def test_whoever_is_dialled_is_a_peer_like_any_other(host: str) -> None:
     bound = "::1" if ":" in host else "127.0.0.1"
     async with listening(host=bound) as (other, port), calling() as caller:
-        peer = await caller.dial(Target(host, port))
+        peer = await caller.dial(LinkTarget(host, port))
         assert isinstance(peer, Peer)
         assert await other.heard.get() == HELLO
         # What it answers is dealt with: it greeted for another service.
@@ -109,19 +109,19 @@ async def test_a_port_where_nobody_is_is_told_of() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         async with calling() as caller:
-            why = await caller.dial(Target("127.0.0.1", unused.getsockname()[1]))
+            why = await caller.dial(LinkTarget("127.0.0.1", unused.getsockname()[1]))
     assert why == "Connection refused"
 
 
 async def test_a_name_that_stands_for_nothing_is_told_of() -> None:
     async with calling() as caller:
-        assert isinstance(await caller.dial(Target("nowhere.invalid", 7411)), str)
+        assert isinstance(await caller.dial(LinkTarget("nowhere.invalid", 7411)), str)
         assert not caller.service.peers
 
 
 async def test_no_other_machine_is_dialled_without_tls() -> None:
     async with calling() as caller:
-        why = await caller.dial(Target("192.0.2.1", 7411))
+        why = await caller.dial(LinkTarget("192.0.2.1", 7411))
     assert why == (
         "192.0.2.1 is another machine, where links need tls://, or mesh.plain = 'allowed'"
     )
@@ -130,12 +130,12 @@ async def test_no_other_machine_is_dialled_without_tls() -> None:
 @pytest.mark.parametrize(
     ("target", "caution"),
     [
-        (Target("192.0.2.1", 7411), Caution(is_plain_allowed=True)),
-        (Target("192.0.2.1", 7411, is_tls=True), Caution()),
+        (LinkTarget("192.0.2.1", 7411), Caution(is_plain_allowed=True)),
+        (LinkTarget("192.0.2.1", 7411, is_tls=True), Caution()),
     ],
 )
 async def test_another_machine_is_dialled_by_tls_or_where_plain_is_allowed(
-    target: Target, caution: Caution, monkeypatch: pytest.MonkeyPatch
+    target: LinkTarget, caution: Caution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody has this address: that it cannot be reached shows that it was tried.
     monkeypatch.setattr(link_dialer, "DIAL_S", 0.05)
@@ -150,7 +150,7 @@ async def test_another_machine_is_dialled_by_tls_or_where_plain_is_allowed(
 async def test_tls_is_spoken_where_it_is_asked_for(tls: Tls, host: str) -> None:
     async with listening(server_context(tls)) as (other, port), calling() as caller:
         caller.dialler.change(Caution(tls_ca=tls.cert))
-        peer = await caller.dial(Target(host, port, is_tls=True))
+        peer = await caller.dial(LinkTarget(host, port, is_tls=True))
         assert isinstance(peer, Peer)
         assert await other.heard.get() == HELLO
         await gone(peer)
@@ -162,7 +162,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
 ) -> None:
     async with listening(server_context(tls)) as (_, port), calling() as caller:
         caller.dialler.change(Caution(tls_ca=other_tls.cert))
-        why = await caller.dial(Target("localhost", port, is_tls=True))
+        why = await caller.dial(LinkTarget("localhost", port, is_tls=True))
         assert isinstance(why, str)
         assert why.startswith("certificate not accepted: ")
         assert not caller.service.peers
@@ -171,7 +171,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
 async def test_a_certificate_for_another_name_is_not_accepted(tls: Tls) -> None:
     async with listening(server_context(tls), "127.0.0.2") as (_, port), calling() as caller:
         caller.dialler.change(Caution(tls_ca=tls.cert))
-        why = await caller.dial(Target("127.0.0.2", port, is_tls=True))
+        why = await caller.dial(LinkTarget("127.0.0.2", port, is_tls=True))
         assert isinstance(why, str)
         assert "not accepted" in why
 
@@ -186,14 +186,14 @@ async def test_whoever_does_not_speak_tls_is_given_up_in_time(
         async with calling() as caller:
             caller.dialler.change(Caution(tls_ca=tls.cert))
             port = silent.getsockname()[1]
-            why = await caller.dial(Target("127.0.0.1", port, is_tls=True))
+            why = await caller.dial(LinkTarget("127.0.0.1", port, is_tls=True))
     assert why == "no answer within 0.05 s"
 
 
 async def test_a_link_that_ends_ends_its_tls(tls: Tls) -> None:
     async with listening(server_context(tls)) as (other, port), calling() as caller:
         caller.dialler.change(Caution(tls_ca=tls.cert))
-        peer = await caller.dial(Target("localhost", port, is_tls=True))
+        peer = await caller.dial(LinkTarget("localhost", port, is_tls=True))
         assert isinstance(peer, Peer)
         assert peer.door is not None
         await other.heard.get()
@@ -205,8 +205,8 @@ async def test_a_link_that_ends_ends_its_tls(tls: Tls) -> None:
 
 async def test_an_address_is_dialled_once_at_a_time() -> None:
     async with listening() as (other, port), calling() as caller:
-        caller.dialler.dial("there", Target("127.0.0.1", port))
-        await caller.dial(Target("127.0.0.1", port))
+        caller.dialler.dial("there", LinkTarget("127.0.0.1", port))
+        await caller.dial(LinkTarget("127.0.0.1", port))
         await other.heard.get()
         assert caller.told.empty()
         assert len(caller.service.peers) == 1
@@ -215,7 +215,7 @@ async def test_an_address_is_dialled_once_at_a_time() -> None:
 async def test_so_many_are_dialled_at_once_and_no_more() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
-        target = Target("127.0.0.1", silent.getsockname()[1])
+        target = LinkTarget("127.0.0.1", silent.getsockname()[1])
         async with calling() as caller:
             for number in range(DIALS_MAX + 1):
                 caller.dialler.dial(f"{number}", target)
@@ -230,7 +230,9 @@ async def test_nothing_is_told_after_the_end(tls: Tls) -> None:
         silent.listen()
         async with calling() as caller:
             caller.dialler.change(Caution(tls_ca=tls.cert))
-            caller.dialler.dial("there", Target("127.0.0.1", silent.getsockname()[1], is_tls=True))
+            caller.dialler.dial(
+                "there", LinkTarget("127.0.0.1", silent.getsockname()[1], is_tls=True)
+            )
             await asyncio.sleep(0)
         assert caller.told.empty()
 

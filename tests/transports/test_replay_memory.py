@@ -10,7 +10,7 @@ from tests.transports.tabs import Tab, bearer, listening, lost, publish, publish
 from weft.broker.auth.keys import Keyring
 from weft.broker.limits import Limits
 from weft.transports.http.origins import WebRules
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.replay_memory import Account, KeptMemory
 
 LIMITS = Limits()
@@ -48,7 +48,7 @@ def test_clients_of_one_holder_have_its_share_together() -> None:
     assert Account(memory, "key b").room(8000, RULES, LIMITS) == 8000
 
 
-async def parted(house: House) -> str:
+async def parted(house: HttpServer) -> str:
     """A tunnel that listens, and to which nobody is attached."""
     tab, known_by = await listening(house)
     await lost(house, tab)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.wire.password_proof import NOBODY, Claim, is_proven, prove, secret_of, sign
+from weft.wire.password_proof import NOBODY, ProofInput, is_proven, prove, secret_of, sign
 
-CLAIM = Claim("chat", b"games.chess", b"c" * 32, b"n" * 16)
+CLAIM = ProofInput("chat", b"games.chess", b"c" * 32, b"n" * 16)
 SECRET = secret_of("chat", b"games.chess", "correct horse")
 
 
@@ -46,7 +46,7 @@ def test_another_password_name_or_service_proves_nothing(
         CLAIM._replace(service="other"),
     ],
 )
-def test_a_proof_is_good_for_its_own_claim_only(claim: Claim) -> None:
+def test_a_proof_is_good_for_its_own_claim_only(claim: ProofInput) -> None:
     assert not is_proven(SECRET.verifier, claim, prove(SECRET, CLAIM))
 
 

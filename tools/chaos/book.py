@@ -4,7 +4,14 @@ from bisect import bisect_left
 from collections import Counter
 from time import monotonic_ns
 
-from weft.simulation.history import Asked, Gap, Heard, History, Published, Session
+from weft.simulation.history import (
+    DeliveryRecord,
+    GapRecord,
+    History,
+    Published,
+    RequestRecord,
+    SubscriberRecord,
+)
 
 # From one gateway, by its place in the mesh, to another.
 Pair = tuple[int, int]
@@ -32,8 +39,8 @@ class Book:
 
     def __init__(self) -> None:
         self.lives: list[Life] = []
-        self.sessions: list[Session] = []
-        self.asked: list[Asked] = []
+        self.sessions: list[SubscriberRecord] = []
+        self.asked: list[RequestRecord] = []
         # When probes were published and heard, in order.
         self.probes: dict[Pair, tuple[list[int], list[int]]] = {}
         # Why connections ended, as the gateway said it.
@@ -52,7 +59,7 @@ class Book:
         life.sequences.append(0)
         return len(life.subjects) - 1
 
-    def hear(self, number: int, counter: int, origin: int, sequence: int) -> Heard:
+    def hear(self, number: int, counter: int, origin: int, sequence: int) -> DeliveryRecord:
         """A message was heard; what it was if nobody can have said it is told by its counter."""
         name = f"nobody.{number}"
         if number < len(self.lives) and counter < len(self.lives[number].sequences):
@@ -60,7 +67,7 @@ class Book:
             life.sequences[counter] = sequence
             name = life.name
         # From 1 on: what comes before the first is 0 to the checker.
-        return Heard(name, counter + 1, origin, sequence, monotonic_ns())
+        return DeliveryRecord(name, counter + 1, origin, sequence, monotonic_ns())
 
     def probe(self, number: int, counter: int, place: int) -> None:
         """A probe arrived at a place."""
@@ -95,6 +102,6 @@ class Book:
         return History(published=published, sessions=self.sessions, asked=self.asked)
 
 
-def gap(origin: int, count: int) -> Gap:
+def gap(origin: int, count: int) -> GapRecord:
     """A loss that a subscriber was told of just now."""
-    return Gap(origin, count, monotonic_ns())
+    return GapRecord(origin, count, monotonic_ns())

@@ -16,7 +16,7 @@ from weft.simulation.checker import (
     Verdict,
     check,
 )
-from weft.simulation.history import Gap
+from weft.simulation.history import GapRecord
 
 # Of each kind of violation so many are shown.
 SHOWN_MAX = 5
@@ -37,7 +37,7 @@ class Report:
             event.count
             for session in outcome.history.sessions
             for event in session.events
-            if isinstance(event, Gap)
+            if isinstance(event, GapRecord)
         )
         self._faults = Counter(each.fault.kind for each in outcome.happened)
 

@@ -13,7 +13,7 @@ from tools.chaos.book import REFUSED, Book, gap
 from tools.chaos.clients import Client, fields
 from tools.chaos.gateways import Gateway
 
-from weft.simulation.history import Asked, Session
+from weft.simulation.history import RequestRecord, SubscriberRecord
 from weft.wire.byteops import u32_at, u64_at
 from weft.wire.frames import HEADER_BYTES, Flag, Kind, encode
 from weft.wire.message.message import Message
@@ -109,7 +109,7 @@ class Subscriber(Client):
         super().__init__(name, gateway, book)
         self.patterns = patterns
         self.group = group
-        self.session: Session | None = None
+        self.session: SubscriberRecord | None = None
 
     @property
     def is_listening(self) -> bool:
@@ -118,7 +118,9 @@ class Subscriber(Client):
 
     def begin(self) -> None:
         """Subscribe."""
-        self.session = Session(self.name, self.origin, self.patterns, self.group, 0, events=[])
+        self.session = SubscriberRecord(
+            self.name, self.origin, self.patterns, self.group, 0, events=[]
+        )
         first, *others = self.patterns
         body = Message(patterns=others).encode() if others else b""
         self.send(encode(Kind.SUBSCRIBE, first.encode(), body, self.group.encode(), _ANSWER))
@@ -198,9 +200,9 @@ class Requester(Speaker):
 
     def __init__(self, name: str, gateway: Gateway, book: Book, rate: float) -> None:
         super().__init__(name, gateway, book)
-        self.open: dict[bytes, Asked] = {}
+        self.open: dict[bytes, RequestRecord] = {}
         # Answers to what was asked before may come twice, which must be noted.
-        self._all: dict[bytes, Asked] = {}
+        self._all: dict[bytes, RequestRecord] = {}
         self._rate = rate
         self._counter = 0
 
@@ -210,7 +212,9 @@ class Requester(Speaker):
             if self.is_free:
                 self._counter += 1
                 reply = b"%b.%d" % (self.inbox, self._counter)
-                asked = Asked(f"{self.name} of {self.origin}", self._counter, monotonic_ns())
+                asked = RequestRecord(
+                    f"{self.name} of {self.origin}", self._counter, monotonic_ns()
+                )
                 self.open[reply] = self._all[reply] = asked
                 self.book.asked.append(asked)
                 self.send(encode(Kind.MESSAGE, b"ask.work", b"?", reply, _REQUEST | _BARE))

@@ -9,10 +9,10 @@ from tools.crashes.publisher import Publisher
 
 import weft
 from weft.journal.read.messages import history
-from weft.journal.read.record import Hole, Kept
+from weft.journal.read.record import Hole, JournalRecord
 from weft.journal.segment.blocks import header_at
-from weft.journal.segment.file_names import Place, segments_of
-from weft.journal.segment.verify import Fault, check_segment
+from weft.journal.segment.file_names import JournalFolder, segments_of
+from weft.journal.segment.verify import DamagedRange, check_segment
 
 
 class Tally(NamedTuple):
@@ -32,7 +32,7 @@ class Tally(NamedTuple):
     torn_tails: int
     torn_messages: int
     holes: list[int]
-    faults: list[Fault]
+    faults: list[DamagedRange]
 
     @property
     def is_right(self) -> bool:
@@ -56,7 +56,7 @@ class Tally(NamedTuple):
         yield f"faults                  {len(self.faults):>10,}{_some(self.faults)}"
 
 
-def tally(place: Place, publisher: Publisher) -> Tally:
+def tally(place: JournalFolder, publisher: Publisher) -> Tally:
     """Read a whole journal, which nobody writes."""
     root = place.folder.parent
     tails = list(place.folder.glob("_torn-*"))
@@ -64,7 +64,7 @@ def tally(place: Place, publisher: Publisher) -> Tally:
     numbers: Counter[int] = Counter()
     holes: set[int] = set()
     for found in history(root, place.service, place.node, first=0):
-        if isinstance(found, Kept):
+        if isinstance(found, JournalRecord):
             numbers[weft.Message.from_frame(found.frame).get_int64("n")] += 1
         else:
             holes |= _positions(found)
@@ -93,5 +93,5 @@ def _positions(missing: Hole) -> set[int]:
     return set(range(missing.first, missing.last + 1))
 
 
-def _some(found: list[int] | list[Fault]) -> str:
+def _some(found: list[int] | list[DamagedRange]) -> str:
     return f"   {found[:5]}" if found else ""

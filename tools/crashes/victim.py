@@ -13,7 +13,7 @@ from typing import Self
 from tests.attacks.gateway_process import WAIT_S, GatewayProcess, eventually
 from tools.crashes.publisher import SUBJECT
 
-from weft.journal.segment.file_names import FOLDER, Place
+from weft.journal.segment.file_names import FOLDER, JournalFolder
 
 SERVICE = "default"
 NODE = "london"
@@ -27,7 +27,7 @@ class Victim:
     """`weft serve` with a journal; `data` may be another disk than `folder`, where its log is."""
 
     def __init__(self, folder: Path, data: Path, settings: dict[str, object] | None = None) -> None:
-        self.place = Place(data / FOLDER, SERVICE, NODE)
+        self.place = JournalFolder(data / FOLDER, SERVICE, NODE)
         self._folder = folder
         self._settings: dict[str, object] = {
             "name": NODE,

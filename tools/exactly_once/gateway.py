@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.attacks.gateway_process import GatewayProcess
 from tools.crashes.victim import children, free_port, wait_for_end
 
-from weft.journal.segment.file_names import FOLDER, Place
+from weft.journal.segment.file_names import FOLDER, JournalFolder
 
 SERVICE = "default"
 # Small, so that segments end and are sealed often.
@@ -27,7 +27,7 @@ class Gateway:
         folder.mkdir()
         self.node = node
         self.data = folder / "data"
-        self.place = Place(self.data / FOLDER, SERVICE, node)
+        self.place = JournalFolder(self.data / FOLDER, SERVICE, node)
         self._folder = folder
         self._settings: dict[str, object] = {
             "name": node,

@@ -10,7 +10,7 @@ from tools.exactly_once.source import END, FIRST
 
 import weft
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 
 _WINDOW = timedelta(minutes=10)
 
@@ -84,6 +84,6 @@ def _written(sink: Gateway, query: str) -> Iterator[Row]:
 def _messages(gateway: Gateway) -> Iterator[tuple[int, str, weft.Message]]:
     root = gateway.place.folder.parent
     for found in history(root, SERVICE, gateway.node, first=0):
-        if isinstance(found, Kept):
+        if isinstance(found, JournalRecord):
             subject = found.frame[32 : 32 + found.frame[6]].decode()
             yield found.position, subject, weft.Message.from_frame(found.frame)

@@ -6,13 +6,13 @@ Their sockets fill up, and what is in them is read after whatever the program do
 import asyncio
 
 from weft.client.asyncio.connection import AsyncConnection
-from weft.client.lanes.transport import Wire
+from weft.client.lanes.transport import LaneTransport
 
 
 class _Stalled:
     """A wire whose line is not read until `go_on()`, whatever the connection wants."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: LaneTransport) -> None:
         self._wire = wire
         self._line = wire.line
         self._is_resting = False

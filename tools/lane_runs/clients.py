@@ -10,7 +10,7 @@ from tools.lane_runs.world import Process
 
 from weft.client.asyncio.connection import AsyncConnection, AsyncSubscription
 from weft.client.connection.engine import Engine
-from weft.client.connection.reconnect import Keeper
+from weft.client.connection.reconnect import ReconnectLoop
 from weft.client.lanes.lane import Lane
 from weft.client.options import Options
 from weft.client.received import AsyncReceived
@@ -74,7 +74,7 @@ class Client:
         reporter = Reporter(options.logger, options.name, options.on_status)
         engine = Engine(options, reporter, self.process.call_soon)
         self._engine = engine
-        keeper = Keeper(engine, addresses_from(GATEWAY), self.chance.random)
+        keeper = ReconnectLoop(engine, addresses_from(GATEWAY), self.chance.random)
         await keeper.open()
         self.connection = AsyncConnection(engine, keeper)
         return self.connection

@@ -16,7 +16,7 @@ from weft.broker.replies import told
 from weft.broker.service import Peer, Service
 from weft.broker.sweep import sweep
 from weft.errors import SlowReader, WeftError
-from weft.lanes.coordinator import Lanes
+from weft.lanes.coordinator import LaneCoordinator
 from weft.lanes.settings import LaneSettings
 from weft.wire.frames import Kind, stamp_frame
 from weft.wire.message.message import Message
@@ -101,7 +101,7 @@ class Hub:
     def __init__(self, process: Process, network: Network, settings: LaneSettings) -> None:
         self.process = process
         self.service: Service
-        self.lanes: Lanes
+        self.lanes: LaneCoordinator
         self.promotions = 0
         self.demotions: Counter[str] = Counter()
         self._network = network
@@ -127,7 +127,7 @@ class Hub:
         secret = self._chance.randbytes(32)
         self.service = Service(SERVICE, "g", 1000 + self._lives, LIMITS, secret)
         self._tell_time()
-        self.lanes = Lanes(self.service, _seen_from)
+        self.lanes = LaneCoordinator(self.service, _seen_from)
         self.lanes.settings = self._settings
         self.service.laning = self.lanes
         self.service.desks["lane.direct"] = self._direct

@@ -25,7 +25,7 @@ from benchmarks.peers.lanes.part import (
 )
 from benchmarks.peers.lanes.progress import AsyncProgress
 from benchmarks.running import Failed
-from weft.client.lanes.listener import Listener
+from weft.client.lanes.listener import LaneListener
 
 FIRST_BY_LANE = 1 << 63
 
@@ -46,13 +46,13 @@ def receive(part: Part) -> dict[str, Any]:
 
 def hide_unix_names() -> None:
     """Have listeners announce only their port, as if publishers were on another machine."""
-    listen = Listener.open
+    listen = LaneListener.open
 
-    async def open_quietly(self: Listener, host: str) -> None:
+    async def open_quietly(self: LaneListener, host: str) -> None:
         await listen(self, host)
         self.unix = ""
 
-    Listener.open = open_quietly  # type: ignore[method-assign]  # a user cannot ask for this
+    LaneListener.open = open_quietly  # type: ignore[method-assign]  # a user cannot ask for this
 
 
 def lane_count(last: int) -> int:

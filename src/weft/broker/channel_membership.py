@@ -9,7 +9,7 @@ from collections.abc import Callable
 from weft.broker.auth.permissions import PUBLISH, SUBSCRIBE
 from weft.broker.channel_subjects import start_of
 from weft.broker.replies import error_frame
-from weft.broker.routing.router import Subscription
+from weft.broker.routing.router import ListedSubscription
 from weft.broker.service import NO_CHANNELS, NOWHERE, Peer
 from weft.broker.subscribe import weight_of
 from weft.errors import TooMany, WeftError
@@ -97,7 +97,7 @@ class Admissions:
             self.on_change(channel)
 
 
-def subscriptions_in(peer: Peer, channel: bytes) -> list[Subscription]:
+def subscriptions_in(peer: Peer, channel: bytes) -> list[ListedSubscription]:
     """The subscriptions of a member in a channel."""
     start = start_of(channel)
     found = peer.service.router.subscriptions(peer.outbox)

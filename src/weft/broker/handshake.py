@@ -26,7 +26,7 @@ _GREETINGS = (int(Kind.CONNECT), _LINK)
 _WELCOME = int(Kind.WELCOME)
 
 
-class Introduction(NamedTuple):
+class ConnectRequest(NamedTuple):
     """Contents of a CONNECT: version, description and credentials of the client."""
 
     version: int = PROTOCOL_VERSION
@@ -58,7 +58,7 @@ def greet(peer: Peer, frame: Frame) -> None:
             raise BadGreeting("this gateway is in no mesh")
         service.on_link(peer, frame)
         return
-    said = _introduction(frame.body) if frame.body else Introduction()
+    said = _introduction(frame.body) if frame.body else ConnectRequest()
     # First: a client without a valid key learns nothing else, not even other errors.
     key = identify(service, said)
     if said.version != PROTOCOL_VERSION:
@@ -95,7 +95,7 @@ def admit(peer: Peer, key: Key) -> None:
     peer.rights = Rights(key.rules, peer.service.enabled if key.is_client else None)
 
 
-def identify(service: Service, said: Introduction) -> Key | None:
+def identify(service: Service, said: ConnectRequest) -> Key | None:
     """Return the key that admits a client; None if the service has no keys.
 
     Raises:
@@ -135,10 +135,10 @@ def no_key() -> BadKey:
     return BadKey("a key is needed")
 
 
-def _introduction(body: bytes) -> Introduction:
+def _introduction(body: bytes) -> ConnectRequest:
     options = Message.from_body(body)
     try:
-        said = Introduction(
+        said = ConnectRequest(
             options.get_int64("version") if "version" in options else PROTOCOL_VERSION,
             options.get_int64("lanes") if "lanes" in options else 0,
             *(options.get_string(name) if name in options else "" for name in _TEXTS),

@@ -8,7 +8,7 @@ cdef double _WINDOW_S
 
 
 @cython.final
-cdef class Flow:
+cdef class PublisherTraffic:
     cdef readonly uint64_t messages
     cdef readonly uint64_t bytes
     cdef readonly int64_t first_ns
@@ -24,32 +24,32 @@ cdef class Flow:
 
     cpdef double byte_rate(self, int64_t now_ns) noexcept
 
-    cpdef object fold(self, Flow other)
+    cpdef object fold(self, PublisherTraffic other)
 
     cdef double _decay(self, int64_t now_ns) noexcept
 
 
 @cython.final
 cdef class Meter:
-    cdef readonly Flow others
+    cdef readonly PublisherTraffic others
     cdef dict _flows
     cdef Py_ssize_t _flows_max
 
-    @cython.locals(flow=Flow)
-    cpdef Flow flow(self, bytes subject, int64_t now_ns)
+    @cython.locals(flow=PublisherTraffic)
+    cpdef PublisherTraffic flow(self, bytes subject, int64_t now_ns)
 
     cpdef bint has(self, bytes subject) except -1
 
-    @cython.locals(rate=double, flow=Flow)
+    @cython.locals(rate=double, flow=PublisherTraffic)
     cpdef double message_rate(self, int64_t now_ns) except -1
 
-    @cython.locals(rate=double, flow=Flow)
+    @cython.locals(rate=double, flow=PublisherTraffic)
     cpdef double byte_rate(self, int64_t now_ns) except -1
 
     cpdef dict flows(self)
 
-    @cython.locals(total=Flow, flow=Flow)
-    cpdef Flow total(self)
+    @cython.locals(total=PublisherTraffic, flow=PublisherTraffic)
+    cpdef PublisherTraffic total(self)
 
     cdef object _fold_idlest(self)
 

@@ -14,7 +14,7 @@ _WINDOW_NS = float(RATE_WINDOW_NS)
 _WINDOW_S = RATE_WINDOW_NS / 1e9
 
 
-class Flow:
+class PublisherTraffic:
     """Traffic of one publisher to one subject."""
 
     def __init__(self, now_ns: int) -> None:
@@ -47,7 +47,7 @@ class Flow:
         """Current bytes per second."""
         return self._recent_bytes * self._decay(now_ns) / _WINDOW_S
 
-    def fold(self, other: "Flow") -> None:
+    def fold(self, other: "PublisherTraffic") -> None:
         """Add the totals of another flow; its rate is dropped."""
         self.messages += other.messages
         self.bytes += other.bytes
@@ -65,20 +65,20 @@ class Meter:
     """The flows of one publisher, by subject."""
 
     def __init__(self, now_ns: int, flows_max: int = FLOWS_MAX) -> None:
-        self.others = Flow(now_ns)
-        self._flows: dict[bytes, Flow] = {}
+        self.others = PublisherTraffic(now_ns)
+        self._flows: dict[bytes, PublisherTraffic] = {}
         self._flows_max = max(2, flows_max)
 
     def __len__(self) -> int:
         return len(self._flows)
 
-    def flow(self, subject: bytes, now_ns: int) -> Flow:
+    def flow(self, subject: bytes, now_ns: int) -> PublisherTraffic:
         """Return the flow of a subject, created on first use."""
         flow = self._flows.get(subject)
         if flow is None:
             if len(self._flows) >= self._flows_max:
                 self._fold_idlest()
-            flow = Flow(now_ns)
+            flow = PublisherTraffic(now_ns)
             self._flows[subject] = flow
         return flow
 
@@ -100,13 +100,13 @@ class Meter:
             rate += flow.byte_rate(now_ns)
         return rate
 
-    def flows(self) -> dict[bytes, Flow]:
+    def flows(self) -> dict[bytes, PublisherTraffic]:
         """The flows by subject, without those merged into `others`."""
         return dict(self._flows)
 
-    def total(self) -> Flow:
+    def total(self) -> PublisherTraffic:
         """Totals of this publisher; without a rate."""
-        total = Flow(self.others.first_ns)
+        total = PublisherTraffic(self.others.first_ns)
         for flow in [self.others, *self._flows.values()]:
             total.messages += flow.messages
             total.bytes += flow.bytes

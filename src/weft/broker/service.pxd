@@ -6,7 +6,7 @@ from weft.broker.mesh_hooks cimport Beyond, Carrier
 from weft.broker.delivery.policy cimport Bounds
 from weft.broker.delivery.memory_budget cimport Budget
 from weft.wire.frames cimport Run, Stamp
-from weft.broker.metering cimport Flow, Meter
+from weft.broker.metering cimport PublisherTraffic, Meter
 from weft.broker.delivery.outbox cimport Outbox
 from weft.broker.auth.permissions cimport Enabled, Rights
 from weft.broker.routing.router cimport Router
@@ -80,7 +80,7 @@ cdef class Peer:
     cdef public bint may_request
     cdef public bint is_one_by_one
     cdef public Route route
-    cdef public Flow flow
+    cdef public PublisherTraffic flow
     cdef public dict asking
     cdef public dict serving
     cdef public dict masks
@@ -147,7 +147,7 @@ cdef class Service:
     cdef public Py_ssize_t request_turn
     cdef public uint64_t bytes_out
     cdef public uint64_t deliveries
-    cdef readonly Flow total
+    cdef readonly PublisherTraffic total
     cdef readonly dict refused
     cdef readonly dict ended
     cdef uint64_t _number

@@ -20,7 +20,7 @@ from weft.broker.delivery.outbox import Outbox
 from weft.broker.delivery.policy import Bounds, Policy, Reason
 from weft.broker.limits import Limits
 from weft.broker.mesh_hooks import Beyond, Carrier
-from weft.broker.metering import Flow, Meter
+from weft.broker.metering import Meter, PublisherTraffic
 from weft.broker.routing.route import Route
 from weft.broker.routing.router import Router
 from weft.errors import WeftError
@@ -29,7 +29,7 @@ from weft.wire.frames import HEADER_BYTES, NAME_MAX_BYTES, Frame, Run, Stamp
 from weft.wire.message.message import Message
 
 if TYPE_CHECKING:
-    from weft.broker.delivery.backpressure import Allowances, Hold
+    from weft.broker.delivery.backpressure import Allowances, PublisherHold
     from weft.broker.lane_hooks import Laning
 
 # `_INBOX.`, eight digits for the gateway, a dot, and 24 for the connection.
@@ -48,8 +48,8 @@ NO_REQUESTS: dict[bytes, "Awaited"] = {}
 NO_MASKS: dict[bytes, "Mask"] = {}
 NO_CHANNELS: dict[bytes, bytes] = {}
 NOTHING_ENABLED: frozenset[tuple[int, bytes]] = frozenset()
-_NO_FLOW = Flow(0)
-Flow(0).fold(_NO_FLOW)
+_NO_FLOW = PublisherTraffic(0)
+PublisherTraffic(0).fold(_NO_FLOW)
 _S = 1_000_000_000
 # The arena holds some of the largest frames at once.
 _LARGEST_IN_ARENA = 4
@@ -251,7 +251,7 @@ class Service:
         # Permissions changed since the last review; some were revoked; the service shuts down.
         self.is_review_due = self.is_right_lost = self.is_draining = False
         # Publishers paused for slow subscribers; none while it drains.
-        self.holds: list[Hold] = []
+        self.holds: list[PublisherHold] = []
         # Number and text of the error that ended a connection, by its inbox, for its client.
         self.ended_why: OrderedDict[bytes, tuple[int, str]] = OrderedDict()
         # Example of a disconnected slow consumer since the last log line; `slow_count`: how many.
@@ -260,7 +260,7 @@ class Service:
         self.ending: list[Peer] = []
         self.flow_count = self.unfinished_bytes = self.request_turn = self.slow_count = 0
         # Everything published, in messages and bytes; frames queued in outboxes, and bytes sent.
-        self.total = Flow(0)
+        self.total = PublisherTraffic(0)
         self.deliveries = self.bytes_out = 0
         self.refused: dict[str, int] = {}
         self.ended: dict[str, int] = {}

@@ -27,7 +27,7 @@ _WEFT = b"_WEFT."
 _OPEN_TO_ALL = (b"_LOCAL.", _WEFT, CHANNEL)
 
 
-class Wish(NamedTuple):
+class SubscribeRequest(NamedTuple):
     """Patterns and options of one SUBSCRIBE or UNSUBSCRIBE frame."""
 
     patterns: list[bytes]
@@ -92,7 +92,7 @@ def weight_of(pattern: bytes) -> int:
     return 1 if is_literal(pattern) else len(elements(pattern))
 
 
-def _read(peer: Peer, frame: Frame) -> Wish:
+def _read(peer: Peer, frame: Frame) -> SubscribeRequest:
     options = Message.from_body(frame.body) if frame.body else Message()
     more = options.get_list("patterns") if "patterns" in options else []
     # The frame itself is charged already.
@@ -107,7 +107,7 @@ def _read(peer: Peer, frame: Frame) -> Wish:
     is_listener = options.get_bool("listen_only") if "listen_only" in options else False
     # Messages to an inbox reach its owner without a subscription.
     wanted = [pattern for pattern in patterns if not is_own_inbox(peer, pattern)]
-    return Wish(wanted, group, _POLICIES[name], is_listener)
+    return SubscribeRequest(wanted, group, _POLICIES[name], is_listener)
 
 
 def _patterns(first: bytes, more: list[object]) -> list[bytes]:

@@ -12,11 +12,11 @@ from typing import Any
 from weft.broker.auth.runtime_grants import disable, enable
 from weft.broker.delivery.outbox import Outbox
 from weft.broker.delivery.policy import Reason
-from weft.broker.metering import Flow
+from weft.broker.metering import PublisherTraffic
 from weft.broker.rate_limit import spend
 from weft.broker.replies import told
 from weft.broker.routing.route import Group
-from weft.broker.routing.router import Subscription
+from weft.broker.routing.router import ListedSubscription
 from weft.broker.service import Desk, Peer, Service, is_insider
 from weft.errors import (
     BadOption,
@@ -266,14 +266,14 @@ def _prominence(peer: Peer) -> tuple[bool, float]:
     return peer.outbox.is_behind(), rate
 
 
-def _first(row: tuple[float, int, bytes, Flow]) -> float:
+def _first(row: tuple[float, int, bytes, PublisherTraffic]) -> float:
     return row[0]
 
 
 def _connection_facts(peer: Peer) -> Facts:
     service = peer.service
     meter = peer.meter
-    total = Flow(service.now_ns) if meter is None else meter.total()
+    total = PublisherTraffic(service.now_ns) if meter is None else meter.total()
     return {
         "number": peer.number,
         "name": peer.name,
@@ -294,7 +294,7 @@ def _connection_facts(peer: Peer) -> Facts:
     }
 
 
-def _subscription_facts(peer: Peer, subscription: Subscription) -> Facts:
+def _subscription_facts(peer: Peer, subscription: ListedSubscription) -> Facts:
     return {
         "connection": peer.number,
         "name": peer.name,
@@ -315,7 +315,7 @@ def _gateway_facts(outbox: Outbox, group: str) -> Facts:
     return {"number": peer.number, "name": peer.name, "group": group}
 
 
-def _flow_facts(service: Service, peer: Peer, subject: bytes, flow: Flow) -> Facts:
+def _flow_facts(service: Service, peer: Peer, subject: bytes, flow: PublisherTraffic) -> Facts:
     # Flows use the monotonic clock; answers give wall-clock time.
     shift_ns = service.wall_ns - service.now_ns
     return {

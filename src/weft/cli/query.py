@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from weft import Connection
-from weft.cli.options.target import DEFAULT_SERVICE, KEY_VARIABLE, Target
+from weft.cli.options.target import DEFAULT_SERVICE, KEY_VARIABLE, CommandTarget
 from weft.cli.output.message_text import printable
 from weft.cli.query_errors import place, sentence_about
 from weft.client.connection.http_get import problem_in
@@ -136,7 +136,7 @@ def read(answer: object, kind: type[Shape]) -> Shape:
         raise ProtocolError(f"the gateway's answer cannot be read: {error}") from error
 
 
-def check_service(target: Target) -> Answer:
+def check_service(target: CommandTarget) -> Answer:
     """Check that the service runs: connecting to another one would start it.
 
     The default service is accepted, too: every client may start it. Returns the page `/status`.
@@ -155,7 +155,7 @@ def check_service(target: Target) -> Answer:
     return answer
 
 
-def fetch_status(target: Target) -> Answer:
+def fetch_status(target: CommandTarget) -> Answer:
     """Return the gateway's page `/status`, about all its services.
 
     Raises:
@@ -187,7 +187,7 @@ def fetch_status(target: Target) -> Answer:
     return values
 
 
-def _headers(target: Target) -> dict[str, str]:
+def _headers(target: CommandTarget) -> dict[str, str]:
     headers = {"Accept": "application/json"}
     if key := target.key():
         headers["Authorization"] = f"Bearer {key}"
@@ -199,7 +199,7 @@ def _number(row: Answer) -> int:
     return number
 
 
-def _http(address: Address, target: Target) -> http.client.HTTPConnection:
+def _http(address: Address, target: CommandTarget) -> http.client.HTTPConnection:
     if not address.is_tls:
         return http.client.HTTPConnection(address.host, address.port, timeout=TIMEOUT_S)
     return http.client.HTTPSConnection(

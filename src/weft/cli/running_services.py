@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from weft.cli.options.target import DEFAULT_SERVICE, Target
+from weft.cli.options.target import DEFAULT_SERVICE, CommandTarget
 from weft.cli.query import GatewayPage, fetch_status, read
 from weft.errors import NotKnown
 from weft.journal.segment.file_names import root_of, services_in
 
 if TYPE_CHECKING:
-    from weft.cli.options.spark import Asked
+    from weft.cli.options.spark import SparkOptions
 
 
-def services_at(asked: "Asked") -> list[str]:
+def services_at(asked: "SparkOptions") -> list[str]:
     """Return the services with a journal in a folder or at gateways, and running ones.
 
     Raises:
@@ -21,7 +21,7 @@ def services_at(asked: "Asked") -> list[str]:
         return services_in(root_of(asked.path))
     found: set[str] = set()
     for gateway in (asked.gateways or asked.gateway).split(","):
-        target = Target(
+        target = CommandTarget(
             *(gateway.strip(), asked.service, "", asked.tls_ca),
             is_json=False,
             key_file=asked.key_file,
@@ -31,7 +31,7 @@ def services_at(asked: "Asked") -> list[str]:
     return sorted(found)
 
 
-def check_there(asked: "Asked") -> None:
+def check_there(asked: "SparkOptions") -> None:
     """Check that the service to read exists.
 
     Raises:

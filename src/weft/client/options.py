@@ -146,7 +146,7 @@ class SubscribeOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class SubscriptionOptions:
     """Options of a subscription."""
 
     # Queue group: each message reaches exactly one of its members.
@@ -201,7 +201,7 @@ class GatherOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathering:
+class GatherLimits:
     """Limits of a gather() call; the first one reached ends it."""
 
     # Maximum number of answers.

@@ -9,7 +9,7 @@ import msgspec
 
 from weft.errors import BadOption, NotOpen
 from weft.gateway.config.settings import Settings
-from weft.gateway.runtime import Node
+from weft.gateway.runtime import GatewayRuntime
 
 
 class Gateway:
@@ -38,7 +38,7 @@ class Gateway:
             raise BadOption(f"workers is {workers!r}; it must be 'process' or 'inline'")
         self._settings = settings
         self._is_inline = workers == "inline"
-        self._node: Node | None = None
+        self._node: GatewayRuntime | None = None
         self._is_closed = asyncio.Event()
         # Executes admin commands that concern the whole gateway: drain, reload, log. The embedding
         # program decides which of them to support; without this, none is.
@@ -84,7 +84,7 @@ class Gateway:
         """
         if self._node is not None:
             raise NotOpen("a gateway can be started only once")
-        self._node = Node(self._settings, is_inline=self._is_inline)
+        self._node = GatewayRuntime(self._settings, is_inline=self._is_inline)
         try:
             self._node.fulfil = self.fulfil
             await self._node.start()
@@ -133,7 +133,7 @@ class Gateway:
         self._is_closed.set()
 
     @property
-    def _open(self) -> Node:
+    def _open(self) -> GatewayRuntime:
         if self._node is None:
             raise NotOpen("the gateway was not started")
         return self._node

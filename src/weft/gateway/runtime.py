@@ -12,15 +12,15 @@ import msgspec
 from weft import distribution
 from weft.errors import BadOption, Overloaded
 from weft.gateway.config.mesh_settings import MeshSettings
-from weft.gateway.config.settings import Address, Settings, web_of
+from weft.gateway.config.settings import Settings, SocketAddress, web_of
 from weft.gateway.front import fd_limits
-from weft.gateway.front.fd_limits import Room
+from weft.gateway.front.fd_limits import ConnectionLimits
 from weft.gateway.front.front import Front
-from weft.gateway.front.rejections import Refusals
-from weft.gateway.front.tls import Encryption
-from weft.gateway.http.pages import Pages
+from weft.gateway.front.rejections import Rejections
+from weft.gateway.front.tls import TlsConnections
+from weft.gateway.http.pages import GatewayPages
 from weft.gateway.http.report import FrontReport, GatewayReport
-from weft.gateway.http.server import Web
+from weft.gateway.http.server import GatewayHttpServer
 from weft.gateway.journal.lend import Lending
 from weft.gateway.keys.manage import revoke_keys
 from weft.gateway.keys.watch import LOOK_S, KeyWatch
@@ -40,7 +40,7 @@ _JOURNAL_PACKAGES = ("crc32c", "pyarrow")
 MESH_CHANGEABLE = {"join", "registry", "plain", "tls_ca", "admins"}
 
 
-class Node:
+class GatewayRuntime:
     """Front, services, HTTP and TLS of one gateway."""
 
     def __init__(self, settings: Settings, *, is_inline: bool) -> None:
@@ -59,11 +59,11 @@ class Node:
         self._is_draining = False
         self._room = self._room_for(settings)
         membership = membership_of(settings)
-        self._refusals = Refusals(settings.name)
+        self._refusals = Rejections(settings.name)
         limits = settings.limits
-        self._encryption: Encryption | None = None
+        self._encryption: TlsConnections | None = None
         if settings.tls.is_on:
-            self._encryption = Encryption(settings.tls, self._refusals)
+            self._encryption = TlsConnections(settings.tls, self._refusals)
             self._encryption.change(limits.greeting_s, self._room.pending)
         self._services: Services
         if is_inline:
@@ -76,8 +76,8 @@ class Node:
         self._lending = _lending(settings)
         if self._lending is not None:
             self._lending.on_refused = self._refusals.count
-        self._web = Web(
-            Pages(self).page, self._refusals, web_of(settings), self._keys, self._lending
+        self._web = GatewayHttpServer(
+            GatewayPages(self).page, self._refusals, web_of(settings), self._keys, self._lending
         )
         self._web.change(limits.greeting_bytes, limits.greeting_s)
         self._front = Front(self._services, self._refusals, self._web, self._encryption)
@@ -88,7 +88,7 @@ class Node:
         self._timer = loop.call_later(LOOK_S, self._look_at_keys, loop)
 
     @property
-    def address(self) -> Address:
+    def address(self) -> SocketAddress:
         """Actual listen address."""
         return self._front.address
 
@@ -270,10 +270,10 @@ class Node:
             waiting.append("limits.body_bytes")
         return msgspec.structs.replace(settings, **kept), waiting
 
-    def _room_for(self, settings: Settings) -> Room:
+    def _room_for(self, settings: Settings) -> ConnectionLimits:
         worker = None if self._is_inline else fd_limits.limit_of_worker()
         room = fd_limits.room(settings, fd_limits.limit_here(), worker)
-        for key, allowed in zip(Room._fields, room, strict=True):
+        for key, allowed in zip(ConnectionLimits._fields, room, strict=True):
             if allowed < getattr(settings, key):
                 text = "%s is lowered to %s by the limit on open files"
                 _log.info(text, key, allowed, extra={"gateway": settings.name})

@@ -8,7 +8,7 @@ from weft.gateway.config.settings import Settings
 from weft.gateway.front.fd_passing import AS_FRAMES
 from weft.gateway.http.report import ServiceReport
 from weft.gateway.keys.key_file import Records
-from weft.gateway.mesh.membership import Membership
+from weft.gateway.mesh.membership import MeshMembership
 from weft.mesh.candidates import Candidate
 
 # Executes an admin command that concerns the whole gateway and returns a sentence about it.
@@ -32,7 +32,7 @@ class Services(Protocol):
 
     on_return: Callable[[int], None] | None
     # Connects the services to a mesh; set before they are started. None: no mesh.
-    membership: Membership | None
+    membership: MeshMembership | None
     # Executes commands that concern the whole gateway; None: not supported.
     fulfil: Fulfil | None
 

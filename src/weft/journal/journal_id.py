@@ -15,28 +15,28 @@ from pathlib import Path
 import msgspec
 
 from weft.journal import file_modes
-from weft.journal.segment.file_names import Place
+from weft.journal.segment.file_names import JournalFolder
 from weft.journal.segment.writer import sync_folder
 
 _ID_BYTES = 16
 _PREFIX = "_journal-"
 
 
-class Identity(msgspec.Struct, frozen=True):
+class JournalIdentity(msgspec.Struct, frozen=True):
     """Contents of the file."""
 
     id: str
     next: int = 0
 
 
-def identity_of(place: Place) -> Identity | None:
+def identity_of(place: JournalFolder) -> JournalIdentity | None:
     """Return the identity of a journal; None if it has none, or its file is damaged.
 
     Raises:
         OSError: unreadable file.
     """
     try:
-        found = msgspec.json.decode(_path_of(place).read_bytes(), type=Identity)
+        found = msgspec.json.decode(_path_of(place).read_bytes(), type=JournalIdentity)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
     return found if found.id else None
@@ -51,7 +51,7 @@ def ids_in(root: Path, service: str, node: str | None = None) -> dict[str, str]:
     return {each: found.id for each, found in identities_in(root, service, node).items()}
 
 
-def identities_in(root: Path, service: str, node: str | None = None) -> dict[str, Identity]:
+def identities_in(root: Path, service: str, node: str | None = None) -> dict[str, JournalIdentity]:
     """Return the identities of a service's journals by node, or of one node alone.
 
     Raises:
@@ -60,11 +60,11 @@ def identities_in(root: Path, service: str, node: str | None = None) -> dict[str
     folder = root / f"service={service}"
     nodes = [path.name.removeprefix(_PREFIX) for path in folder.glob(f"{_PREFIX}*")]
     chosen = [each for each in sorted(nodes) if node is None or each == node]
-    found = {each: identity_of(Place(root, service, each)) for each in chosen}
+    found = {each: identity_of(JournalFolder(root, service, each)) for each in chosen}
     return {each: identity for each, identity in found.items() if identity is not None}
 
 
-def keep_identity(place: Place, next_position: int) -> int:
+def keep_identity(place: JournalFolder, next_position: int) -> int:
     """Store the next position of a journal; create its identity if it has none.
 
     Return the next position: later than the given one if later segments were removed.
@@ -74,13 +74,15 @@ def keep_identity(place: Place, next_position: int) -> int:
     """
     known = identity_of(place)
     position = max(next_position, known.next if known is not None else 0)
-    wanted = Identity(known.id if known is not None else secrets.token_hex(_ID_BYTES), position)
+    wanted = JournalIdentity(
+        known.id if known is not None else secrets.token_hex(_ID_BYTES), position
+    )
     if wanted != known:
         _write(place, wanted)
     return position
 
 
-def _write(place: Place, identity: Identity) -> None:
+def _write(place: JournalFolder, identity: JournalIdentity) -> None:
     path = _path_of(place)
     # The gateway and its maintenance process may both write: each to its own file.
     aside = path.with_name(f"_new{path.name}-{os.getpid()}")
@@ -99,5 +101,5 @@ def _write(place: Place, identity: Identity) -> None:
     sync_folder(path.parent)
 
 
-def _path_of(place: Place) -> Path:
+def _path_of(place: JournalFolder) -> Path:
     return place.folder / f"{_PREFIX}{place.node}"

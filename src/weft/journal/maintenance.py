@@ -14,7 +14,7 @@ from time import monotonic
 from weft.journal.journal_id import keep_identity
 from weft.journal.parquet.compaction_plan import days_due, mark_done, target_bytes
 from weft.journal.retention import Keep, expire
-from weft.journal.segment.file_names import Place, segments_of
+from weft.journal.segment.file_names import JournalFolder, segments_of
 
 # Live traffic has priority.
 _NICE = 10
@@ -22,7 +22,9 @@ _NICE = 10
 _COMPACT_S = 60.0
 
 
-def tidied(place: Place, keep: Keep, *, seals: bool, now_s: float | None = None) -> Iterator[str]:
+def tidied(
+    place: JournalFolder, keep: Keep, *, seals: bool, now_s: float | None = None
+) -> Iterator[str]:
     """Seal and expire segments; yield a line for each.
 
     Raises:
@@ -39,7 +41,7 @@ def tidied(place: Place, keep: Keep, *, seals: bool, now_s: float | None = None)
         yield f"removed {segment.path.name}: positions {segment.first} … {segment.last}"
 
 
-def compacted(place: Place, keep: Keep) -> Iterator[str]:
+def compacted(place: JournalFolder, keep: Keep) -> Iterator[str]:
     """Merge small sealed segments; yield a line for each result.
 
     Raises:
@@ -67,7 +69,7 @@ def main(arguments: list[str]) -> int:
     os.nice(_NICE)
     root, service, node, seal, keep_bytes, keep_s, compact, now_s = arguments
     keep = Keep(int(keep_bytes), float(keep_s))
-    place = Place(Path(root), service, node)
+    place = JournalFolder(Path(root), service, node)
     seals = seal == "parquet"
     for line in tidied(place, keep, seals=seals, now_s=float(now_s)):
         print(line, flush=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 from time import monotonic, time_ns
 from typing import Literal, NamedTuple
 
-from weft.broker.journal.batcher import Batch
-from weft.journal.segment.file_names import Place, day_of
+from weft.broker.journal.batcher import JournalBatch
+from weft.journal.segment.file_names import JournalFolder, day_of
 from weft.journal.segment.writer import OpenSegment
 
 RETRY_S = 1.0
@@ -24,7 +24,7 @@ Sync = Literal["ack", "interval", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class WriterSettings:
     """When to sync, and when a segment is full.
 
     `ack`: at once if a publisher awaits an acknowledgement, otherwise every `sync_s` or after
@@ -42,7 +42,7 @@ class Rules:
 class Written(NamedTuple):
     """A batch is in the file; its buffer may be reused."""
 
-    batch: Batch
+    batch: JournalBatch
 
 
 class Safe(NamedTuple):
@@ -51,7 +51,7 @@ class Safe(NamedTuple):
     position: int
 
 
-class Failed(NamedTuple):
+class WriteFailed(NamedTuple):
     """Writing has failed; the thread retries."""
 
     problem: str
@@ -61,18 +61,22 @@ class Recovered(NamedTuple):
     """Writing works again."""
 
 
-class Ended(NamedTuple):
+class SegmentCompleted(NamedTuple):
     """A segment is complete."""
 
 
-Report = Written | Safe | Failed | Recovered | Ended
+Report = Written | Safe | WriteFailed | Recovered | SegmentCompleted
 
 
 class Scribe:
     """Writes the journal of one node from a position on; calls `report` on its own thread."""
 
     def __init__(
-        self, place: Place, rules: Rules, position: int, report: Callable[[Report], None]
+        self,
+        place: JournalFolder,
+        rules: WriterSettings,
+        position: int,
+        report: Callable[[Report], None],
     ) -> None:
         self._place = place
         self._rules = rules
@@ -88,14 +92,14 @@ class Scribe:
         self._end_at = 0.0
         self._is_failing = False
         self._is_ending = threading.Event()
-        self._batches: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
+        self._batches: queue.SimpleQueue[JournalBatch | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="weft-journal", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: JournalBatch) -> None:
         """Queue a batch; Written follows."""
         self._batches.put(batch)
 
@@ -150,7 +154,7 @@ class Scribe:
         self._unsynced = 0
         self._sync_at = None
         self._is_failing = True
-        self._report(Failed(error.strerror or str(error)))
+        self._report(WriteFailed(error.strerror or str(error)))
 
     def _begin(self) -> OpenSegment:
         if self._leftover is not None:
@@ -160,7 +164,7 @@ class Scribe:
         self._end_at = monotonic() + self._rules.segment_s
         return self._segment
 
-    def _append(self, batch: Batch) -> None:
+    def _append(self, batch: JournalBatch) -> None:
         segment = self._segment or self._begin()
         segment.append(batch)
         self._leftover = None
@@ -201,7 +205,7 @@ class Scribe:
             self._sync_at = None
             self._unsynced = 0
             self._report(Safe(self._position))
-            self._report(Ended())
+            self._report(SegmentCompleted())
 
     def _patience_s(self) -> float | None:
         if self._segment is None:

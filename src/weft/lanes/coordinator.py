@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from weft.broker.auth.permissions import may_not
 from weft.broker.lane_hooks import Laning
-from weft.broker.metering import Flow, Meter
+from weft.broker.metering import Meter, PublisherTraffic
 from weft.broker.rate_limit import spend
 from weft.broker.service import Peer, Service
 from weft.broker.subscribe import may_subscribe
@@ -17,7 +17,7 @@ from weft.lanes.eligibility import audience, may_publish
 from weft.lanes.hot_subjects import Findings
 from weft.lanes.hotness import LATELY_NS, Heat, heat_of, is_cold
 from weft.lanes.negotiation import LaneTalk
-from weft.lanes.route_state import LIVE_PER_PEER_MAX, Cause, LaneRoute, State
+from weft.lanes.route_state import LIVE_PER_PEER_MAX, Cause, LaneRoute, RouteState
 from weft.lanes.settings import LaneSettings
 from weft.wire.lane_messages import word_in
 from weft.wire.message.message import Message
@@ -39,7 +39,7 @@ _LOCAL = b"_LOCAL."
 _S = 1_000_000_000
 
 
-class Lanes(Laning):
+class LaneCoordinator(Laning):
     """Lanes of one service; `look` returns the host that a connection comes from."""
 
     def __init__(self, service: Service, look: Callable[[Peer], str]) -> None:
@@ -157,12 +157,12 @@ class Lanes(Laning):
         self._look_at(route)
         return route
 
-    def heat(self, subject: bytes, flow: Flow | None) -> Heat:
+    def heat(self, subject: bytes, flow: PublisherTraffic | None) -> Heat:
         """The hotness of a connection's messages to a subject."""
         threshold = self.settings.threshold(subject)
         return heat_of(flow, threshold, self.findings.get(subject), self.service.now_ns)
 
-    def why_relayed(self, peer: Peer, subject: bytes, flow: Flow | None) -> str:
+    def why_relayed(self, peer: Peer, subject: bytes, flow: PublisherTraffic | None) -> str:
         """Why a route without lane state goes through the gateway."""
         heat = self.heat(subject, flow)
         if not heat.is_hot:
@@ -194,9 +194,9 @@ class Lanes(Laning):
         heat = self.heat(subject, flow)
         if route.is_pinned and self.settings.threshold(subject).enabled:
             heat = Heat(True, _ASKED_FOR, is_certain=True)
-        if route.state is State.RELAYED:
+        if route.state is RouteState.RELAYED:
             self._look_at_relayed(route, heat)
-        elif route.state is State.DIRECT:
+        elif route.state is RouteState.DIRECT:
             self._look_at_direct(route, heat, flow)
         elif now_ns >= route.deadline_ns:
             self.talk.lapse(route)
@@ -221,7 +221,7 @@ class Lanes(Laning):
         else:
             route.reason = self.talk.obstacle(route) or f"{heat.reason}, not for long"
 
-    def _look_at_direct(self, route: LaneRoute, heat: Heat, flow: Flow | None) -> None:
+    def _look_at_direct(self, route: LaneRoute, heat: Heat, flow: PublisherTraffic | None) -> None:
         now_ns = self.service.now_ns
         threshold = self.settings.threshold(route.subject)
         if not threshold.enabled:
@@ -282,7 +282,7 @@ class Lanes(Laning):
         return route.direct_ns > 0 and self.service.now_ns - route.direct_ns <= LATE_NS
 
 
-def flow_of(peer: Peer, subject: bytes) -> Flow | None:
+def flow_of(peer: Peer, subject: bytes) -> PublisherTraffic | None:
     """The traffic of a connection to a subject, if it is metered separately."""
     meter = peer.meter
     if meter is None or not meter.has(subject):
@@ -290,7 +290,7 @@ def flow_of(peer: Peer, subject: bytes) -> Flow | None:
     return meter.flow(subject, peer.service.now_ns)
 
 
-def begun_flow(peer: Peer, subject: bytes) -> Flow:
+def begun_flow(peer: Peer, subject: bytes) -> PublisherTraffic:
     """The flow that counts a connection's messages to a subject, created on first use."""
     service = peer.service
     meter = peer.meter

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from weft.broker.metering import Flow
+from weft.broker.metering import PublisherTraffic
 from weft.lanes.hot_subjects import Finding
 from weft.lanes.settings import Threshold
 
@@ -18,7 +18,9 @@ class Heat(NamedTuple):
     is_certain: bool = False
 
 
-def heat_of(flow: Flow | None, threshold: Threshold, finding: Finding | None, now_ns: int) -> Heat:
+def heat_of(
+    flow: PublisherTraffic | None, threshold: Threshold, finding: Finding | None, now_ns: int
+) -> Heat:
     """The hotness of a flow, if there is one."""
     messages_s = 0.0 if flow is None else flow.message_rate(now_ns)
     bytes_s = 0.0 if flow is None else flow.byte_rate(now_ns)
@@ -35,7 +37,7 @@ def heat_of(flow: Flow | None, threshold: Threshold, finding: Finding | None, no
     return Heat(False, _below(messages_s, bytes_s, threshold))
 
 
-def is_cold(flow: Flow | None, threshold: Threshold, low: float, now_ns: int) -> bool:
+def is_cold(flow: PublisherTraffic | None, threshold: Threshold, low: float, now_ns: int) -> bool:
     """Return whether a flow is below the fraction `low` of both thresholds."""
     return flow is None or (
         flow.message_rate(now_ns) < low * threshold.messages_s

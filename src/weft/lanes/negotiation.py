@@ -16,7 +16,7 @@ from weft.lanes.held_replies import LaneAnswers
 from weft.lanes.offer import invitation, offer
 from weft.lanes.pairs import LanePairs
 from weft.lanes.reachable_at import LaneClaims
-from weft.lanes.route_state import Cause, LaneRoute, LaneRoutes, Receiver, State
+from weft.lanes.route_state import Cause, LaneReceiver, LaneRoute, LaneRoutes, RouteState
 from weft.lanes.settings import LaneSettings
 from weft.wire.lane_addresses import is_encrypted, is_unix_name, may_be_told
 from weft.wire.lane_messages import lane_frame
@@ -78,7 +78,7 @@ class LaneTalk:
         route.deadline_ns = self._after(INVITE_S)
         if route.failures:
             why = f"{why}; attempt {route.failures + 1}, the last failed: {route.failure}"
-        self.routes.become(route, State.ASKED, why)
+        self.routes.become(route, RouteState.ASKED, why)
 
     def ready(self, peer: Peer, facts: Message) -> None:
         """Handle `ready`: a receiver reports its address."""
@@ -116,12 +116,12 @@ class LaneTalk:
     def direct(self, peer: Peer, subject: bytes) -> None:
         """Handle `direct`: a publisher sends by its lanes from now on."""
         route = self._of(peer, subject)
-        if route.state is State.OFFERED:
+        if route.state is RouteState.OFFERED:
             self._prove(route)
             self.promotions += 1
-            self.routes.become(route, State.DIRECT, route.reason)
+            self.routes.become(route, RouteState.DIRECT, route.reason)
             self.check(route, None)
-        elif route.state is State.WITHDRAWING and not route.is_proven:
+        elif route.state is RouteState.WITHDRAWING and not route.is_proven:
             # It crossed our `withdraw`; its `withdrawn` will follow.
             self._prove(route)
             route.deadline_ns = self._after(WITHDRAW_S)
@@ -136,39 +136,39 @@ class LaneTalk:
         """Handle `declined`: a publisher declines an offer, or gives up its lanes."""
         reason = _reason_in(facts)
         route = self._of(peer, subject)
-        if route.state is State.WITHDRAWING:
+        if route.state is RouteState.WITHDRAWING:
             self.finish(route, route.reason)
-        elif route.state is State.DIRECT:
+        elif route.state is RouteState.DIRECT:
             self.demotions[Cause.PUBLISHER] += 1
             self._fail(route, reason)
-        elif route.state is State.OFFERED:
+        elif route.state is RouteState.OFFERED:
             self._fail(route, f"the publisher declined: {reason}")
 
     def withdrawn(self, peer: Peer, subject: bytes) -> None:
         """Handle `withdrawn`: all later messages of a publisher come through the gateway."""
         route = self._of(peer, subject)
-        if route.state is State.WITHDRAWING:
+        if route.state is RouteState.WITHDRAWING:
             self.finish(route, route.reason)
-        elif route.state is State.DIRECT:
+        elif route.state is RouteState.DIRECT:
             self.demotions[Cause.PUBLISHER] += 1
             self._fail(route, "the publisher returned by itself")
-        elif route.state is State.OFFERED:
+        elif route.state is RouteState.OFFERED:
             self._fail(route, "the publisher declined")
 
     def withdraw(self, route: LaneRoute, reason: str, cause: Cause) -> None:
         """Request a publisher to return to the gateway."""
-        if route.state is State.ASKED:
+        if route.state is RouteState.ASKED:
             self._back(route, reason, cause)
             return
-        if route.state not in (State.OFFERED, State.DIRECT):
+        if route.state not in (RouteState.OFFERED, RouteState.DIRECT):
             return
-        if route.state is State.DIRECT:
+        if route.state is RouteState.DIRECT:
             self.demotions[cause] += 1
         self._pause(route, cause)
         route.publisher.owe(lane_frame("withdraw", route.subject, reason=reason))
         is_missed = cause in (Cause.AUDIENCE, Cause.RIGHTS) or not route.is_proven
         route.deadline_ns = self._after(WITHDRAW_S if is_missed else PATIENCE_S)
-        self.routes.become(route, State.WITHDRAWING, reason)
+        self.routes.become(route, RouteState.WITHDRAWING, reason)
 
     def finish(self, route: LaneRoute, reason: str) -> None:
         """Mark a route as relayed again, and release the replies held for it."""
@@ -182,16 +182,16 @@ class LaneTalk:
         route.receivers = {}
         route.route = NOWHERE
         route.hot_ns = route.cold_ns = 0
-        self.routes.become(route, State.RELAYED, reason)
+        self.routes.become(route, RouteState.RELAYED, reason)
         self.answers.release(route)
 
     def lapse(self, route: LaneRoute) -> None:
         """Handle a missed deadline of a route."""
         subject = _shown(route.subject)
-        if route.state is State.ASKED:
+        if route.state is RouteState.ASKED:
             silent = [each.peer.name for each in route.receivers.values() if not each.is_ready]
             self._fail(route, f"receiver {', '.join(silent)} did not answer")
-        elif route.state is State.OFFERED:
+        elif route.state is RouteState.OFFERED:
             reason = "the publisher did not answer"
             self._note_failure(route, reason)
             self.withdraw(route, reason, Cause.PUBLISHER)
@@ -217,7 +217,7 @@ class LaneTalk:
             self._compare(route)
         if (
             subscriber is not None
-            and route.state is State.WITHDRAWING
+            and route.state is RouteState.WITHDRAWING
             and (subscriber.number not in route.receivers or subscriber.number in route.left)
             and _hears(route.route, subscriber)
         ):
@@ -274,7 +274,7 @@ class LaneTalk:
         is_responder = receiver.outbox in route.route.responders
         return is_responder and may_request(route.publisher, route.subject)
 
-    def _invite(self, route: LaneRoute, peer: Peer) -> Receiver:
+    def _invite(self, route: LaneRoute, peer: Peer) -> LaneReceiver:
         service, publisher = self._service, route.publisher
         self._tickets += 1
         ends_ns = service.wall_ns + int(TICKET_S * _S)
@@ -282,7 +282,7 @@ class LaneTalk:
         made = Ticket(service.name, *numbers, route.subject, ends_ns, self._tickets).encode()
         hosts = self.claims.host(publisher), self.claims.host(peer)
         encrypts = self.settings.encrypt == "always" or is_encrypted(*hosts)
-        receiver = Receiver(peer, made, sign(service.secret, made), encrypts)
+        receiver = LaneReceiver(peer, made, sign(service.secret, made), encrypts)
         receiver.answers = self._answers(route, peer)
         self._invited[made] = route
         peer.owe(invitation(route, receiver))
@@ -300,18 +300,18 @@ class LaneTalk:
     def _offer(self, route: LaneRoute) -> None:
         """Offer a publisher lanes to all its receivers."""
         self.check(route, None)
-        if route.state is not State.ASKED:
+        if route.state is not RouteState.ASKED:
             return
         for each in route.receivers.values():
             self.pairs.open(route.publisher, each.peer)
         route.publisher.owe(offer(route))
         route.deadline_ns = self._after(OFFER_S)
-        self.routes.become(route, State.OFFERED, route.reason)
+        self.routes.become(route, RouteState.OFFERED, route.reason)
 
-    def _answering(self, peer: Peer, ticket: bytes) -> tuple[LaneRoute | None, Receiver | None]:
+    def _answering(self, peer: Peer, ticket: bytes) -> tuple[LaneRoute | None, LaneReceiver | None]:
         """The route and receiver of an open invitation that this peer answers."""
         route = self._invited.get(ticket)
-        if route is None or route.state is not State.ASKED:
+        if route is None or route.state is not RouteState.ASKED:
             return None, None
         receiver = route.receivers.get(peer.number)
         if receiver is None or receiver.ticket != ticket:
@@ -330,7 +330,7 @@ class LaneTalk:
         self._back(route, reason, Cause.PUBLISHER)
 
     def _back(self, route: LaneRoute, reason: str, cause: Cause) -> None:
-        if route.is_pinned and route.state is State.ASKED:
+        if route.is_pinned and route.state is RouteState.ASKED:
             # A publisher that requested lanes waits for them, or for the reason.
             route.publisher.owe(lane_frame("withdraw", route.subject, reason=reason))
         self._pause(route, cause)

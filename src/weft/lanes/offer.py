@@ -1,12 +1,12 @@
 """Invitation and offer of a lane: identity, address and credentials of the other end."""
 
 from weft.broker.service import INBOX_BYTES
-from weft.lanes.route_state import LaneRoute, Receiver
+from weft.lanes.route_state import LaneReceiver, LaneRoute
 from weft.wire.lane_messages import lane_frame
 from weft.wire.lane_tickets import TICKET_S
 
 
-def invitation(route: LaneRoute, receiver: Receiver) -> bytes:
+def invitation(route: LaneRoute, receiver: LaneReceiver) -> bytes:
     """Encode the invitation to a receiver: publisher, subject, ticket and permissions."""
     publisher = route.publisher
     facts = {

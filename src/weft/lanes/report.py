@@ -3,10 +3,10 @@
 from heapq import nlargest
 from typing import Any
 
-from weft.broker.metering import Flow
+from weft.broker.metering import PublisherTraffic
 from weft.broker.service import Peer
-from weft.lanes.coordinator import Lanes, flow_of
-from weft.lanes.route_state import LaneRoute, State
+from weft.lanes.coordinator import LaneCoordinator, flow_of
+from weft.lanes.route_state import LaneRoute, RouteState
 
 Facts = dict[str, Any]
 
@@ -15,7 +15,7 @@ _OF_SYSTEM = (b"_INBOX", b"_WEFT")
 _MUCH = 0.1
 
 
-def lane_counts(lanes: Lanes) -> Facts:
+def lane_counts(lanes: LaneCoordinator) -> Facts:
     """Counters: lanes, direct routes, promotions and demotions."""
     talk = lanes.talk
     return {
@@ -27,10 +27,10 @@ def lane_counts(lanes: Lanes) -> Facts:
 
 
 def route_facts(
-    lanes: Lanes, limit: int, subject: bytes | None = None, connection: int | None = None
+    lanes: LaneCoordinator, limit: int, subject: bytes | None = None, connection: int | None = None
 ) -> Facts:
     """The known routes, live ones first, then by rate."""
-    found: dict[tuple[int, bytes], tuple[Peer, bytes, Flow | None]] = {}
+    found: dict[tuple[int, bytes], tuple[Peer, bytes, PublisherTraffic | None]] = {}
     for route in lanes.talk.routes:
         found[route.key] = route.publisher, route.subject, flow_of(route.publisher, route.subject)
     for peer in lanes.service.peers.values():
@@ -49,10 +49,12 @@ def route_facts(
 
 
 def _prominence(row: Facts) -> tuple[bool, float]:
-    return row["state"] != State.RELAYED, row["byte_rate"]
+    return row["state"] != RouteState.RELAYED, row["byte_rate"]
 
 
-def _row(lanes: Lanes, peer: Peer, subject: bytes, flow: Flow | None) -> Facts:
+def _row(
+    lanes: LaneCoordinator, peer: Peer, subject: bytes, flow: PublisherTraffic | None
+) -> Facts:
     service = lanes.service
     route = lanes.talk.routes.get(peer.number, subject)
     since_ns = peer.joined_ns
@@ -65,7 +67,7 @@ def _row(lanes: Lanes, peer: Peer, subject: bytes, flow: Flow | None) -> Facts:
         "subject": subject.decode(),
         "connection": peer.number,
         "name": peer.name,
-        "state": str(State.RELAYED if route is None else route.state),
+        "state": str(RouteState.RELAYED if route is None else route.state),
         "reason": _reason(lanes, peer, subject, flow),
         "since_ns": since_ns,
         "receivers": [] if route is None else _receivers(route),
@@ -76,11 +78,13 @@ def _row(lanes: Lanes, peer: Peer, subject: bytes, flow: Flow | None) -> Facts:
     }
 
 
-def _reason(lanes: Lanes, peer: Peer, subject: bytes, flow: Flow | None) -> str:
+def _reason(
+    lanes: LaneCoordinator, peer: Peer, subject: bytes, flow: PublisherTraffic | None
+) -> str:
     route = lanes.talk.routes.get(peer.number, subject)
     if route is None or not route.reason:
         return lanes.why_relayed(peer, subject, flow)
-    if route.state is State.DIRECT and flow is not None:
+    if route.state is RouteState.DIRECT and flow is not None:
         share = route.relayed_share(flow.messages)
         if share > _MUCH:
             return f"{route.reason}; {share:.0%} relayed, in order with other subjects"

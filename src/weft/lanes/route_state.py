@@ -18,7 +18,7 @@ KNOWN_MAX = 4096
 LIVE_PER_PEER_MAX = 64
 
 
-class State(StrEnum):
+class RouteState(StrEnum):
     """State of a route, from relayed by the gateway to direct by lanes and back."""
 
     RELAYED = "relayed"
@@ -38,7 +38,7 @@ class Cause(StrEnum):
     SETTINGS = "settings"
 
 
-class Receiver:
+class LaneReceiver:
     """Receiver of a route, with the address and credentials of its lane."""
 
     def __init__(self, peer: Peer, ticket: bytes, key: bytes, is_encrypted: bool) -> None:
@@ -62,13 +62,13 @@ class LaneRoute:
     def __init__(self, publisher: Peer, subject: bytes) -> None:
         self.publisher = publisher
         self.subject = subject
-        self.state = State.RELAYED
+        self.state = RouteState.RELAYED
         self.reason = ""
         # Wall-clock time.
         self.since_ns = publisher.service.wall_ns
         # Source of the receivers; stale after a subscription changed.
         self.route: Route = NOWHERE
-        self.receivers: dict[int, Receiver] = {}
+        self.receivers: dict[int, LaneReceiver] = {}
         # Receivers that unsubscribed: if they subscribe again, they have missed messages.
         self.left: set[int] = set()
         # Deadline of the step that the state awaits.
@@ -119,7 +119,7 @@ class LaneRoute:
     @property
     def is_live(self) -> bool:
         """Return whether lanes are being negotiated, in use or being withdrawn."""
-        return self.state is not State.RELAYED
+        return self.state is not RouteState.RELAYED
 
 
 class LaneRoutes:
@@ -153,7 +153,7 @@ class LaneRoutes:
         self._routes.pop(route.key, None)
         self._live.pop(route.key, None)
 
-    def become(self, route: LaneRoute, state: State, reason: str) -> None:
+    def become(self, route: LaneRoute, state: RouteState, reason: str) -> None:
         """Set the state of a route, and the reason."""
         if state is not route.state:
             route.since_ns = route.publisher.service.wall_ns
@@ -174,7 +174,7 @@ class LaneRoutes:
 
     def direct(self) -> int:
         """The number of direct routes."""
-        return sum([route.state is State.DIRECT for route in self._live.values()])
+        return sum([route.state is RouteState.DIRECT for route in self._live.values()])
 
     def no_room(self, publisher: Peer) -> str:
         """Why no other route can become live; empty if one can."""

@@ -17,7 +17,7 @@ from weft.mesh.report import namer, state_of
 from weft.wire.address import Address, addresses_from
 
 if TYPE_CHECKING:
-    from weft.mesh.node import Fabric
+    from weft.mesh.node import MeshNode
 
 # Alternatives that a draining gateway offers to its clients.
 ELSEWHERE_MAX = 3
@@ -40,7 +40,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     service: str
 
 
-def candidates(service: Service, fabric: "Fabric | None") -> list[Candidate]:
+def candidates(service: Service, fabric: "MeshNode | None") -> list[Candidate]:
     """Return all known gateways of a service, this one first.
 
     Without a mesh it is the only one, and its address is unknown.
@@ -87,7 +87,7 @@ def ranked(found: Iterable[Candidate], region: str, limit: int) -> list[Candidat
     return fit[:limit]
 
 
-def elsewhere(service: Service, fabric: "Fabric | None", region: str) -> list[str]:
+def elsewhere(service: Service, fabric: "MeshNode | None", region: str) -> list[str]:
     """Return the addresses that clients of a draining gateway should use, the best first."""
     if fabric is None:
         return []

@@ -13,23 +13,23 @@ from weft.broker.replies import end_with
 from weft.broker.service import Peer, Service
 from weft.errors import BadWord, LinkedToSelf
 from weft.mesh.admin.relay import Commanding
-from weft.mesh.channels.coordinator import Channels
+from weft.mesh.channels.coordinator import ChannelCoordinator
 from weft.mesh.channels.protocol import ChannelWord
 from weft.mesh.delivery.traffic import Traffic
 from weft.mesh.links.admission import Welcome, let_go
 from weft.mesh.links.dial_scheduler import Dialling
-from weft.mesh.links.dial_targets import Chance, is_address
+from weft.mesh.links.dial_targets import RandomSource, is_address
 from weft.mesh.links.handshake import NONCE_BYTES, Admission, Handshake, Introduced, node_id
 from weft.mesh.links.heartbeat import Heartbeat
 from weft.mesh.links.link import OUTBOX_AGE_NS, Link, mesh_links
 from weft.mesh.links.link_events import CLOSING, LinkEvents
 from weft.mesh.links.neighbour_selection import spare_links
-from weft.mesh.links.pending_link import Newcomer
+from weft.mesh.links.pending_link import PendingLink
 from weft.mesh.membership.gossip import Gossip
 from weft.mesh.membership.members import Member, Members
 from weft.mesh.membership.mesh_handle import Mesh
 from weft.mesh.membership.own_advert import OwnAdvert
-from weft.mesh.membership.registry import Registry
+from weft.mesh.membership.registry import RegistrationTable
 from weft.mesh.protocol import (
     CommandWord,
     Goodbye,
@@ -38,7 +38,7 @@ from weft.mesh.protocol import (
     Pong,
     Probe,
     Redirect,
-    Registered,
+    RegistrationConfirmed,
     Traced,
     Word,
     decode,
@@ -65,7 +65,7 @@ REFUTE_NS = 1_000_000_000
 _S = 1_000_000_000
 
 
-class Fabric:
+class MeshNode:
     """One gateway of a mesh, for one service."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Fabric:
         admission: Admission,
         address: str,
         rules: Rules,
-        chance: Chance,
+        chance: RandomSource,
     ) -> None:
         self._service = service
         self._admission = admission
@@ -96,13 +96,13 @@ class Fabric:
         for registry in rules.registries:
             self.dialling.targets.fix(registry, is_registry=True)
         self._welcome = Welcome(self.members, self.links, rules.max_links, chance)
-        self.registry = Registry(self.links, self.members)
+        self.registry = RegistrationTable(self.links, self.members)
         self._heartbeat = Heartbeat(service, self.links, self.members)
         self.survey = Survey(self.members, self.traffic, is_relay=rules.is_relay)
         self.tracing = Tracing(service, self.traffic, self.links)
         # Validates and executes admin commands; None: all are rejected.
         self.commanding: Commanding | None = None
-        self.channels: Channels | None = None
+        self.channels: ChannelCoordinator | None = None
         self._is_changed = False
         self._advert_ns = self._look_ns = self._sweep_ns = self._left_ns = self._refuted_ns = 0
         # Earliest time of the next route computation.
@@ -148,7 +148,7 @@ class Fabric:
         is_registry = self.dialling.targets.at(address).is_registry
         is_registering = is_registry and address not in self.registry.registered_with
         handshake = self._handshake(is_dialler=True, is_registering=is_registering)
-        newcomer = Newcomer(self, peer, handshake, address)
+        newcomer = PendingLink(self, peer, handshake, address)
         newcomer.is_registering = is_registering
         peer.carrier = newcomer
         peer.owe(handshake.begin())
@@ -174,7 +174,7 @@ class Fabric:
         commanding.mesh = self._mesh()
         self.commanding = commanding
 
-    def share(self, channels: Channels) -> None:
+    def share(self, channels: ChannelCoordinator) -> None:
         """Connect the channels of this gateway with those of the mesh."""
         channels.voters.own = self.members.own.node
         channels.mesh = self._mesh()
@@ -191,7 +191,7 @@ class Fabric:
 
     # Accepted and dialled connections.
 
-    def met(self, newcomer: Newcomer, other: Introduced) -> None:
+    def met(self, newcomer: PendingLink, other: Introduced) -> None:
         """Turn an authenticated connection into a link, unless it is refused."""
         peer, number = newcomer.peer, other.introduction.number
         link = Link(peer, node_id(other.key), number, is_dialled=bool(newcomer.address))
@@ -216,7 +216,7 @@ class Fabric:
         elif self._welcome.admit(link):
             self._gossip.begin(link)
 
-    def missed(self, newcomer: Newcomer, problem: str) -> None:
+    def missed(self, newcomer: PendingLink, problem: str) -> None:
         """Record a failed handshake or a refused link."""
         error = newcomer.peer.error
         is_known = False
@@ -230,7 +230,7 @@ class Fabric:
 
     def _greet(self, peer: Peer, frame: Frame) -> None:
         """Start the handshake on a connection that another gateway dialled."""
-        newcomer = Newcomer(self, peer, self._handshake(is_dialler=False))
+        newcomer = PendingLink(self, peer, self._handshake(is_dialler=False))
         peer.carrier = newcomer
         newcomer.hear(frame)
 
@@ -264,7 +264,9 @@ class Fabric:
         word = decode(body)
         if link is None:
             return
-        if link.is_registration and not isinstance(word, Ping | Pong | Registered | Goodbye):
+        if link.is_registration and not isinstance(
+            word, Ping | Pong | RegistrationConfirmed | Goodbye
+        ):
             raise BadWord(f"{type(word).__name__} is not allowed on a registration")
         if not self._gossip.hear(link, word):
             self._hear(link, word)
@@ -278,7 +280,7 @@ class Fabric:
                     self._gossip.hear_digest(link, word.digest)
             case Pong(token):
                 self._heartbeat.hear(link, token)
-            case Redirect(addresses) | Registered(addresses) if link.is_dialled:
+            case Redirect(addresses) | RegistrationConfirmed(addresses) if link.is_dialled:
                 for address in addresses:
                     if is_address(address):
                         self.dialling.targets.offer(address, now_ns)

@@ -48,7 +48,7 @@ Pattern = Annotated[bytes, Meta(min_length=1, max_length=_PATTERN_MAX)]
 Group = Annotated[bytes, Meta(max_length=_GROUP_MAX)]
 
 
-class Wanted(NamedTuple):
+class InterestEntry(NamedTuple):
     """Interest entry: a pattern, for a queue group if not empty; a listener answers no requests."""
 
     pattern: Pattern
@@ -59,8 +59,8 @@ class Wanted(NamedTuple):
 class Delta(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Changes of an interest set since the version before."""
 
-    added: tuple[Wanted, ...] = ()
-    removed: tuple[Wanted, ...] = ()
+    added: tuple[InterestEntry, ...] = ()
+    removed: tuple[InterestEntry, ...] = ()
 
 
 class _Word(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
@@ -123,10 +123,10 @@ class Snapshot(_Word, tag=6, frozen=True):
     version: Count
     part: Count
     is_last: bool
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[InterestEntry, ...]
 
 
-class Ready(_Word, tag=7, frozen=True):
+class LinkReady(_Word, tag=7, frozen=True):
     """The receiver has been sent everything it lacked: the link may carry messages."""
 
 
@@ -142,13 +142,13 @@ class Goodbye(_Word, tag=9, frozen=True):
     is_leaving: bool = False
 
 
-class Registered(_Word, tag=10, frozen=True):
+class RegistrationConfirmed(_Word, tag=10, frozen=True):
     """Confirmation of a registration, with addresses of other gateways."""
 
     addresses: Annotated[tuple[Text, ...], Meta(max_length=ADDRESSES_MAX)]
 
 
-class Mark(_Word, tag=16, frozen=True):
+class HighWaterMark(_Word, tag=16, frozen=True):
     """Last number sent to the receiver; `is_last`: the stream ends with it."""
 
     number: Dense
@@ -174,7 +174,7 @@ class Gone(_Word, tag=19, frozen=True):
     ranges: Annotated[tuple[tuple[Dense, Dense], ...], Meta(max_length=RANGES_MAX)]
 
 
-class Missed(_Word, tag=25, frozen=True):
+class LostRanges(_Word, tag=25, frozen=True):
     """Lost ranges, inclusive: never received, and no longer awaited."""
 
     ranges: Annotated[tuple[tuple[Dense, Dense], ...], Meta(max_length=RANGES_MAX)]
@@ -197,7 +197,7 @@ class Trace(_Word, tag=21, frozen=True):
     subject: Pattern
 
 
-class Heard(NamedTuple):
+class MatchingSubscription(NamedTuple):
     """Subscription that matches a subject; `is_next`: gets its group's next message."""
 
     name: Text
@@ -228,7 +228,7 @@ class Traced(_Word, tag=22, frozen=True):
 
     token: Count
     path: Annotated[tuple[Number, ...], Meta(max_length=PATH_MAX)]
-    heard: Annotated[tuple[Heard, ...], Meta(max_length=HEARD_MAX)] = ()
+    heard: Annotated[tuple[MatchingSubscription, ...], Meta(max_length=HEARD_MAX)] = ()
     more_heard: Count = 0
     responder: Text = ""
     is_kept: bool = False
@@ -254,10 +254,29 @@ class Obeyed(_Word, tag=24, frozen=True):
 
 
 LinkWord = (
-    Ping | Pong | AdvertWord | Summary | Want | Snapshot | Ready | Redirect | Goodbye | Registered
+    Ping
+    | Pong
+    | AdvertWord
+    | Summary
+    | Want
+    | Snapshot
+    | LinkReady
+    | Redirect
+    | Goodbye
+    | RegistrationConfirmed
 )
 RoutedWord = (
-    Mark | Ack | Nack | Gone | Missed | Probe | Trace | Traced | CommandWord | Obeyed | ChannelWord
+    HighWaterMark
+    | Ack
+    | Nack
+    | Gone
+    | LostRanges
+    | Probe
+    | Trace
+    | Traced
+    | CommandWord
+    | Obeyed
+    | ChannelWord
 )
 Word = LinkWord | RoutedWord
 
@@ -295,9 +314,9 @@ def frame_of(word: Word) -> bytes:
     return encode_frame(FABRIC_KIND, body=_encoder.encode(word))
 
 
-def in_parts(wanted: Iterable[Wanted]) -> Iterator[tuple[Wanted, ...]]:
+def in_parts(wanted: Iterable[InterestEntry]) -> Iterator[tuple[InterestEntry, ...]]:
     """Split interest entries into parts that fit a message each; at least one, maybe empty."""
-    part: list[Wanted] = []
+    part: list[InterestEntry] = []
     room = WANTED_ROOM_BYTES
     for each in wanted:
         size = wanted_bytes(each)
@@ -310,12 +329,14 @@ def in_parts(wanted: Iterable[Wanted]) -> Iterator[tuple[Wanted, ...]]:
     yield tuple(part)
 
 
-def wanted_bytes(wanted: Wanted) -> int:
+def wanted_bytes(wanted: InterestEntry) -> int:
     """Return an upper bound of the encoded size of an interest entry."""
     return len(wanted.pattern) + len(wanted.group) + _WANTED_BYTES
 
 
-def _check_wanted(wanted: tuple[Wanted, ...], removed: tuple[Wanted, ...] = ()) -> None:
+def _check_wanted(
+    wanted: tuple[InterestEntry, ...], removed: tuple[InterestEntry, ...] = ()
+) -> None:
     # Leaves room for the other fields, also of a gateway that floods it on.
     size = sum(map(wanted_bytes, wanted)) + sum(map(wanted_bytes, removed))
     if size > WANTED_ROOM_BYTES:

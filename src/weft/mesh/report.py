@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weft.broker.service import Service
 from weft.mesh.counters import TrafficCounts
 from weft.mesh.interest.local_interest import FOR_ITSELF
-from weft.mesh.links.dial_targets import Target
+from weft.mesh.links.dial_targets import DialTarget
 from weft.mesh.links.link import Link, mesh_links
 from weft.mesh.membership.load_level import step_of, weight_of
 from weft.mesh.routing.topology import hops
@@ -18,7 +18,7 @@ from weft.mesh.trace.local_matches import heard_by, route_to
 
 if TYPE_CHECKING:
     from weft.mesh.membership.members import Member
-    from weft.mesh.node import Fabric
+    from weft.mesh.node import MeshNode
 
 Facts = dict[str, Any]
 Name = Callable[[int], str]
@@ -33,7 +33,7 @@ _COUNTS = (
 )
 
 
-def mesh_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
+def mesh_facts(service: Service, fabric: "MeshNode | None", limit: int) -> Facts:
     """Report the gateways of a mesh, the links of this one, and unreachable addresses.
 
     Without a mesh this gateway is the only one.
@@ -65,7 +65,7 @@ def mesh_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
     }
 
 
-def interest_facts(service: Service, fabric: "Fabric | None", limit: int) -> Facts:
+def interest_facts(service: Service, fabric: "MeshNode | None", limit: int) -> Facts:
     """Report the interest sets of all known gateways, including this one."""
     if fabric is None:
         wanted, more = _local_interest(service, limit)
@@ -89,7 +89,9 @@ def interest_facts(service: Service, fabric: "Fabric | None", limit: int) -> Fac
     return {"interest": wanted, "more_interest": more}
 
 
-def listener_facts(service: Service, fabric: "Fabric | None", subject: bytes, limit: int) -> Facts:
+def listener_facts(
+    service: Service, fabric: "MeshNode | None", subject: bytes, limit: int
+) -> Facts:
     """Report the subscribers of a subject: local connections, and remote gateways by pattern.
 
     Raises:
@@ -131,7 +133,7 @@ def listener_facts(service: Service, fabric: "Fabric | None", subject: bytes, li
     }
 
 
-def namer(service: Service, fabric: "Fabric | None") -> Name:
+def namer(service: Service, fabric: "MeshNode | None") -> Name:
     """Return a function from gateway number to display name, with the number if ambiguous."""
     names = {service.stamp.origin: service.gateway}
     if fabric is not None:
@@ -151,7 +153,7 @@ def _bounded(name: str, rows: list[Facts], limit: int) -> Facts:
     return {name: rows[:limit], f"more_{name}": max(0, len(rows) - limit)}
 
 
-def _node(fabric: "Fabric", member: "Member", name: Name, now_ns: int) -> Facts:
+def _node(fabric: "MeshNode", member: "Member", name: Name, now_ns: int) -> Facts:
     advert = member.advert
     own = fabric.members.own
     parents = fabric.survey.parents
@@ -180,7 +182,7 @@ def _node(fabric: "Fabric", member: "Member", name: Name, now_ns: int) -> Facts:
     }
 
 
-def state_of(fabric: "Fabric", member: "Member") -> str:
+def state_of(fabric: "MeshNode", member: "Member") -> str:
     """Return the state of a gateway, seen from this one."""
     if member is fabric.members.own:
         return "here"
@@ -239,7 +241,7 @@ def _local_interest(service: Service, limit: int) -> tuple[list[Facts], int]:
     return listed, len(found) - len(listed)
 
 
-def _link(fabric: "Fabric", link: Link, name: str) -> Facts:
+def _link(fabric: "MeshNode", link: Link, name: str) -> Facts:
     outbox = link.peer.outbox
     now_ns = link.peer.service.now_ns
     member = fabric.members.get(link.node)
@@ -269,7 +271,7 @@ def _link_state(link: Link) -> str:
     return "ready" if link.is_ready else "syncing"
 
 
-def _unreached(fabric: "Fabric", now_ns: int) -> list[Facts]:
+def _unreached(fabric: "MeshNode", now_ns: int) -> list[Facts]:
     links = [link for link in mesh_links(fabric.links) if link.is_ready]
     linked = {link.node for link in links}
     # Whichever side dialled: the address belongs to a linked gateway.
@@ -285,7 +287,7 @@ def _unreached(fabric: "Fabric", now_ns: int) -> list[Facts]:
     ]
 
 
-def _target(target: Target, now_ns: int) -> Facts:
+def _target(target: DialTarget, now_ns: int) -> Facts:
     return {
         "address": target.address,
         "problem": target.problem,
@@ -300,7 +302,7 @@ def _counts(counts: TrafficCounts) -> Facts:
     return {**{name: getattr(counts, name) for name in _COUNTS}, "refused": dict(counts.refused)}
 
 
-def _hops(fabric: "Fabric | None", number: int) -> int:
+def _hops(fabric: "MeshNode | None", number: int) -> int:
     return 0 if fabric is None else hops(fabric.survey.parents, _own(fabric), number)
 
 
@@ -316,7 +318,7 @@ def _way(parents: dict[int, int], own: int, number: int) -> list[int]:
     return way
 
 
-def _own(fabric: "Fabric") -> int:
+def _own(fabric: "MeshNode") -> int:
     return fabric.members.own.number
 
 
@@ -331,5 +333,5 @@ def _name(row: Facts) -> str:
     return name
 
 
-def _address(target: Target) -> str:
+def _address(target: DialTarget) -> str:
     return target.address

@@ -12,7 +12,7 @@ from weft.pipeline.job import OutputMode
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class StreamPlan:
     """Settings of a stream: trigger interval, output mode and checkpoint folder."""
 
     trigger_s: float | None
@@ -45,7 +45,7 @@ class Folder:
         if here.is_dir() and any(here.iterdir()):
             raise BadOption(f"{self.path} is not empty: give a new folder")
 
-    def start(self, result: DataFrame, flow: Flow) -> StreamingQuery:
+    def start(self, result: DataFrame, flow: StreamPlan) -> StreamingQuery:
         """Start writing a streaming result."""
         writer = result.writeStream.format("parquet").option("path", for_spark(self.path))
         return started(writer, flow)
@@ -65,7 +65,7 @@ class Subject:
         """Publish the rows of a result."""
         result.write.format("weft").mode("append").options(**self._options()).save()
 
-    def start(self, result: DataFrame, flow: Flow) -> StreamingQuery:
+    def start(self, result: DataFrame, flow: StreamPlan) -> StreamingQuery:
         """Start publishing the rows of a streaming result."""
         return started(result.writeStream.format("weft").options(**self._options()), flow)
 
@@ -80,7 +80,7 @@ class Subject:
         return {name: value for name, value in options.items() if value is not None}
 
 
-def started(writer: DataStreamWriter, flow: Flow) -> StreamingQuery:
+def started(writer: DataStreamWriter, flow: StreamPlan) -> StreamingQuery:
     """Start a streaming query; without a trigger it ends after the current data."""
     writer = writer.outputMode(flow.output_mode)
     if flow.checkpoint:

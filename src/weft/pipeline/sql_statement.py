@@ -45,7 +45,7 @@ _SET_OPERATORS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 _NO_TABLES_BEFORE = (".", "(", "-", "@", ":")
 
 
-class Kind(StrEnum):
+class TokenKind(StrEnum):
     """Kind of a token."""
 
     WORD = "word"
@@ -59,20 +59,20 @@ class Kind(StrEnum):
 class Token(NamedTuple):
     """A token and its offset."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     at: int
 
     @property
     def keyword(self) -> str:
         """Upper-case text of a word or symbol; empty for other tokens."""
-        return self.text.upper() if self.kind in (Kind.WORD, Kind.SYMBOL) else ""
+        return self.text.upper() if self.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
 
     @property
     def is_name(self) -> bool:
         """Whether the token may be the name of a table."""
-        return self.kind == Kind.QUOTED or (
-            self.kind == Kind.WORD
+        return self.kind == TokenKind.QUOTED or (
+            self.kind == TokenKind.WORD
             and _NO_NAMES.fullmatch(self.text) is None
             and not self.text.isdecimal()
         )
@@ -80,12 +80,12 @@ class Token(NamedTuple):
     @property
     def name(self) -> str:
         """Name without quotes."""
-        if self.kind == Kind.QUOTED:
+        if self.kind == TokenKind.QUOTED:
             return self.text[1:-1].replace("``", "`")
         return self.text
 
 
-_END = Token(Kind.SYMBOL, "", -1)
+_END = Token(TokenKind.SYMBOL, "", -1)
 
 
 def check_statement(text: str) -> None:
@@ -101,7 +101,7 @@ def check_statement(text: str) -> None:
         return
     last = tokens[-1]
     is_query = _is_query(tokens)
-    if last.kind == Kind.UNCLOSED and (is_query or last.text == "/*"):
+    if last.kind == TokenKind.UNCLOSED and (is_query or last.text == "/*"):
         raise BadOption(f"{last.text} at {_place(text, last)} has no end")
     if is_query:
         _check_parentheses(text, tokens)
@@ -216,10 +216,10 @@ def _tokens_of(text: str) -> list[Token]:
         if kind == "opening":
             at = _end_of_comment(text, found.start())
             if at < 0:
-                kind = Kind.UNCLOSED
+                kind = TokenKind.UNCLOSED
         if kind not in ("space", "opening"):
-            tokens.append(Token(Kind(str(kind)), found[0], found.start()))
-        if kind == Kind.UNCLOSED:
+            tokens.append(Token(TokenKind(str(kind)), found[0], found.start()))
+        if kind == TokenKind.UNCLOSED:
             break
     return tokens
 
@@ -239,7 +239,7 @@ def _end_of_comment(text: str, at: int) -> int:
 
 def _check_first_word(tokens: list[Token]) -> None:
     is_label = len(tokens) > 1 and tokens[1].keyword == ":"
-    if tokens[0].kind != Kind.WORD or is_label:
+    if tokens[0].kind != TokenKind.WORD or is_label:
         return
     near = difflib.get_close_matches(tokens[0].keyword, _QUERY_WORDS, 1, _NEAR)
     if near:

@@ -29,7 +29,7 @@ _PARAMETER = re.compile(r"'[^']*'|--[^\n]*|(?<!:):([A-Za-z_][A-Za-z0-9_]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SqlJob:
     """Job written in SQL."""
 
     name: str
@@ -77,14 +77,14 @@ def files_in(folder: Path) -> dict[str, Path]:
     return {each.stem: each for each in found if _NAME.fullmatch(each.stem)}
 
 
-def load(path: Path) -> Job | Query:
+def load(path: Path) -> Job | SqlJob:
     """Return the job in a file.
 
     Raises:
         BadOption: The file has no valid job.
     """
     if path.suffix == ".sql":
-        return Query(path.stem, path.read_text(encoding="utf-8"))
+        return SqlJob(path.stem, path.read_text(encoding="utf-8"))
     module = _module(path)
     function = getattr(module, path.stem, None)
     if not callable(function):

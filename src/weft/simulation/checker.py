@@ -40,7 +40,14 @@ from functools import cache
 
 import msgspec
 
-from weft.simulation.history import Gap, Heard, History, Passage, Published, Session
+from weft.simulation.history import (
+    DeliveryRecord,
+    GapRecord,
+    History,
+    LinkRecord,
+    Published,
+    SubscriberRecord,
+)
 from weft.wire.subjects import matches
 
 LOST = "lost silently"
@@ -99,7 +106,7 @@ def check(history: History) -> Verdict:
     by_origin: dict[int, list[Published]] = defaultdict(list)
     for each in history.published:
         by_origin[each.origin].append(each)
-    groups: dict[str, list[Session]] = defaultdict(list)
+    groups: dict[str, list[SubscriberRecord]] = defaultdict(list)
     for session in history.sessions:
         _check_heard(session, known, verdict)
         if session.group:
@@ -117,13 +124,13 @@ def check(history: History) -> Verdict:
 
 
 def _check_heard(
-    session: Session, known: dict[tuple[str, int], Published], verdict: Verdict
+    session: SubscriberRecord, known: dict[tuple[str, int], Published], verdict: Verdict
 ) -> None:
     """Check that received messages were published, subscribed to, in order and not duplicated."""
     last: dict[str, int] = {}
     seen: set[tuple[str, int]] = set()
     for event in session.events:
-        if isinstance(event, Gap):
+        if isinstance(event, GapRecord):
             verdict.gaps += 1
             continue
         verdict.heard += 1
@@ -144,24 +151,29 @@ def _check_heard(
 
 
 def _concerning(
-    session: Session, by_origin: dict[int, list[Published]]
+    session: SubscriberRecord, by_origin: dict[int, list[Published]]
 ) -> Iterator[list[Published]]:
     """Yield the messages of each gateway that can owe some to a subscriber."""
-    heard = {event.origin for event in session.events if isinstance(event, Heard)}
+    heard = {event.origin for event in session.events if isinstance(event, DeliveryRecord)}
     for origin, published in by_origin.items():
         if origin in heard or published[0].reach is not None:
             yield published
 
 
 def _check_owed(
-    session: Session, published: list[Published], earlier: tuple[int, ...], verdict: Verdict
+    session: SubscriberRecord,
+    published: list[Published],
+    earlier: tuple[int, ...],
+    verdict: Verdict,
 ) -> None:
     """Check that the messages of one gateway owed to a subscriber arrived or were reported lost."""
     heard = {
-        (event.publisher, event.counter) for event in session.events if isinstance(event, Heard)
+        (event.publisher, event.counter)
+        for event in session.events
+        if isinstance(event, DeliveryRecord)
     }
     lost: dict[tuple[int, int], list[Published]] = defaultdict(list)
-    places: list[tuple[int, Heard]] = []
+    places: list[tuple[int, DeliveryRecord]] = []
     for each in _owed(session, published, heard):
         if (each.publisher, each.counter) in heard:
             verdict.owed += 1
@@ -178,7 +190,7 @@ def _check_owed(
         counts = [
             event.count
             for event in session.events[before + 1 : after]
-            if isinstance(event, Gap) and event.origin in (0, missing[0].origin)
+            if isinstance(event, GapRecord) and event.origin in (0, missing[0].origin)
         ]
         is_unseen = before < 0 and after == len(session.events)
         if 0 in counts or (is_unseen and _is_over(session.events, earlier, missing[-1].time_ns)):
@@ -196,14 +208,16 @@ def _earlier(origin: int, lives: dict[int, int]) -> Iterator[int]:
         yield origin
 
 
-def _is_over(events: list[Heard | Gap], earlier: tuple[int, ...], time_ns: int) -> bool:
+def _is_over(
+    events: list[DeliveryRecord | GapRecord], earlier: tuple[int, ...], time_ns: int
+) -> bool:
     """Return whether a gap after a time reports that an earlier incarnation is gone."""
-    gaps = [event for event in events if isinstance(event, Gap) and event.origin in earlier]
+    gaps = [event for event in events if isinstance(event, GapRecord) and event.origin in earlier]
     return any(gap.count == 0 and gap.time_ns >= time_ns for gap in gaps)
 
 
 def _owed(
-    session: Session, published: list[Published], heard: set[tuple[str, int]]
+    session: SubscriberRecord, published: list[Published], heard: set[tuple[str, int]]
 ) -> Iterator[Published]:
     """Yield the messages of one gateway that are owed to a subscriber, if it stayed."""
     is_known = False
@@ -229,21 +243,23 @@ def _owed(
             yield each
 
 
-def _is_known(session: Session, origin: int, reach: dict[int, int]) -> bool:
+def _is_known(session: SubscriberRecord, origin: int, reach: dict[int, int]) -> bool:
     """Return whether a subscription was known to the origin of a message with this reach."""
     return session.gateway == origin or reach.get(session.gateway, -1) >= session.version
 
 
-def _places(events: list[Heard | Gap], origin: int) -> list[tuple[int, Heard]]:
+def _places(
+    events: list[DeliveryRecord | GapRecord], origin: int
+) -> list[tuple[int, DeliveryRecord]]:
     """Return the received messages of a gateway with their positions."""
     return [
         (position, event)
         for position, event in enumerate(events)
-        if isinstance(event, Heard) and event.origin == origin
+        if isinstance(event, DeliveryRecord) and event.origin == origin
     ]
 
 
-def _around(places: list[tuple[int, Heard]], lost: Published) -> tuple[int, int]:
+def _around(places: list[tuple[int, DeliveryRecord]], lost: Published) -> tuple[int, int]:
     """Return the positions of the received messages before and after a lost one, or -1."""
     before, after = -1, -1
     for position, event in places:
@@ -261,13 +277,13 @@ def _around(places: list[tuple[int, Heard]], lost: Published) -> tuple[int, int]
 
 
 def _check_group(
-    name: str, members: list[Session], published: list[Published], verdict: Verdict
+    name: str, members: list[SubscriberRecord], published: list[Published], verdict: Verdict
 ) -> None:
     heard = Counter(
         (event.publisher, event.counter)
         for member in members
         for event in member.events
-        if isinstance(event, Heard)
+        if isinstance(event, DeliveryRecord)
     )
     for key, count in heard.items():
         # Duplicates at one member were reported already.
@@ -293,21 +309,21 @@ def _check_group(
             verdict.find(GROUP_LOST, f"{name} did not get {_name(each)}")
 
 
-def _is_member(member: Session, each: Published) -> bool:
+def _is_member(member: SubscriberRecord, each: Published) -> bool:
     """Return whether a member that stayed was known to the origin of a message."""
     is_here = each.reach is None or _is_known(member, each.origin, each.reach)
     is_in_time = member.began_ns <= each.time_ns and not member.ended_ns
     return is_here and is_in_time and _wants(member.patterns, each.subject)
 
 
-def _was_told(member: Session, each: Published) -> bool:
+def _was_told(member: SubscriberRecord, each: Published) -> bool:
     """Return whether a member got a gap for a message."""
     return any(
-        isinstance(event, Gap) and event.origin in (0, each.origin) for event in member.events
+        isinstance(event, GapRecord) and event.origin in (0, each.origin) for event in member.events
     )
 
 
-def _may_have_left_with(member: Session, each: Published) -> bool:
+def _may_have_left_with(member: SubscriberRecord, each: Published) -> bool:
     """Return whether a message may have been sent to a member that left."""
     if not member.ended_ns or not _wants(member.patterns, each.subject):
         return False
@@ -316,9 +332,9 @@ def _may_have_left_with(member: Session, each: Published) -> bool:
     return member.ended_ns > each.time_ns or _is_known(member, each.origin, each.reach)
 
 
-def _has(member: Session, key: tuple[str, int]) -> bool:
+def _has(member: SubscriberRecord, key: tuple[str, int]) -> bool:
     return any(
-        isinstance(event, Heard) and (event.publisher, event.counter) == key
+        isinstance(event, DeliveryRecord) and (event.publisher, event.counter) == key
         for event in member.events
     )
 
@@ -335,7 +351,7 @@ def _check_asked(history: History, verdict: Verdict) -> None:
             verdict.find(ANSWERED_TWICE, f"{name}: {each.answers} and {each.refusals} times")
 
 
-def _check_passages(passages: list[Passage], verdict: Verdict) -> None:
+def _check_passages(passages: list[LinkRecord], verdict: Verdict) -> None:
     """Check that no message passes a gateway twice, except when retransmitted."""
     seen: set[tuple[int, int, int, int]] = set()
     for each in passages:
@@ -376,5 +392,5 @@ def _asking(patterns: tuple[str, ...], subject: str) -> frozenset[str]:
     return frozenset(each for each in patterns if matches(each.encode(), subject.encode()))
 
 
-def _name(message: Published | Heard) -> str:
+def _name(message: Published | DeliveryRecord) -> str:
     return f"{message.publisher} {message.counter} of {message.origin}"

@@ -10,8 +10,15 @@ from typing import Protocol
 
 from weft.broker.service import Peer
 from weft.simulation.clock import Clock
-from weft.simulation.gateway import SERVICE, Gateway
-from weft.simulation.history import Asked, Gap, Heard, History, Published, Session
+from weft.simulation.gateway import SERVICE, SimGateway
+from weft.simulation.history import (
+    DeliveryRecord,
+    GapRecord,
+    History,
+    Published,
+    RequestRecord,
+    SubscriberRecord,
+)
 from weft.wire.frames import Flag, Frame, Kind, encode, parse
 from weft.wire.message.message import Message
 
@@ -31,7 +38,7 @@ class Scene(Protocol):
 class Client:
     """One connection to a gateway, until it leaves or the gateway ends."""
 
-    def __init__(self, scene: Scene, name: str, gateway: Gateway) -> None:
+    def __init__(self, scene: Scene, name: str, gateway: SimGateway) -> None:
         self.scene = scene
         self.name = f"{name}@{gateway.number}"
         self.gateway = gateway
@@ -97,14 +104,14 @@ class Client:
             at = end
 
 
-class Subscriber(Client):
+class SimSubscriber(Client):
     """Client with subscriptions."""
 
-    def __init__(self, scene: Scene, name: str, gateway: Gateway, *asked: str) -> None:
+    def __init__(self, scene: Scene, name: str, gateway: SimGateway, *asked: str) -> None:
         super().__init__(scene, name, gateway)
         patterns = tuple(each for each in asked if not each.startswith("group:"))
         group = "".join(each[6:] for each in asked if each.startswith("group:"))
-        self.session = Session(
+        self.session = SubscriberRecord(
             self.name, gateway.number, patterns, group, scene.clock.now_ns, events=[]
         )
         gateway.act(self._subscribe)
@@ -120,11 +127,11 @@ class Subscriber(Client):
         now_ns = self.scene.clock.now_ns
         if frame.kind == Kind.GAP:
             count = Message.from_body(frame.body).get_uint64("count")
-            self.session.events.append(Gap(frame.origin, count, now_ns))
+            self.session.events.append(GapRecord(frame.origin, count, now_ns))
         elif frame.kind == Kind.MESSAGE:
             name, _, counter = frame.body.decode().partition(" ")
             self.session.events.append(
-                Heard(name, int(counter), frame.origin, frame.sequence, now_ns)
+                DeliveryRecord(name, int(counter), frame.origin, frame.sequence, now_ns)
             )
             self.listened(int(counter))
 
@@ -144,10 +151,10 @@ class Subscriber(Client):
         self.scene.history.sessions.append(session)
 
 
-class Prober(Subscriber):
+class Prober(SimSubscriber):
     """Client at each gateway that sends probes to all others and receives theirs."""
 
-    def __init__(self, scene: Scene, gateway: Gateway, on_probe: Callable[[int], None]) -> None:
+    def __init__(self, scene: Scene, gateway: SimGateway, on_probe: Callable[[int], None]) -> None:
         self._on_probe = on_probe
         super().__init__(scene, "probe", gateway, "probe.>")
 
@@ -159,7 +166,7 @@ class Prober(Subscriber):
 class Responder(Client):
     """Client that answers requests."""
 
-    def __init__(self, scene: Scene, name: str, gateway: Gateway, subject: str) -> None:
+    def __init__(self, scene: Scene, name: str, gateway: SimGateway, subject: str) -> None:
         super().__init__(scene, name, gateway)
         self.say(encode(Kind.SUBSCRIBE, subject.encode()))
 
@@ -173,9 +180,9 @@ class Responder(Client):
 class Requester(Client):
     """Client that sends requests."""
 
-    def __init__(self, scene: Scene, name: str, gateway: Gateway) -> None:
+    def __init__(self, scene: Scene, name: str, gateway: SimGateway) -> None:
         super().__init__(scene, name, gateway)
-        self._asked: dict[bytes, Asked] = {}
+        self._asked: dict[bytes, RequestRecord] = {}
 
     def ask(self, subject: str, counter: int) -> None:
         """Send a request."""
@@ -198,7 +205,7 @@ class Requester(Client):
         if not self.is_here:
             return
         reply = self.peer.inbox + b"%d" % counter
-        asked = Asked(self.name, counter, self.scene.clock.now_ns)
+        asked = RequestRecord(self.name, counter, self.scene.clock.now_ns)
         self._asked[reply] = asked
         self.scene.history.asked.append(asked)
         self.gateway.read(self.peer, encode(Kind.MESSAGE, subject.encode(), b"?", reply, _REQUEST))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from weft.simulation.clients import Client
 from weft.simulation.clock import MS, SECOND
-from weft.simulation.gateway import Gateway, Hands
+from weft.simulation.gateway import Hands, SimGateway
 from weft.simulation.returning_subscriber import Returning
 from weft.simulation.wire import Pace
 from weft.simulation.world import World
@@ -17,7 +17,9 @@ Begun = Callable[["Breaking"], None]
 class Breaking:
     """Context of a fault: world, randomness and duration."""
 
-    def __init__(self, world: World, chance: Random, for_ns: int, begin: Callable[[Gateway], None]):
+    def __init__(
+        self, world: World, chance: Random, for_ns: int, begin: Callable[[SimGateway], None]
+    ):
         self.world = world
         self.chance = chance
         self.for_ns = for_ns
@@ -28,7 +30,7 @@ class Breaking:
         """Schedule the repair, at the end of the fault."""
         self.world.clock.after(self.for_ns, act)
 
-    def gateway(self) -> Gateway | None:
+    def gateway(self) -> SimGateway | None:
         """Return a random running gateway, unless it is the only one."""
         up = [each for each in self.world.up if not each.is_stopped]
         return self.chance.choice(up) if len(up) > 1 else None

@@ -14,10 +14,10 @@ from weft.broker.ingest import READ_BYTES, drop_large, feed, took_large
 from weft.broker.limits import Limits
 from weft.broker.service import Door, Peer, Service
 from weft.broker.sweep import sweep
-from weft.mesh.channels.coordinator import Channels
+from weft.mesh.channels.coordinator import ChannelCoordinator
 from weft.mesh.channels.leases import Note, Promises
 from weft.mesh.channels.quorum import Voters
-from weft.mesh.node import Fabric
+from weft.mesh.node import MeshNode
 from weft.mesh.settings import Rules
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.identity import admission
@@ -58,7 +58,7 @@ class Watcher(Protocol):
         """Record frames sent on a link."""
 
 
-class Gateway:
+class SimGateway:
     """Machine that may run a gateway."""
 
     def __init__(self, network: Network, place: int, rules: Rules, watcher: Watcher) -> None:
@@ -72,8 +72,8 @@ class Gateway:
         # Number of starts, from which the gateway number of each incarnation follows.
         self.lives = 0
         self.service: Service
-        self.fabric: Fabric
-        self.channels: Channels
+        self.fabric: MeshNode
+        self.channels: ChannelCoordinator
         # Stored leases and voters, which survive a kill.
         self._notes: dict[bytes, Note] = {}
         self._voters: dict[bytes, None] = {}
@@ -118,7 +118,7 @@ class Gateway:
         self._watcher.tell(f"{self.name} starts as {self.number}")
         self.service = Service(SERVICE, self.name, self.number, LIMITS)
         self._tell_time()
-        self.fabric = Fabric(
+        self.fabric = MeshNode(
             self.service,
             admission(self._identity),
             self.address,
@@ -252,10 +252,10 @@ class Gateway:
         if peer.service is service:
             self._clock.after(0, lambda: self.act(lambda: leave(peer)))
 
-    def _recalled(self) -> Channels:
+    def _recalled(self) -> ChannelCoordinator:
         """Return the channel coordinator with the leases stored by earlier incarnations."""
         now_ns = self.service.now_ns
-        channels = Channels(self.service, Voters(bytes(16)), Promises())
+        channels = ChannelCoordinator(self.service, Voters(bytes(16)), Promises())
         channels.promises.recall(list(self._notes.values()), self._keep, now_ns)
         channels.voters.recall(list(self._voters), self._note_voter, now_ns)
         return channels

@@ -23,7 +23,7 @@ class Published(msgspec.Struct, frozen=True):
     reach: dict[int, int] | None = None
 
 
-class Heard(msgspec.Struct, frozen=True, tag=True):
+class DeliveryRecord(msgspec.Struct, frozen=True, tag=True):
     """Message as received by a subscriber."""
 
     publisher: str
@@ -33,7 +33,7 @@ class Heard(msgspec.Struct, frozen=True, tag=True):
     time_ns: int
 
 
-class Gap(msgspec.Struct, frozen=True, tag=True):
+class GapRecord(msgspec.Struct, frozen=True, tag=True):
     """Gap reported to a subscriber: lost messages of a gateway; 0: number unknown."""
 
     origin: int
@@ -41,7 +41,7 @@ class Gap(msgspec.Struct, frozen=True, tag=True):
     time_ns: int
 
 
-class Session(msgspec.Struct):
+class SubscriberRecord(msgspec.Struct):
     """Session of one subscriber with all received events, in order.
 
     The subscription is part of its gateway's interest from `version` on. `ended_ns` is 0 if it
@@ -55,10 +55,10 @@ class Session(msgspec.Struct):
     began_ns: int
     version: int = 0
     ended_ns: int = 0
-    events: list[Heard | Gap] = []
+    events: list[DeliveryRecord | GapRecord] = []
 
 
-class Asked(msgspec.Struct):
+class RequestRecord(msgspec.Struct):
     """Request with its answers and errors; `is_given_up`: the requester left."""
 
     requester: str
@@ -74,7 +74,7 @@ class Asked(msgspec.Struct):
         return self.answers > 0 or self.refusals > 0 or self.is_given_up
 
 
-class Passage(msgspec.Struct, frozen=True):
+class LinkRecord(msgspec.Struct, frozen=True):
     """Message on a link: origin, destination, number and path.
 
     The path ends with the receiving gateway. `is_again`: it is a retransmission.
@@ -99,9 +99,9 @@ class History(msgspec.Struct):
     """History of one run."""
 
     published: list[Published] = []
-    sessions: list[Session] = []
-    asked: list[Asked] = []
-    passages: list[Passage] = []
+    sessions: list[SubscriberRecord] = []
+    asked: list[RequestRecord] = []
+    passages: list[LinkRecord] = []
     rounds: list[Round] = []
     # Number of each gateway before its last restart; 0: none.
     lives: dict[int, int] = {}

@@ -3,9 +3,9 @@
 from random import Random
 from typing import Protocol
 
-from weft.simulation.clients import Client, Scene, Subscriber
+from weft.simulation.clients import Client, Scene, SimSubscriber
 from weft.simulation.clock import MS
-from weft.simulation.gateway import Gateway
+from weft.simulation.gateway import SimGateway
 
 _SUBJECTS = ("data.1.a", "data.2.b")
 _PATTERNS = ("data.*.*", "data.1.a", "data.2.*")
@@ -15,7 +15,7 @@ _PUBLISH_NS = 8 * MS
 _STAY = 4
 
 
-class World(Scene, Protocol):
+class ReturningWorld(Scene, Protocol):
     """Context of the run."""
 
 
@@ -27,7 +27,12 @@ class Returning:
     """
 
     def __init__(
-        self, world: World, chance: Random, publisher: Client, place: Gateway, absence_ns: int
+        self,
+        world: ReturningWorld,
+        chance: Random,
+        publisher: Client,
+        place: SimGateway,
+        absence_ns: int,
     ) -> None:
         self._world = world
         self._chance = chance
@@ -60,7 +65,7 @@ class Returning:
         if not self._place.is_up:
             return
         now_ns = self._world.clock.now_ns
-        subscriber = Subscriber(self._world, f"b{now_ns}", self._place, *self._patterns)
+        subscriber = SimSubscriber(self._world, f"b{now_ns}", self._place, *self._patterns)
         if self._is_over:
             return
 

@@ -8,7 +8,7 @@ import msgspec
 
 from weft.simulation.checker import Verdict
 from weft.simulation.process_pool import process_pool
-from weft.simulation.scenario import Manner, Outcome, run
+from weft.simulation.scenario import RunOutcome, ScenarioOptions, run
 
 CRASHED = "crashed"
 
@@ -34,7 +34,7 @@ class Totals(msgspec.Struct):
     failed: list[int] = []
     converged_s: list[float] = []
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: RunOutcome) -> None:
         """Add one more run."""
         verdict = outcome.verdict
         self.runs += 1
@@ -63,7 +63,7 @@ _COUNTED = tuple(name for name in Totals.__struct_fields__ if name in Verdict.__
 _COUNTED = tuple(name for name in _COUNTED if name != "violations")
 
 
-def run_all(seeds: Sequence[int], manner: Manner, jobs: int) -> Iterator[Outcome]:
+def run_all(seeds: Sequence[int], manner: ScenarioOptions, jobs: int) -> Iterator[RunOutcome]:
     """Run in `jobs` processes; yield results as they are completed."""
     one = partial(run_safely, manner=manner)
     if jobs == 1:
@@ -73,11 +73,11 @@ def run_all(seeds: Sequence[int], manner: Manner, jobs: int) -> Iterator[Outcome
         yield from pool.imap_unordered(one, seeds, _CHUNK)
 
 
-def run_safely(seed: int, manner: Manner) -> Outcome:
+def run_safely(seed: int, manner: ScenarioOptions) -> RunOutcome:
     """Run one seed; a crash of the mesh is a result as well."""
     try:
         return run(seed, manner)
     except Exception:  # any crash is a finding, to be reported with its seed
         verdict = Verdict()
         verdict.find(CRASHED, traceback.format_exc(limit=-3))
-        return Outcome(seed, verdict, (), manner.nodes, 0)
+        return RunOutcome(seed, verdict, (), manner.nodes, 0)

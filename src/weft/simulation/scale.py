@@ -13,9 +13,9 @@ from random import Random
 import msgspec
 
 from weft.mesh.settings import Rules
-from weft.simulation.clients import Client, Subscriber
+from weft.simulation.clients import Client, SimSubscriber
 from weft.simulation.clock import MS, SECOND
-from weft.simulation.gateway import Gateway
+from weft.simulation.gateway import SimGateway
 from weft.simulation.world import World
 
 SIZES = [10, 100, 1000]
@@ -90,9 +90,9 @@ def _measure(nodes: int, seed: int, tell: Tell) -> Size:
     return size
 
 
-def _begin(world: World, gateway: Gateway) -> None:
+def _begin(world: World, gateway: SimGateway) -> None:
     gateway.begin()
-    Subscriber(world, "s", gateway, "all.>")
+    SimSubscriber(world, "s", gateway, "all.>")
 
 
 def _wait(world: World, tell: Tell, text: str) -> float:

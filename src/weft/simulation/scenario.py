@@ -7,10 +7,10 @@ import msgspec
 
 from weft.mesh.settings import Rules
 from weft.simulation.checker import Verdict, check
-from weft.simulation.clients import Client, Requester, Responder, Subscriber
+from weft.simulation.clients import Client, Requester, Responder, SimSubscriber
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.faults import FAULTS, Breaking, Fault
-from weft.simulation.gateway import Gateway, Hands
+from weft.simulation.gateway import Hands, SimGateway
 from weft.simulation.history import History
 from weft.simulation.world import World
 
@@ -25,14 +25,14 @@ _STEP_NS = 150 * MS
 _TAIL_NS = 9 * SECOND
 
 
-class Manner(msgspec.Struct, frozen=True):
+class ScenarioOptions(msgspec.Struct, frozen=True):
     """Parameters of runs; `nodes` 0: chosen by the seed."""
 
     nodes: int = 0
     faults: tuple[str, ...] = tuple(FAULTS)
 
 
-class Outcome(msgspec.Struct):
+class RunOutcome(msgspec.Struct):
     """Result of a run."""
 
     seed: int
@@ -45,7 +45,7 @@ class Outcome(msgspec.Struct):
 class Scenario:
     """One run."""
 
-    def __init__(self, seed: int, manner: Manner, trace: list[str] | None = None) -> None:
+    def __init__(self, seed: int, manner: ScenarioOptions, trace: list[str] | None = None) -> None:
         self.seed = seed
         self.chance = Random(f"{seed}/scenario")
         self.world = World(str(seed), trace)
@@ -71,7 +71,7 @@ class Scenario:
         """Published and received messages."""
         return self.world.history
 
-    def run(self) -> Outcome:
+    def run(self) -> RunOutcome:
         """Run to the end and check the history."""
         world = self.world
         clock = world.clock
@@ -88,17 +88,17 @@ class Scenario:
         while not world.is_quiet and clock.now_ns < end_ns:
             clock.run(clock.now_ns + _STEP_NS)
         verdict = check(self.history)
-        return Outcome(self.seed, verdict, tuple(self.faults), self.nodes, clock.now_ns)
+        return RunOutcome(self.seed, verdict, tuple(self.faults), self.nodes, clock.now_ns)
 
-    def begin(self, gateway: Gateway) -> None:
+    def begin(self, gateway: SimGateway) -> None:
         """Start a gateway and connect clients to it."""
         gateway.begin()
         world, chance = self.world, self.chance
         world.settle_prober(gateway)
         self._publishers.append(Client(world, "p", gateway))
-        Subscriber(world, "s", gateway, *chance.sample(PATTERNS, chance.randrange(1, 3)))
+        SimSubscriber(world, "s", gateway, *chance.sample(PATTERNS, chance.randrange(1, 3)))
         if chance.randrange(2):
-            Subscriber(world, "w", gateway, "work.>", GROUP)
+            SimSubscriber(world, "w", gateway, "work.>", GROUP)
         if chance.randrange(2):
             Responder(world, "r", gateway, "ask.it")
         if chance.randrange(2):
@@ -134,7 +134,7 @@ class Scenario:
         if up:
             gateway = chance.choice(up)
             asked = [chance.choice(PATTERNS)] if chance.randrange(3) else ["work.>", GROUP]
-            guest = Subscriber(world, f"v{world.clock.now_ns // MS}", gateway, *asked)
+            guest = SimSubscriber(world, f"v{world.clock.now_ns // MS}", gateway, *asked)
             world.clock.after(chance.randrange(2 * SECOND), guest.leave)
         if world.clock.now_ns < _LOAD_END_NS:
             world.clock.after(chance.randrange(2 * SECOND), self._come_and_go)
@@ -166,6 +166,6 @@ class Scenario:
         fault.begin(Breaking(self.world, self.chance, for_ns, self.begin))
 
 
-def run(seed: int, manner: Manner, trace: list[str] | None = None) -> Outcome:
+def run(seed: int, manner: ScenarioOptions, trace: list[str] | None = None) -> RunOutcome:
     """Run one seed; the same arguments give the same result."""
     return Scenario(seed, manner, trace).run()

@@ -9,7 +9,7 @@ from weft.simulation.wire import Wire
 _PIECE_BYTES = 64 << 10
 
 
-class Owner(Protocol):
+class SimTransportOwner(Protocol):
     """Gateway that owns a transport."""
 
     @property
@@ -29,7 +29,7 @@ class Owner(Protocol):
 class LinkEnd:
     """One end of a connection between two gateways."""
 
-    def __init__(self, owner: Owner, outgoing: Wire, incoming: Wire) -> None:
+    def __init__(self, owner: SimTransportOwner, outgoing: Wire, incoming: Wire) -> None:
         self.owner = owner
         self.outgoing = outgoing
         self.incoming = incoming
@@ -91,7 +91,7 @@ class LinkEnd:
 class ClientEnd:
     """End of a client's connection, which reads without delay."""
 
-    def __init__(self, owner: Owner, took: Callable[[bytes], None]) -> None:
+    def __init__(self, owner: SimTransportOwner, took: Callable[[bytes], None]) -> None:
         self.owner = owner
         self.peer: Peer
         self._took = took

@@ -23,14 +23,14 @@ class Pace(NamedTuple):
     bytes_per_s: int
 
 
-class Chance(Protocol):
+class SimRandom(Protocol):
     """Source of randomness."""
 
     def randrange(self, stop: int, /) -> int:
         """Return a number from 0 to less than `stop`."""
 
 
-class Receiver(Protocol):
+class WireReceiver(Protocol):
     """Receiving end of a wire."""
 
     def take(self, data: bytes) -> None:
@@ -43,10 +43,10 @@ class Receiver(Protocol):
 class Wire:
     """Bytes in flight in one direction."""
 
-    def __init__(self, clock: Clock, chance: Chance, way: tuple[int, int], pace: Pace) -> None:
+    def __init__(self, clock: Clock, chance: SimRandom, way: tuple[int, int], pace: Pace) -> None:
         self.way = way
         self.pace = pace
-        self.receiver: Receiver | None = None
+        self.receiver: WireReceiver | None = None
         # Checked before each arrival.
         self.is_cut: Callable[[tuple[int, int]], bool] = _never
         # Called when there is room again.

@@ -7,8 +7,8 @@ from weft.mesh.routing.forward_header import AGAIN, HOPS_AT, WORD
 from weft.mesh.settings import Rules
 from weft.simulation.clients import Prober
 from weft.simulation.clock import MS, SECOND, Clock
-from weft.simulation.gateway import Gateway
-from weft.simulation.history import History, Passage, Round
+from weft.simulation.gateway import SimGateway
+from weft.simulation.history import History, LinkRecord, Round
 from weft.simulation.network import Network
 from weft.wire.byteops import u32_at
 from weft.wire.frames import HEADER_BYTES, Kind
@@ -28,7 +28,7 @@ class World:
     def __init__(self, seed: str, trace: list[str] | None = None) -> None:
         self.clock = Clock()
         self.network = Network(self.clock, Random(f"{seed}/network"))
-        self.gateways: list[Gateway] = []
+        self.gateways: list[SimGateway] = []
         self.history = History()
         self.trace = trace
         # Traffic on links: messages, and everything else, in bytes.
@@ -40,18 +40,18 @@ class World:
 
     # Setup.
 
-    def add(self, rules: Rules) -> Gateway:
+    def add(self, rules: Rules) -> SimGateway:
         """Add a machine."""
-        gateway = Gateway(self.network, len(self.gateways) + 1, rules, self)
+        gateway = SimGateway(self.network, len(self.gateways) + 1, rules, self)
         self.gateways.append(gateway)
         return gateway
 
     @property
-    def up(self) -> list[Gateway]:
+    def up(self) -> list[SimGateway]:
         """The running gateways."""
         return [gateway for gateway in self.gateways if gateway.is_up]
 
-    def settle_prober(self, gateway: Gateway) -> None:
+    def settle_prober(self, gateway: SimGateway) -> None:
         """Connect a prober to a gateway that started."""
         self._probers[gateway.place] = Prober(self, gateway, self._probed)
 
@@ -158,11 +158,11 @@ class World:
         passages = self.history.passages
         for number, _, is_for, first in _ENTRY.iter_unpack(data[entries_at:end]):
             if is_for:
-                passages.append(Passage(way[0], number, first, way, is_again))
+                passages.append(LinkRecord(way[0], number, first, way, is_again))
         if self.trace is not None:
             self.tell(f"link {way[-2]} > {way[-1]}: {_told(passages[-1])}")
 
 
-def _told(passage: Passage) -> str:
+def _told(passage: LinkRecord) -> str:
     again = ", again" if passage.is_again else ""
     return f"number {passage.number} of {passage.origin} for {passage.destination}{again}"

@@ -100,7 +100,7 @@ def vanished(node: str, start: Offset) -> Lost:
     )
 
 
-class Shares:
+class RowShares:
     """Splits the rows of a batch among nodes, in proportion to the rows that each has waiting.
 
     So the backlogs of all nodes shrink together, and their event times stay close to each other.

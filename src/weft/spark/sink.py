@@ -24,7 +24,7 @@ from weft.errors import BadOption, WeftError
 from weft.journal.staging.batches import ONCE
 from weft.spark.options import write_options
 from weft.spark.row_encoder import Rows
-from weft.spark.staging_client import Batch, Gate
+from weft.spark.staging_client import StagedBatch, StagingClient
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ Messages = list[WriterCommitMessage | None]
 class Staged(WriterCommitMessage):
     """Commit message of a task: the location of its rows; `part` is empty without rows."""
 
-    batch: Batch
+    batch: StagedBatch
     partition: int
     part: str
     rows: int
@@ -58,11 +58,11 @@ class _Writing:
     def _rows(self) -> Rows:
         return Rows(to_arrow_schema(self._schema, timezone="UTC"), self._options.subject)
 
-    def _stage(self, batch: Batch, partition: int, found: Iterator[pa.RecordBatch]) -> Staged:
+    def _stage(self, batch: StagedBatch, partition: int, found: Iterator[pa.RecordBatch]) -> Staged:
         rows = self._rows()
         # Another name for every attempt: only the one that Spark counts is committed.
         part = uuid.uuid4().hex
-        with Gate(self._options) as gate:
+        with StagingClient(self._options) as gate:
             frames = (frame for each in found for frame in rows.frames(each))
             staged = gate.stage(batch, part, frames)
         return Staged(batch, partition, part if staged else "", staged)
@@ -70,7 +70,7 @@ class _Writing:
     def _release(self, messages: Messages) -> None:
         staged = _with_rows(messages)
         if staged:
-            with Gate(self._options) as gate:
+            with StagingClient(self._options) as gate:
                 gate.release(staged[0].batch, {each.part: each.rows for each in staged})
                 if self._ends_writer:
                     gate.end(staged[0].batch)
@@ -80,7 +80,7 @@ class _Writing:
         if not staged:
             return
         try:
-            with Gate(self._options) as gate:
+            with StagingClient(self._options) as gate:
                 gate.discard(staged[0].batch, [each.part for each in staged])
                 if self._ends_writer:
                     gate.end(staged[0].batch)
@@ -94,7 +94,7 @@ class WeftWriter(_Writing, DataSourceArrowWriter):
 
     def __init__(self, schema: StructType, options: dict[str, str], *, overwrite: bool) -> None:
         super().__init__(schema, options, overwrite=overwrite)
-        self._batch = Batch(f"{ONCE}{uuid.uuid4().hex}", 0)
+        self._batch = StagedBatch(f"{ONCE}{uuid.uuid4().hex}", 0)
         self._ends_writer = True
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -121,7 +121,7 @@ class WeftStreamWriter(_Writing, DataSourceStreamArrowWriter):
         number = context.getLocalProperty("streaming.sql.batchId")
         if query is None or number is None:
             raise BadOption("this Spark sets no query and batch for its tasks")
-        return self._stage(Batch(query, int(number)), context.partitionId(), iterator)
+        return self._stage(StagedBatch(query, int(number)), context.partitionId(), iterator)
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: ARG002, N803  # Spark's
         """Commit the staged rows, unless this batch is committed already."""

@@ -36,7 +36,7 @@ from weft.journal.segment.tail import Extent, Positions
 from weft.spark.columns import STANDARD, Layout
 from weft.spark.offsets import (
     Offset,
-    Shares,
+    RowShares,
     begun_again,
     checked_offsets,
     offset_of,
@@ -56,7 +56,7 @@ _USUAL_ROWS = (100_000, 500_000)
 
 
 @dataclass
-class Part(InputPartition):
+class JournalPartition(InputPartition):
     """Range of one node's journal."""
 
     place: Range
@@ -103,7 +103,7 @@ class _Reading:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the messages of one partition; called in the task."""
-        if not isinstance(partition, Part):
+        if not isinstance(partition, JournalPartition):
             # Spark passes None in place of an empty list of partitions.
             return
         layout, options = self._layout(), self._options
@@ -128,12 +128,12 @@ class _Reading:
         arrow = to_arrow_schema(self._schema, timezone="UTC")
         return Layout(arrow, self._options.parsing)
 
-    def _parts(self, start: Positions, end: Positions) -> list[Part]:
+    def _parts(self, start: Positions, end: Positions) -> list[JournalPartition]:
         options = self._options
         rows = sum(end[node] - start.get(node, 0) for node in end)
         each = _rows_of_each(rows, options.min_partitions)
         return [
-            Part(Range(options.shelf, node, first, min(first + each, end[node])))
+            JournalPartition(Range(options.shelf, node, first, min(first + each, end[node])))
             for node in sorted(end)
             for first in range(start.get(node, 0), end[node], each)
         ]
@@ -168,7 +168,7 @@ class WeftStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailabl
             raise BadOption("a stream does not end: endingOffsets is for batches")
         self._tails = self._options.shelf.watch()
         self._frozen: Extent | None = None
-        self._shares = Shares()
+        self._shares = RowShares()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's
         """Return the offset at which a new query starts."""

@@ -25,14 +25,14 @@ _PAUSE_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class StagedBatch:
     """Writer and number of a batch."""
 
     writer: str
     number: int
 
 
-class Gate:
+class StagingClient:
     """Connection of one task, or of the driver.
 
     Raises:
@@ -53,7 +53,7 @@ class Gate:
     ) -> None:
         self._connection.close()
 
-    def stage(self, batch: Batch, part: str, frames: Iterable[bytes]) -> int:
+    def stage(self, batch: StagedBatch, part: str, frames: Iterable[bytes]) -> int:
         """Stage the rows of one part; return their number. After an error none is left.
 
         Raises:
@@ -65,7 +65,7 @@ class Gate:
             self._quietly("discard", batch, {"parts": [part]})
             raise
 
-    def _stage_all(self, batch: Batch, part: str, frames: Iterable[bytes]) -> int:
+    def _stage_all(self, batch: StagedBatch, part: str, frames: Iterable[bytes]) -> int:
         waiting: list[bytes] = []
         size = first = 0
         for frame in frames:
@@ -78,7 +78,7 @@ class Gate:
             first = self._stage(batch, part, first, waiting, is_last=True)
         return first
 
-    def release(self, batch: Batch, parts: dict[str, int]) -> None:
+    def release(self, batch: StagedBatch, parts: dict[str, int]) -> None:
         """Commit these parts: publish their rows once; return when they are durable.
 
         Raises:
@@ -87,7 +87,7 @@ class Gate:
         rows = {"parts": list(parts), "rows": list(parts.values())}
         self._ask("release", batch, rows)
 
-    def discard(self, batch: Batch, parts: Iterable[str]) -> None:
+    def discard(self, batch: StagedBatch, parts: Iterable[str]) -> None:
         """Discard the rows of these parts.
 
         Raises:
@@ -95,17 +95,23 @@ class Gate:
         """
         self._ask("discard", batch, {"parts": list(parts)})
 
-    def end(self, batch: Batch) -> None:
+    def end(self, batch: StagedBatch) -> None:
         """Let the gateway forget a writer that has finished."""
         self._quietly("discard", batch, {"parts": [], "end": True})
 
     def _stage(
-        self, batch: Batch, part: str, first: int, frames: list[bytes], *, is_last: bool = False
+        self,
+        batch: StagedBatch,
+        part: str,
+        first: int,
+        frames: list[bytes],
+        *,
+        is_last: bool = False,
     ) -> int:
         piece = {"part": part, "first": first, "frames": b"".join(frames), "last": is_last}
         return int(self._ask("stage", batch, piece)["rows"])
 
-    def _quietly(self, question: str, batch: Batch, about: dict[str, Any]) -> None:
+    def _quietly(self, question: str, batch: StagedBatch, about: dict[str, Any]) -> None:
         """Request an action that the gateway does by itself later, if the request fails."""
         try:
             self._ask(question, batch, about, TIDY_S)
@@ -113,7 +119,7 @@ class Gate:
             _log.warning("the gateway removes staged rows later: %s", error)
 
     def _ask(
-        self, question: str, batch: Batch, about: dict[str, Any], within_s: float = ANSWER_S
+        self, question: str, batch: StagedBatch, about: dict[str, Any], within_s: float = ANSWER_S
     ) -> Received:
         body = {"writer": batch.writer, "batch": batch.number, **about}
         subject = f"_WEFT.ask.{question}"

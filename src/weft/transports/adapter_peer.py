@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 PIECE_BYTES = 64 << 10
 
 
-class Speaker(Protocol):
+class Adapter(Protocol):
     """Adapter: converts outbound frames to the protocol of one peer."""
 
     @property
@@ -64,15 +64,15 @@ class Nobody:
 _NOBODY = Nobody()
 
 
-class Seat:
+class AdapterPeer:
     """One adapter peer: passes frames between the service and the adapter."""
 
     __slots__ = ("_is_gone", "_is_resting", "_nonces", "_recalls", "_speaker", "_turn", "peer")
 
-    def __init__(self, turn: Turn, speaker: Speaker, token: int, nonces: Nonces) -> None:
+    def __init__(self, turn: Turn, speaker: Adapter, token: int, nonces: Nonces) -> None:
         self._turn = turn
         self._nonces = nonces
-        self._speaker: Speaker = speaker
+        self._speaker: Adapter = speaker
         self._is_gone = False
         self._is_resting = False
         self._recalls: Recalls | None = None

@@ -36,7 +36,7 @@ Dialled = Callable[[str, Peer], None]
 Failed = Callable[[str, str], None]
 
 
-class Target(NamedTuple):
+class LinkTarget(NamedTuple):
     """Address to dial, and whether to use TLS."""
 
     host: str
@@ -76,7 +76,7 @@ class Dialler:
         self._context = client_context(caution.tls_ca)
         self._caution = caution
 
-    def dial(self, address: str, target: Target) -> None:
+    def dial(self, address: str, target: LinkTarget) -> None:
         """Dial a gateway unless a dial to it is running; a callback reports the result."""
         if address in self._dials:
             return
@@ -94,7 +94,7 @@ class Dialler:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _dial(self, address: str, target: Target) -> None:
+    async def _dial(self, address: str, target: LinkTarget) -> None:
         try:
             async with asyncio.timeout(DIAL_S):
                 sock = await self._connected(target)
@@ -108,7 +108,7 @@ class Dialler:
         finally:
             self._dials.pop(address, None)
 
-    async def _connected(self, target: Target) -> socket.socket:
+    async def _connected(self, target: LinkTarget) -> socket.socket:
         found = await self._loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
         problem: Exception = Unreachable("the host name has no address")
         for family, _, _, _, where in found[:ADDRESSES_MAX]:
@@ -131,7 +131,7 @@ class Dialler:
             raise
         return sock
 
-    def _check_plain(self, host: object, target: Target) -> None:
+    def _check_plain(self, host: object, target: LinkTarget) -> None:
         if target.is_tls or self._caution.is_plain_allowed:
             return
         # A link-local address ends with "%" and the name of its interface.
@@ -140,7 +140,7 @@ class Dialler:
                 f"{host} is another machine, where links need tls://, or mesh.plain = 'allowed'"
             )
 
-    async def _encrypted(self, sock: socket.socket, target: Target) -> Pump:
+    async def _encrypted(self, sock: socket.socket, target: LinkTarget) -> Pump:
         try:
             if self._context is None:
                 self._context = client_context("")

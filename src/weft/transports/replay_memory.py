@@ -5,7 +5,7 @@ key. The other half is divided evenly, so that every client has a minimum even w
 is full. The sum never exceeds the total.
 """
 
-from weft.broker.auth.key_quota import Shares
+from weft.broker.auth.key_quota import KeyQuota
 from weft.broker.limits import Limits
 from weft.transports.http.origins import WebRules
 
@@ -15,7 +15,7 @@ class KeptMemory:
 
     def __init__(self) -> None:
         self.used = 0
-        self._shares = Shares("bytes")
+        self._shares = KeyQuota("bytes")
 
     def room(self, holder: str, each: int, rules: WebRules, limits: Limits) -> int:
         """Return how many bytes a client of a holder may keep at the moment, at most `each`."""

@@ -41,7 +41,7 @@ class Secret(NamedTuple):
         return Verifier(hashlib.sha256(self.client).digest(), self.server)
 
 
-class Claim(NamedTuple):
+class ProofInput(NamedTuple):
     """Input of a proof: one channel, and a one-time number of each side."""
 
     service: str
@@ -68,17 +68,17 @@ def secret_of(service: str, name: bytes, password: str) -> Secret:
     return Secret(_code(salted, b"client"), _code(salted, b"server"))
 
 
-def prove(secret: Secret, claim: Claim) -> bytes:
+def prove(secret: Secret, claim: ProofInput) -> bytes:
     """Create the proof that its sender knows the password."""
     return _xor(secret.client, _code(secret.verifier.stored, claim.said))
 
 
-def sign(server: bytes, claim: Claim) -> bytes:
+def sign(server: bytes, claim: ProofInput) -> bytes:
     """Create the gateway's answer to a proof, which shows that it knows the verifier."""
     return _code(server, claim.said)
 
 
-def is_proven(verifier: Verifier, claim: Claim, proof: bytes) -> bool:
+def is_proven(verifier: Verifier, claim: ProofInput, proof: bytes) -> bool:
     """Return whether a proof is valid; takes the same time if it is not."""
     if len(proof) != KEY_BYTES:
         return False

@@ -1,12 +1,12 @@
 import pytest
 
-from weft.broker.auth.key_quota import Shares
+from weft.broker.auth.key_quota import KeyQuota
 from weft.broker.limits import Limits
 from weft.errors import TooMany
 
 
 def test_one_holder_has_its_share_and_others_theirs() -> None:
-    shares = Shares("things")
+    shares = KeyQuota("things")
     limits = Limits(share=0.25)
     for _ in range(3):
         shares.check("key a", 12, limits)
@@ -21,7 +21,7 @@ def test_one_holder_has_its_share_and_others_theirs() -> None:
 
 
 def test_who_has_nothing_left_is_forgotten() -> None:
-    shares = Shares("things")
+    shares = KeyQuota("things")
     shares.add("key a", 5)
     shares.add("key a", -5)
     shares.add("key b", -1)

@@ -1,10 +1,10 @@
-from weft.broker.delivery.chunk import Piece
+from weft.broker.delivery.chunk import FrameChunk
 from weft.broker.delivery.memory_budget import BACKLOG_FLOOR_BYTES, Budget
 
 
 def test_a_piece_is_charged_while_somebody_holds_it() -> None:
     budget = Budget(1000)
-    piece = Piece(b"x" * 100)
+    piece = FrameChunk(b"x" * 100)
     budget.hold(piece)
     budget.hold(piece)
     assert budget.used_bytes == 100

@@ -13,7 +13,7 @@ from tests.broker.talk import (
 )
 
 from weft.broker.journal.acks import acknowledge_when_safe, journal_failed, keep, why_not_kept
-from weft.broker.journal.batcher import HELD_MAX_BYTES, Batch, Journal
+from weft.broker.journal.batcher import HELD_MAX_BYTES, Journal, JournalBatch
 from weft.broker.service import Peer
 from weft.broker.sweep import sweep
 from weft.errors import BadOption, Overloaded, WeftError
@@ -26,7 +26,7 @@ class Library(House):
 
     def __init__(self) -> None:
         super().__init__()
-        self.batches: list[Batch] = []
+        self.batches: list[JournalBatch] = []
         self.journal = Journal([b"a.>"], 0, self.arena, self.batches.append)
         self.service.router.journal = self.journal
 

@@ -6,9 +6,9 @@ from weft.broker.journal.batcher import (
     BLOCK_BYTES,
     BLOCK_HEADER_BYTES,
     HELD_MAX_BYTES,
-    Batch,
-    Block,
+    BlockRange,
     Journal,
+    JournalBatch,
 )
 from weft.errors import BadSubject
 from weft.wire.frames import Decoder, Kind, Stamp, encode, stamp_frame
@@ -41,7 +41,7 @@ class Desk:
 
     def __init__(self, position: int = 0, arena_bytes: int = 1 << 20) -> None:
         self.arena = Arena(arena_bytes)
-        self.batches: list[Batch] = []
+        self.batches: list[JournalBatch] = []
         self.journal = Journal([b"a.>"], position, self.arena, self.batches.append)
 
     def turn(self, *frames: bytes) -> None:
@@ -61,7 +61,7 @@ class Desk:
         self.arena.reset()
 
 
-def frames_in(batch: Batch) -> list[bytes]:
+def frames_in(batch: JournalBatch) -> list[bytes]:
     decoder = Decoder()
     for block in batch.blocks:
         decoder.feed(bytes(batch.data[block.start + BLOCK_HEADER_BYTES : block.end]))
@@ -91,7 +91,7 @@ def test_messages_of_a_turn_are_one_block_with_room_for_its_header() -> None:
     desk.turn(FRAME, other)
     (batch,) = desk.batches
     size = BLOCK_HEADER_BYTES + len(FRAME) + len(other)
-    assert batch.blocks == [Block(0, size, 7, 2)]
+    assert batch.blocks == [BlockRange(0, size, 7, 2)]
     assert (batch.size, batch.next_position) == (size, 9)
     assert frames_in(batch) == [FRAME, other]
     assert desk.journal.position == 9

@@ -9,7 +9,7 @@ from weft.broker.delivery.arena import Arena
 from weft.broker.delivery.outbox import Outbox
 from weft.broker.delivery.policy import Bounds, Policy
 from weft.broker.routing.route import Route
-from weft.broker.routing.router import Router, Subscription
+from weft.broker.routing.router import ListedSubscription, Router
 from weft.errors import BadSubject, UsageError
 from weft.wire.frames import Kind, encode
 from weft.wire.subjects import is_pattern, matches
@@ -116,8 +116,8 @@ def test_registrations_can_be_looked_up_both_ways() -> None:
     router.subscribe(ONE, b"foo.>", group=b"g")
     router.subscribe(OTHER, b"foo")
     assert router.subscriptions(ONE) == [
-        Subscription(b"foo", b"", Policy.LATEST),
-        Subscription(b"foo.>", b"g", Policy.CUT),
+        ListedSubscription(b"foo", b"", Policy.LATEST),
+        ListedSubscription(b"foo.>", b"g", Policy.CUT),
     ]
     assert route(router, b"foo").outboxes == [ONE, OTHER]
     assert route(router, b"foo.x").groups[0].members == [ONE]
@@ -132,10 +132,10 @@ def test_those_who_listen_are_found_with_the_patterns_they_gave() -> None:
     router.subscribe(OTHER, b"b")
     found, more = router.listeners(b"a.b", False, 10)
     assert {(each.subscription, OUTBOXES.index(each.outbox)) for each in found} == {
-        (Subscription(b">", b"", Policy.CUT, is_listener=True), 1),
-        (Subscription(b"a.*", b"g", Policy.CUT), 0),
-        (Subscription(b"a.*", b"g", Policy.LATEST), 1),
-        (Subscription(b"a.b", b"", Policy.CUT), 0),
+        (ListedSubscription(b">", b"", Policy.CUT, is_listener=True), 1),
+        (ListedSubscription(b"a.*", b"g", Policy.CUT), 0),
+        (ListedSubscription(b"a.*", b"g", Policy.LATEST), 1),
+        (ListedSubscription(b"a.b", b"", Policy.CUT), 0),
     }
     assert more == 0
     assert router.listeners(b"c.d.e", True, 10) == ([], 0)
@@ -269,7 +269,7 @@ def test_unsubscribing_leaves_the_other_subscriptions_of_a_connection(group: byt
     for name in (b"a", b"b"):
         router.subscribe(ONE, name, group)
     assert router.unsubscribe(ONE, b"a", group)
-    assert router.subscriptions(ONE) == [Subscription(b"b", group, Policy.CUT)]
+    assert router.subscriptions(ONE) == [ListedSubscription(b"b", group, Policy.CUT)]
     assert router.unsubscribe(ONE, b"b", group)
 
 
@@ -325,7 +325,7 @@ def test_one_who_only_listens_is_another_subscription_of_the_same_pattern() -> N
     router = Router()
     router.subscribe(ONE, b"a", is_listener=True)
     assert route(router, b"a").responders == []
-    assert router.subscriptions(ONE) == [Subscription(b"a", b"", Policy.CUT, True)]
+    assert router.subscriptions(ONE) == [ListedSubscription(b"a", b"", Policy.CUT, True)]
     assert not router.subscribe(ONE, b"a", is_listener=True)
     assert router.subscribe(ONE, b"a")
     assert route(router, b"a").responders == [ONE]

@@ -7,11 +7,11 @@ from weft.cli.bench.measure import (
     percentile,
     shares,
 )
-from weft.cli.bench.plan import Plan
+from weft.cli.bench.plan import BenchPlan
 
 
-def plan_at(gateway: str) -> Plan:
-    return Plan(gateway=gateway, service="bench", tls_ca=None, size=10, seconds=0.2, window=40)
+def plan_at(gateway: str) -> BenchPlan:
+    return BenchPlan(gateway=gateway, service="bench", tls_ca=None, size=10, seconds=0.2, window=40)
 
 
 async def test_every_message_that_counts_arrived(gateway: str) -> None:

@@ -1,12 +1,12 @@
 import msgspec
 import pytest
 
-from weft.cli.bench.plan import STEPS_IN_WINDOW, WINDOW_BYTES, Plan, window_for
+from weft.cli.bench.plan import STEPS_IN_WINDOW, WINDOW_BYTES, BenchPlan, window_for
 from weft.wire.subjects import checked_subject
 
 
-def plan_of(window: int) -> Plan:
-    return Plan(gateway="g", service="s", tls_ca=None, size=1, seconds=1.0, window=window)
+def plan_of(window: int) -> BenchPlan:
+    return BenchPlan(gateway="g", service="s", tls_ca=None, size=1, seconds=1.0, window=window)
 
 
 @pytest.mark.parametrize(("window", "step"), [(1, 1), (3, 1), (4, 1), (1000, 250)])
@@ -29,5 +29,5 @@ def test_two_benchmarks_never_meet() -> None:
 
 def test_a_plan_reaches_another_process_unchanged() -> None:
     plan = plan_of(8)
-    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=BenchPlan) == plan
     assert plan.target().gateway == "g"

@@ -1,12 +1,12 @@
 import asyncio
 
 import weft
-from weft.cli.bench.plan import Plan
+from weft.cli.bench.plan import BenchPlan
 from weft.cli.bench.worker import partner
 
 
-def plan_at(gateway: str) -> Plan:
-    return Plan(gateway=gateway, service="bench", tls_ca=None, size=1, seconds=1.0, window=8)
+def plan_at(gateway: str) -> BenchPlan:
+    return BenchPlan(gateway=gateway, service="bench", tls_ca=None, size=1, seconds=1.0, window=8)
 
 
 async def test_readers_say_how_far_they_are(gateway: str) -> None:

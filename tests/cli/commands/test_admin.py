@@ -15,12 +15,12 @@ from tests.cli.gateway_lines import Served, served, until
 
 import weft
 from weft.broker.auth.keys import ANY_SERVICE
-from weft.cli.options.target import Target
+from weft.cli.options.target import CommandTarget
 from weft.cli.query import fetch_status
 from weft.errors import BadKey, NotAllowed
 from weft.gateway.keys.admin_key import identity_of
 from weft.gateway.keys.manage import make_key, new_record
-from weft.mesh.admin.admin_command import NONCE_BYTES, Order, Signed, sign
+from weft.mesh.admin.admin_command import NONCE_BYTES, CommandOrder, SignedCommand, sign
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -77,7 +77,7 @@ def given(run_here: Run, *arguments: str, code: int = 0) -> dict[str, Any]:
 
 def service_of(gateway: Served) -> dict[str, Any]:
     """What a gateway says of its service."""
-    target = Target(gateway.address, "default", "", None, is_json=True)
+    target = CommandTarget(gateway.address, "default", "", None, is_json=True)
     found: dict[str, Any] = fetch_status(target)["services"]["default"]
     return found
 
@@ -169,11 +169,11 @@ def test_commands_need_the_key_of_an_admin(
 
 @pytest.mark.req("RLY-9")
 def test_what_was_overheard_cannot_be_given_again_not_even_after_a_restart(mesh: Mesh) -> None:
-    order = Order("default", "node:paris", "status")
+    order = CommandOrder("default", "node:paris", "status")
     now_ms = time.time_ns() // 1_000_000
     signed = sign(identity_of(mesh.admin), order, os.urandom(NONCE_BYTES), now_ms, 60_000)
 
-    def give(what: Signed, key: str) -> list[Any]:
+    def give(what: SignedCommand, key: str) -> list[Any]:
         with weft.Connection(mesh.paris.address, key=key) as connection:
             answer = connection.send_request("_WEFT.ask.command", what._asdict(), timeout=10)
             return answer.get_list("gateways")

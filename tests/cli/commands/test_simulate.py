@@ -7,7 +7,7 @@ import pytest
 from weft.cli.commands import simulate as command
 from weft.cli.commit import commit
 from weft.simulation.checker import LOST, Verdict
-from weft.simulation.scenario import Manner, Outcome
+from weft.simulation.scenario import RunOutcome, ScenarioOptions
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -41,8 +41,8 @@ def test_a_run_that_fails_says_how_to_have_it_again(
     verdict = Verdict()
     verdict.find(LOST, "p 1 of 1 to s at 2")
 
-    def fail(seeds: range, _manner: Manner, _jobs: int) -> list[Outcome]:
-        return [Outcome(seed, verdict, ("flap",), 3, 0) for seed in seeds]
+    def fail(seeds: range, _manner: ScenarioOptions, _jobs: int) -> list[RunOutcome]:
+        return [RunOutcome(seed, verdict, ("flap",), 3, 0) for seed in seeds]
 
     monkeypatch.setattr(command, "run_all", fail)
     done = run_here("simulate", "--seeds", "1", "--faults", "flap", "--nodes", "3")

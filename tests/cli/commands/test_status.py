@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 import weft
-from weft.cli.options.target import Target
+from weft.cli.options.target import CommandTarget
 from weft.cli.query import fetch_status
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -38,7 +38,7 @@ def test_json_has_exact_numbers(gateway: str, run_here: Run) -> None:
 def test_what_is_told_twice_has_one_name(gateway: str, run_here: Run) -> None:
     with weft.Connection(gateway):
         told = fetch_status(
-            Target(gateway=gateway, service="default", name="", tls_ca=None, is_json=True)
+            CommandTarget(gateway=gateway, service="default", name="", tls_ca=None, is_json=True)
         )
         values = json.loads(run_here("status", "--json").stdout)
     assert set(values) - set(told) == {"service", "connection_list", "more"}

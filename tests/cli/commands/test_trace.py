@@ -11,10 +11,10 @@ import weft
 from weft.cli.commands.trace import lines
 from weft.cli.output.mesh_rows import (
     OnwardRow,
-    PlaceRow,
     ResponderRow,
     ShareRow,
     SubscriptionRow,
+    TraceGatewayRow,
     TracePage,
 )
 
@@ -154,7 +154,7 @@ def test_names_of_others_are_shown_and_never_obeyed() -> None:
         responder=ResponderRow(gateway="y", name=""),
         groups=[ShareRow(group="g\n", gateway="y", name="")],
         gateways=[
-            PlaceRow(
+            TraceGatewayRow(
                 name="x",
                 state="here",
                 is_wanted=True,
@@ -167,7 +167,7 @@ def test_names_of_others_are_shown_and_never_obeyed() -> None:
                 more=2,
                 onward=[OnwardRow(name="y", number=2, rtt_ms=1.234)],
             ),
-            PlaceRow(name="y", number=2, by="x", state="silent", text="no answer\r"),
+            TraceGatewayRow(name="y", number=2, by="x", state="silent", text="no answer\r"),
         ],
     )
     assert lines(page) == [

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from weft.cli.options.spark import Asked, check_installed, moment
+from weft.cli.options.spark import SparkOptions, check_installed, moment
 from weft.errors import BadOption, BadSubject
-from weft.pipeline.sink import Flow, Folder, Subject
+from weft.pipeline.sink import Folder, StreamPlan, Subject
 
 NOTHING: dict[str, Any] = {
     "path": None,
@@ -25,8 +25,8 @@ NOTHING: dict[str, Any] = {
 }
 
 
-def asked(**options: Any) -> Asked:
-    return Asked(**{**NOTHING, **options})
+def asked(**options: Any) -> SparkOptions:
+    return SparkOptions(**{**NOTHING, **options})
 
 
 def test_without_a_folder_a_gateway_is_read(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_result_goes_to_a_folder_or_to_a_subject(
     ("trigger", "seconds"), [("now", None), ("500ms", 0.5), ("10s", 10.0), ("1.5m", 90.0)]
 )
 def test_a_stream_works_so_often(trigger: str, seconds: float | None) -> None:
-    assert asked(trigger=trigger).flow("append") == Flow(seconds, "append", "")
+    assert asked(trigger=trigger).flow("append") == StreamPlan(seconds, "append", "")
 
 
 def test_a_stream_that_cannot_be_is_told() -> None:

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from weft.cli.options.target import Target, target_options
+from weft.cli.options.target import CommandTarget, target_options
 from weft.errors import BadOption
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -14,13 +14,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @click.command()
 @target_options
-def shown(target: Target) -> None:
+def shown(target: CommandTarget) -> None:
     """Print the target."""
     click.echo(repr(target))
 
 
-def target_with(tls_ca: str | None) -> Target:
-    return Target(gateway="g", service="s", name="", tls_ca=tls_ca, is_json=False)
+def target_with(tls_ca: str | None) -> CommandTarget:
+    return CommandTarget(gateway="g", service="s", name="", tls_ca=tls_ca, is_json=False)
 
 
 def target_of(*arguments: str, **environment: str) -> str:
@@ -31,13 +31,15 @@ def target_of(*arguments: str, **environment: str) -> str:
 
 def test_defaults_lead_to_a_gateway_on_this_machine() -> None:
     assert target_of() == repr(
-        Target(gateway="127.0.0.1:7411", service="default", name="", tls_ca=None, is_json=False)
+        CommandTarget(
+            gateway="127.0.0.1:7411", service="default", name="", tls_ca=None, is_json=False
+        )
     )
 
 
 def test_the_environment_can_say_where() -> None:
     assert target_of(WEFT_GATEWAY="a:1", WEFT_SERVICE="s", WEFT_NAME="me.1") == repr(
-        Target(gateway="a:1", service="s", name="me.1", tls_ca=None, is_json=False)
+        CommandTarget(gateway="a:1", service="s", name="me.1", tls_ca=None, is_json=False)
     )
 
 

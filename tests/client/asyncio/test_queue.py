@@ -5,9 +5,9 @@ import os
 import pytest
 
 from weft.client.asyncio.queue import AsyncQueue
-from weft.client.connection.session import Greeting, Session
+from weft.client.connection.session import ClientDescription, ClientSession
 from weft.client.connection.transport import READ_BYTES
-from weft.client.options import Wish
+from weft.client.options import SubscriptionOptions
 from weft.client.publish.encode import message_frame
 from weft.client.status import Gap, Reporter, Status, What
 from weft.client.subscriptions.flow_control import Reading
@@ -25,12 +25,14 @@ class Town:
         self.statuses: list[Status] = []
         self.gaps: list[Gap] = []
         self.news = 0
-        session = Session(Greeting("default", "", "", "test"), 10, Nonces(os.urandom))
+        session = ClientSession(
+            ClientDescription("default", "", "", "test"), 10, Nonces(os.urandom)
+        )
         # No more is under way than fits, so that the ceiling is near.
         session.body_limit_bytes = -READ_BYTES
         reporter = Reporter(logging.getLogger("weft.test"), "me.1", self.statuses.append)
         reading = Reading(session, reporter, 4 * COST, asyncio.get_running_loop().call_soon)
-        wish = Wish(on_gap=self.gaps.append if hears_gaps else None)
+        wish = SubscriptionOptions(on_gap=self.gaps.append if hears_gaps else None)
         self.queue = AsyncQueue(reading, wish, self._told)
 
     def _told(self) -> None:

@@ -21,7 +21,7 @@ from tests.client.channel_script import (
 from tests.client.connection.test_engine import Scripted, meeting
 
 import weft
-from weft.client.channels.memberships import Membership
+from weft.client.channels.memberships import ChannelMembership
 from weft.client.channels.requests import TRIES
 from weft.client.status import What
 from weft.errors import (
@@ -195,7 +195,7 @@ async def test_a_fault_of_our_own_does_not_look_like_silence(
 ) -> None:
     async with member(scripted) as (room, _, statuses, __):
 
-        async def broken(_: Membership) -> None:
+        async def broken(_: ChannelMembership) -> None:
             raise ZeroDivisionError
 
         # No gateway can make it fail.

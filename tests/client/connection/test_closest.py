@@ -16,7 +16,14 @@ from tests.client.servers import HttpServer, answered, http_server
 
 from weft.client.asyncio.connection import connect
 from weft.client.connection import closest
-from weft.client.connection.closest import Choice, Found, Seeker, Sought, ask, measure
+from weft.client.connection.closest import (
+    Choice,
+    DiscoveryQuery,
+    RankedCandidate,
+    Seeker,
+    ask,
+    measure,
+)
 from weft.client.options import Options
 from weft.client.status import Status, What
 from weft.errors import BadKey, BadOption, NotAllowed, Unreachable, WeftError
@@ -28,7 +35,7 @@ from weft.wire.address import Address, addresses_from
 from weft.wire.frames import Kind
 from weft.wire.message.message import Message
 
-SOUGHT = Sought("default", "eu", "", None)
+SOUGHT = DiscoveryQuery("default", "eu", "", None)
 FAR_S = 0.3
 
 
@@ -56,8 +63,8 @@ async def test_what_is_asked_for_is_said() -> None:
     async with http_server(lambda _: naming("a:1", "tls://b:2", region="eu", load=3)) as master:
         found = await ask(master.address, SOUGHT._replace(key="secret"), 2)
     assert found == [
-        Found("n0", Address("a", 1, is_tls=False), "eu", 3),
-        Found("n1", Address("b", 2, is_tls=True), "eu", 3),
+        RankedCandidate("n0", Address("a", 1, is_tls=False), "eu", 3),
+        RankedCandidate("n1", Address("b", 2, is_tls=True), "eu", 3),
     ]
     [head] = master.heads
     assert head.startswith("GET /closest?service=default&limit=2&region=eu ")
@@ -107,7 +114,7 @@ async def test_the_one_that_answers_first_is_taken_whatever_was_guessed() -> Non
             await stack.enter_async_context(http_server(lambda _: answered(), delay_s))
             for delay_s in (FAR_S, 0.0, FAR_S)
         ]
-        found = [Found(f"n{place}", each.address) for place, each in enumerate(servers)]
+        found = [RankedCandidate(f"n{place}", each.address) for place, each in enumerate(servers)]
         measured = await measure(found, None)
     assert measured[0].name == "n1"
 
@@ -122,7 +129,7 @@ async def test_those_as_close_as_the_closest_are_taken_as_they_were_guessed(
             await stack.enter_async_context(http_server(lambda _: answered(), delay_s))
             for delay_s in (0.05, 0.0, 0.02)
         ]
-        found = [Found(f"n{place}", each.address) for place, each in enumerate(servers)]
+        found = [RankedCandidate(f"n{place}", each.address) for place, each in enumerate(servers)]
         assert [each.name for each in await measure(found, None)] == ["n0", "n1", "n2"]
 
 
@@ -175,12 +182,15 @@ async def test_who_needs_websockets_is_led_to_websockets() -> None:
 
 def test_a_choice_says_why() -> None:
     here, there, given = (Address(host, 1, is_tls=False) for host in "abc")
-    choice = Choice((Found("n", here, rtt_s=0.001), Found("m", there, rtt_s=0.2)), "named by x")
+    choice = Choice(
+        (RankedCandidate("n", here, rtt_s=0.001), RankedCandidate("m", there, rtt_s=0.2)),
+        "named by x",
+    )
     assert choice.why(here) == "the closest of 2 that answered, in 1.0 ms; named by x"
     assert choice.why(there) == "number 2 of 2 that answered, in 200.0 ms; named by x"
     assert choice.why(given) == "given"
     assert Choice(problem=Unreachable("nobody")).why(given) == "given, as nobody"
-    assert math.isinf(Found("n", here).rtt_s)
+    assert math.isinf(RankedCandidate("n", here).rtt_s)
 
 
 @pytest.mark.req("RLY-16")

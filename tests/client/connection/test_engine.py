@@ -9,10 +9,10 @@ import pytest
 
 from weft.client.asyncio.connection import AsyncConnection, connect
 from weft.client.connection.session import unsubscribe_frame
-from weft.client.connection.transport import Line
+from weft.client.connection.transport import SocketTransport
 from weft.client.options import ConnectOptions
 from weft.client.publish.encode import message_frame
-from weft.client.publish.send_buffer import CONTROL_RESERVE_BYTES, Outgoing
+from weft.client.publish.send_buffer import CONTROL_RESERVE_BYTES, SendBuffer
 from weft.client.status import Gap, Status, What
 from weft.errors import (
     BadField,
@@ -163,7 +163,7 @@ async def test_what_comes_over_another_line_is_not_heard(scripted: Scripted) -> 
         await peer.confirm()
         await subscription.ready()
         engine = connection._engine
-        stranger = Line(addresses_from(gateway.address)[0], engine)
+        stranger = SocketTransport(addresses_from(gateway.address)[0], engine)
         engine.received(stranger, memoryview(message_frame("a", b"of a line given up")))
         engine.writable(stranger)
         peer.send(Kind.MESSAGE, b"a", b"of ours", flags=Flag.BARE)
@@ -354,7 +354,7 @@ async def test_pings_that_cannot_be_answered_end_the_connection(scripted: Script
         await asyncio.wait({flooding})
 
 
-def fill_reserve(outgoing: Outgoing) -> None:
+def fill_reserve(outgoing: SendBuffer) -> None:
     """Fill a buffer so that not even the frame that takes back a pattern fits."""
     frame = unsubscribe_frame([b"a"], b"")
     room = (1 << 20) + CONTROL_RESERVE_BYTES - outgoing.held_bytes

@@ -6,7 +6,13 @@ from dataclasses import replace
 import pytest
 from tests.client.servers import answered, http_server
 
-from weft.client.connection.http_get import PAGE_MAX_BYTES, Page, fetch, problem_in, round_trip_s
+from weft.client.connection.http_get import (
+    PAGE_MAX_BYTES,
+    HttpResponse,
+    fetch,
+    problem_in,
+    round_trip_s,
+)
 from weft.errors import Unreachable
 from weft.gateway.gateway import Gateway
 from weft.wire.address import Address, addresses_from
@@ -15,7 +21,7 @@ from weft.wire.address import Address, addresses_from
 async def test_a_page_of_a_real_gateway_is_read_whole() -> None:
     async with Gateway("127.0.0.1:0", workers="inline") as gateway:
         [address] = addresses_from(gateway.address)
-        assert await fetch(address, "/healthz", "", None) == Page(200, b"ok\n")
+        assert await fetch(address, "/healthz", "", None) == HttpResponse(200, b"ok\n")
         assert (await fetch(address, "/nothing", "", None)).status == 404
         assert await round_trip_s(address, None) > 0
 

@@ -10,8 +10,8 @@ import pytest
 
 from weft.client.asyncio.connection import AsyncConnection, connect
 from weft.client.connection import reconnect as module
-from weft.client.connection.reconnect import Keeper
-from weft.client.connection.transport import Line
+from weft.client.connection.reconnect import ReconnectLoop
+from weft.client.connection.transport import SocketTransport
 from weft.client.status import Status, What
 from weft.errors import (
     BadGreeting,
@@ -323,7 +323,7 @@ async def test_a_slow_gateway_is_waited_for_while_it_takes_something(
 ) -> None:
     monkeypatch.setattr(module, "CLOSE_S", 0.001)
     async with connect(gateway) as connection:
-        line = Line(addresses_from(gateway)[0], connection._engine)
+        line = SocketTransport(addresses_from(gateway)[0], connection._engine)
         line.connection_made(Shrinking(100))
         await connection._keeper._let_go(line)
         assert line.unsent_bytes == 0
@@ -400,10 +400,10 @@ async def test_it_is_opened_once(gateway: str) -> None:
 async def test_a_fault_of_the_client_itself_is_not_silent(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_: Keeper, __: Line) -> None:
+    async def broken(_: ReconnectLoop, __: SocketTransport) -> None:
         raise RuntimeError("a fault of our own")
 
-    monkeypatch.setattr(Keeper, "_watch", broken)
+    monkeypatch.setattr(ReconnectLoop, "_watch", broken)
     async with scripted() as gateway:
         statuses = Statuses()
         connecting = asyncio.ensure_future(connect(gateway.address, on_status=statuses.put))

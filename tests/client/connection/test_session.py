@@ -8,21 +8,21 @@ from hypothesis import strategies as st
 
 from weft.client.connection.events import (
     Answered,
-    Ended,
+    ConnectionEnded,
     Event,
-    Failed,
     Late,
-    Missed,
+    MessagesLost,
     News,
     Parting,
     Pinged,
+    RefusedRequest,
     Welcomed,
 )
 from weft.client.connection.session import (
     GREETING_LIMIT_BYTES,
     HEARTBEAT_S,
-    Greeting,
-    Session,
+    ClientDescription,
+    ClientSession,
     goodbye_frame,
     patterns_body,
     unsubscribe_frame,
@@ -89,13 +89,13 @@ def ok(subject: bytes, reply: bytes = b"", sequence: int = 0) -> bytes:
     return bytes(frame)
 
 
-def fresh(waiting_max: int = 100) -> Session:
-    session = Session(Greeting("default", "me.1", "", "test"), waiting_max, NONCES)
+def fresh(waiting_max: int = 100) -> ClientSession:
+    session = ClientSession(ClientDescription("default", "me.1", "", "test"), waiting_max, NONCES)
     session.begin(0.0)
     return session
 
 
-def opened(waiting_max: int = 100, **facts: Any) -> Session:
+def opened(waiting_max: int = 100, **facts: Any) -> ClientSession:
     session = fresh(waiting_max)
     assert session.receive(welcome(**facts), 0.0) == [Welcomed()]
     return session
@@ -108,7 +108,7 @@ def only(events: list[Event]) -> Event:
 
 def why(events: list[Event]) -> WeftError:
     last = events[-1]
-    assert isinstance(last, Ended)
+    assert isinstance(last, ConnectionEnded)
     return last.error
 
 
@@ -116,7 +116,9 @@ def why(events: list[Event]) -> WeftError:
 
 
 def test_a_connection_begins_with_who_one_is() -> None:
-    frame = frames.parse(Session(Greeting("weather", "me.1", "", "test"), 1, NONCES).begin(0.0))
+    frame = frames.parse(
+        ClientSession(ClientDescription("weather", "me.1", "", "test"), 1, NONCES).begin(0.0)
+    )
     assert (frame.kind, frame.subject, frame.reply) == (Kind.CONNECT, b"weather", b"me.1")
     assert Message.from_body(frame.body).to_dict() == {"version": 1, "client": "test"}
 
@@ -124,7 +126,7 @@ def test_a_connection_begins_with_who_one_is() -> None:
 @pytest.mark.req("HUB-1")
 def test_a_client_tells_where_it_can_be_reached() -> None:
     frame = frames.parse(
-        Session(Greeting("weather", "me.1", "host:1", "test"), 1, NONCES).begin(0.0)
+        ClientSession(ClientDescription("weather", "me.1", "host:1", "test"), 1, NONCES).begin(0.0)
     )
     assert Message.from_body(frame.body)["address"] == "host:1"
 
@@ -259,7 +261,7 @@ def test_a_request_may_be_refused_at_once() -> None:
     session, someone = opened(), Someone()
     reply = session.request(someone)
     event = only(session.receive(error(4001, (5, b"quotes", reply), Flag.REQUEST), 0.0))
-    assert isinstance(event, Failed)
+    assert isinstance(event, RefusedRequest)
     assert event.waiter is someone
     assert isinstance(event.error, NotKnown)
 
@@ -283,11 +285,11 @@ def test_a_refusal_says_which_kind_of_frame_it_is_for() -> None:
     session.question(publisher, b"a", b"")
     session.subscribe(subscriber, [b"a"], b"", b"")
     event = only(session.receive(error(4002, (5, b"a", b""), Flag.ANSWER), 0.0))
-    assert isinstance(event, Failed)
+    assert isinstance(event, RefusedRequest)
     assert event.waiter is publisher
     assert isinstance(event.error, Reserved)
     event = only(session.receive(error(4005, (3, b"a", b""), Flag.ANSWER), 0.0))
-    assert isinstance(event, Failed)
+    assert isinstance(event, RefusedRequest)
     assert event.waiter is subscriber
 
 
@@ -341,7 +343,7 @@ def test_a_gap_says_whose_why_and_how_many() -> None:
     body = Message(Field.uint64("count", 7), reason="slow").encode()
     frame = bytearray(frames.encode(Kind.GAP, body=body))
     frame[8] = 5
-    assert opened().receive(bytes(frame), 0.0) == [Missed(Gap("slow", 7, 5))]
+    assert opened().receive(bytes(frame), 0.0) == [MessagesLost(Gap("slow", 7, 5))]
 
 
 @pytest.mark.parametrize(

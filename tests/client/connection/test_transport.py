@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from weft.client.connection import transport as line_module
-from weft.client.connection.transport import Line, dial
+from weft.client.connection.transport import SocketTransport, dial
 from weft.errors import Unreachable
 from weft.wire.address import Address, addresses_from
 
@@ -23,16 +23,16 @@ class Owner:
         self.data = b""
         self.arrived = asyncio.Event()
         self.emptied = asyncio.Event()
-        self.lines: list[Line] = []
+        self.lines: list[SocketTransport] = []
 
-    def received(self, _: Line, data: memoryview) -> None:
+    def received(self, _: SocketTransport, data: memoryview) -> None:
         self.data += data
         self.arrived.set()
 
-    def writable(self, _: Line) -> None:
+    def writable(self, _: SocketTransport) -> None:
         self.emptied.set()
 
-    def ended(self, line: Line, _: Exception | None) -> None:
+    def ended(self, line: SocketTransport, _: Exception | None) -> None:
         self.lines.append(line)
 
 
@@ -79,7 +79,7 @@ async def test_a_line_can_be_ended_from_here() -> None:
 
 
 @asynccontextmanager
-async def owing() -> AsyncIterator[Line]:
+async def owing() -> AsyncIterator[SocketTransport]:
     """A line whose other end takes nothing of what it is owed."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         line = await dial(Address("127.0.0.1", listening.getsockname()[1], False), None, Owner())

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from weft.client.lanes.dial import Caller
+from weft.client.lanes.dial import LaneDial
 from weft.client.lanes.handshake import Invitation, Other
 from weft.wire.lane_messages import lane_frame, word_in
 from weft.wire.lane_tickets import Proofs
@@ -26,7 +26,7 @@ async def test_an_answer_to_a_call_that_was_given_up_is_passed_over() -> None:
         has_hung_up.set()
 
     async with await asyncio.start_server(met, "127.0.0.1", 0) as server:
-        caller = Caller(INVITATION)
+        caller = LaneDial(INVITATION)
         port = server.sockets[0].getsockname()[1]
         calling = asyncio.ensure_future(caller.call(f"127.0.0.1:{port}", ""))
         _, hello = word_in(await asked.get())

@@ -9,13 +9,13 @@ from typing import TypeVar
 import pytest
 import uvloop
 
-from weft.client.connection.transport import Line
+from weft.client.connection.transport import SocketTransport
 from weft.client.lanes import lane as lane_module
 from weft.client.lanes.handshake import Invitation, Other
 from weft.client.lanes.lane import Lane
 from weft.client.lanes.receive_stream import Run
 from weft.client.lanes.splitter import Splitter
-from weft.client.lanes.transport import Wire
+from weft.client.lanes.transport import LaneTransport
 from weft.wire.address import Address
 from weft.wire.frames import BODY_LIMIT_BYTES, Decoder, Flag, Kind, encode
 from weft.wire.lane_messages import word_in
@@ -33,7 +33,7 @@ class Owner:
 
     own_inbox = b"_INBOX.1."
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: LaneTransport) -> None:
         self.lane = Lane(INVITATION, ORIGIN, wire, self)
         self.splitter = Splitter()
         self.ends = self
@@ -239,12 +239,12 @@ async def lane_to_here() -> AsyncIterator[tuple[Owner, socket.socket]]:
     here, there = socket.socketpair()
     here.setblocking(False)
     there.setblocking(False)
-    wire = Wire(Nobody())
+    wire = LaneTransport(Nobody())
     owner = Owner(wire)
     lane = wire.speaker = owner.lane
     lane.serves.add(SUBJECT)
     wire.begin(BODY_LIMIT_BYTES, None)
-    line = wire.line = Line(Address("lane", 0, False), wire)
+    line = wire.line = SocketTransport(Address("lane", 0, False), wire)
     await asyncio.get_running_loop().create_connection(lambda: line, sock=here)
     lane.incoming.switched_by_gateway(1)
     lane.incoming.switched_by_lane(1)

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from weft.client.lanes.handshake import Invitation, Other
-from weft.client.lanes.listener import INVITATIONS_MAX, Listener
+from weft.client.lanes.listener import INVITATIONS_MAX, LaneListener
 
 INVITATION = Invitation(b"hot", b"ticket", bytes(32), Other(7, "writer"), False, 1e12)
 
@@ -19,7 +19,7 @@ def answers(host: str, port: int) -> bool:
 
 @pytest.mark.req("HUB-21")
 async def test_it_listens_at_the_address_that_it_is_given_and_at_no_other() -> None:
-    listener = Listener(lambda *_: None)
+    listener = LaneListener(lambda *_: None)
     assert listener.port == 0
     await listener.open("127.0.0.1")
     port = listener.port
@@ -37,7 +37,7 @@ async def test_it_listens_at_the_address_that_it_is_given_and_at_no_other() -> N
 
 @pytest.mark.req("HUB-21")
 async def test_without_an_address_it_does_not_listen_at_all() -> None:
-    listener = Listener(lambda *_: None)
+    listener = LaneListener(lambda *_: None)
     with pytest.raises(OSError, match="assign requested address"):
         await listener.open("")
     assert listener.port == 0
@@ -45,7 +45,7 @@ async def test_without_an_address_it_does_not_listen_at_all() -> None:
 
 @pytest.mark.req("HUB-21")
 async def test_an_invitation_is_good_once_and_only_for_its_time() -> None:
-    listener = Listener(lambda *_: None)
+    listener = LaneListener(lambda *_: None)
     listener.invite(INVITATION)
     assert listener.take(b"another") is None
     assert listener.take(b"ticket") is INVITATION
@@ -55,7 +55,7 @@ async def test_an_invitation_is_good_once_and_only_for_its_time() -> None:
 
 
 async def test_of_too_many_invitations_the_oldest_are_forgotten() -> None:
-    listener = Listener(lambda *_: None)
+    listener = LaneListener(lambda *_: None)
     for number in range(INVITATIONS_MAX + 1):
         listener.invite(INVITATION._replace(ticket=b"%d" % number))
     assert listener.take(b"0") is None

@@ -7,7 +7,7 @@ from weft.client.publish.encode import message_frame
 from weft.client.publish.send_buffer import (
     CHUNK_BYTES,
     CONTROL_RESERVE_BYTES,
-    Outgoing,
+    SendBuffer,
 )
 from weft.errors import BadField, NotOpen, Overloaded
 from weft.wire import frames
@@ -23,18 +23,18 @@ def nothing(*_: object) -> None:
     """Whatever."""
 
 
-def outgoing(limit_bytes: int = 10 * COST, when_full: WhenFull = "raise") -> Outgoing:
-    return Outgoing(limit_bytes, when_full, nothing, nothing)
+def outgoing(limit_bytes: int = 10 * COST, when_full: WhenFull = "raise") -> SendBuffer:
+    return SendBuffer(limit_bytes, when_full, nothing, nothing)
 
 
-def fill(buffer: Outgoing) -> int:
+def fill(buffer: SendBuffer) -> int:
     count = 0
     while buffer.put(FRAME):
         count += 1
     return count
 
 
-def taken(buffer: Outgoing) -> list[bytes]:
+def taken(buffer: SendBuffer) -> list[bytes]:
     decoder = Decoder()
     while buffer.pass_on(decoder.feed):
         pass
@@ -85,7 +85,7 @@ def test_full_it_raises_if_that_was_chosen() -> None:
 
 def test_full_it_drops_and_counts_if_that_was_chosen() -> None:
     said: list[str] = []
-    buffer = Outgoing(10 * COST, "drop", nothing, lambda: said.append("dropping"))
+    buffer = SendBuffer(10 * COST, "drop", nothing, lambda: said.append("dropping"))
     fill(buffer)
     assert all(buffer.offer(FRAME) for _ in range(5))
     assert buffer.dropped == 5
@@ -95,7 +95,7 @@ def test_full_it_drops_and_counts_if_that_was_chosen() -> None:
 
 def test_dropping_is_said_again_after_it_had_stopped() -> None:
     said: list[str] = []
-    buffer = Outgoing(10 * COST, "drop", nothing, lambda: said.append("dropping"))
+    buffer = SendBuffer(10 * COST, "drop", nothing, lambda: said.append("dropping"))
     for _ in range(2):
         fill(buffer)
         buffer.offer(FRAME)
@@ -135,7 +135,7 @@ def test_a_thread_does_not_wait_for_ever() -> None:
 
 
 def test_a_thread_that_is_always_overtaken_does_not_wait_for_ever() -> None:
-    class Overtaken(Outgoing):
+    class Overtaken(SendBuffer):
         """As if others took the room whenever there is some."""
 
         def offer(self, frame: bytes) -> bool:  # noqa: ARG002
@@ -175,7 +175,7 @@ def test_closed_it_takes_nothing_but_can_be_emptied() -> None:
 
 def test_the_loop_is_woken_once_until_it_comes() -> None:
     woken: list[int] = []
-    buffer = Outgoing(10 * COST, "raise", lambda: woken.append(1), nothing)
+    buffer = SendBuffer(10 * COST, "raise", lambda: woken.append(1), nothing)
     buffer.put(FRAME)
     buffer.put(FRAME)
     buffer.put_control(FRAME)
@@ -251,7 +251,7 @@ def test_what_a_lost_connection_had_taken_makes_room() -> None:
 def test_many_threads_lose_nothing_and_keep_their_order() -> None:
     buffer = outgoing(limit_bytes=50 * COST, when_full="block")
     woken = threading.Semaphore(0)
-    buffer = Outgoing(50 * COST, "block", woken.release, nothing)
+    buffer = SendBuffer(50 * COST, "block", woken.release, nothing)
     count, publishers = 2000, 4
 
     def publish(number: int) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from weft.client.requests.pending_replies import Waiting
+from weft.client.requests.pending_replies import PendingReplies
 from weft.errors import Overloaded, WeftError
 
 
@@ -18,7 +18,7 @@ class Someone:
 
 
 def test_a_request_is_found_by_its_reply_until_it_is_forgotten() -> None:
-    waiting, someone = Waiting(10), Someone()
+    waiting, someone = PendingReplies(10), Someone()
     waiting.add_request(someone, b"r")
     assert waiting.request(b"r") is someone
     assert waiting.request(b"r") is someone
@@ -28,7 +28,7 @@ def test_a_request_is_found_by_its_reply_until_it_is_forgotten() -> None:
 
 
 def test_answers_of_one_name_go_to_the_questions_in_order() -> None:
-    waiting = Waiting(10)
+    waiting = PendingReplies(10)
     first, second, other = Someone(), Someone(), Someone()
     waiting.add_question(first, (True, b"a", b""))
     waiting.add_question(other, (False, b"a", b""))
@@ -40,7 +40,7 @@ def test_answers_of_one_name_go_to_the_questions_in_order() -> None:
 
 
 def test_whoever_gives_up_keeps_its_place_in_the_line() -> None:
-    waiting = Waiting(10)
+    waiting = PendingReplies(10)
     first, second = Someone(), Someone()
     waiting.add_question(first, (True, b"a", b""))
     waiting.add_question(second, (True, b"a", b""))
@@ -51,7 +51,7 @@ def test_whoever_gives_up_keeps_its_place_in_the_line() -> None:
 
 
 def test_whoever_never_asked_leaves_no_place() -> None:
-    waiting = Waiting(2)
+    waiting = PendingReplies(2)
     first, second, third = Someone(), Someone(), Someone()
     waiting.add_question(first, (True, b"a", b""))
     waiting.add_question(second, (True, b"a", b""))
@@ -69,7 +69,7 @@ def test_whoever_never_asked_leaves_no_place() -> None:
 
 
 def test_a_ping_is_found_once_by_its_body() -> None:
-    waiting, someone = Waiting(10), Someone()
+    waiting, someone = PendingReplies(10), Someone()
     waiting.add_ping(someone, b"1")
     assert waiting.take_ping(b"2") is None
     assert waiting.take_ping(b"1") is someone
@@ -77,18 +77,18 @@ def test_a_ping_is_found_once_by_its_body() -> None:
 
 
 def test_a_ping_can_be_forgotten() -> None:
-    waiting, someone = Waiting(10), Someone()
+    waiting, someone = PendingReplies(10), Someone()
     waiting.add_ping(someone, b"1")
     waiting.forget(someone)
     assert waiting.take_ping(b"1") is None
 
 
 def test_forgetting_a_stranger_does_nothing() -> None:
-    Waiting(10).forget(Someone())
+    PendingReplies(10).forget(Someone())
 
 
 def test_no_more_wait_than_the_limit() -> None:
-    waiting = Waiting(3)
+    waiting = PendingReplies(3)
     waiting.add_request(Someone(), b"r")
     waiting.add_question(Someone(), (True, b"a", b""))
     waiting.add_ping(Someone(), b"1")
@@ -97,7 +97,7 @@ def test_no_more_wait_than_the_limit() -> None:
 
 
 def test_an_abandoned_place_counts_until_its_answer_comes() -> None:
-    waiting, someone = Waiting(1), Someone()
+    waiting, someone = PendingReplies(1), Someone()
     waiting.add_question(someone, (True, b"a", b""))
     waiting.forget(someone)
     with pytest.raises(Overloaded):
@@ -107,7 +107,7 @@ def test_an_abandoned_place_counts_until_its_answer_comes() -> None:
 
 
 def test_everybody_is_taken_at_once_and_nothing_is_left() -> None:
-    waiting = Waiting(4)
+    waiting = PendingReplies(4)
     everybody = [Someone() for _ in range(3)]
     waiting.add_request(everybody[0], b"r")
     waiting.add_question(everybody[1], (True, b"a", b""))

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.client.options import Wish
+from weft.client.options import SubscriptionOptions
 from weft.client.publish.encode import message_frame
 from weft.client.status import Gap, Statistics
 from weft.client.subscriptions import dispatch as module
 from weft.client.subscriptions.dispatch import Dispatch
-from weft.client.subscriptions.registry import Interests, Listening
+from weft.client.subscriptions.registry import SubscriptionRegistry, SubscriptionState
 from weft.errors import BadFrame
 from weft.wire.frames import Flag, Kind, encode, parse
 from weft.wire.subjects import matches
@@ -34,16 +34,16 @@ class Town:
 
     def __init__(self) -> None:
         self.statistics = Statistics()
-        self.interests = Interests()
+        self.interests = SubscriptionRegistry()
         self.dispatch = Dispatch(self.interests, self.statistics)
 
     def listen(self, *patterns: str, group: str = "", listen_only: bool = False) -> Kept:
         kept = Kept()
-        wish = Wish(group=group, listen_only=listen_only)
-        self.add(Listening(patterns, wish, kept))
+        wish = SubscriptionOptions(group=group, listen_only=listen_only)
+        self.add(SubscriptionState(patterns, wish, kept))
         return kept
 
-    def add(self, listening: Listening) -> None:
+    def add(self, listening: SubscriptionState) -> None:
         listening.answered(b"")
         self.interests.add(listening)
         self.dispatch.forget()
@@ -177,7 +177,7 @@ class Numbers(Kept):
 def test_what_was_received_over_an_earlier_line_is_dropped_if_it_comes_again() -> None:
     town = Town()
     numbers = Numbers()
-    town.add(Listening(["a"], Wish(), numbers))
+    town.add(SubscriptionState(["a"], SubscriptionOptions(), numbers))
     deliver = town.dispatch.deliver
     deliver(stamped(1, 5, 6) + stamped(2, 3))
     deliver(stamped(1, 9))
@@ -194,7 +194,7 @@ def test_what_was_received_over_an_earlier_line_is_dropped_if_it_comes_again() -
 def test_over_one_line_nothing_is_dropped_whatever_its_number() -> None:
     town = Town()
     numbers = Numbers()
-    town.add(Listening(["a"], Wish(), numbers))
+    town.add(SubscriptionState(["a"], SubscriptionOptions(), numbers))
     town.dispatch.deliver(stamped(1, 5, 4) + stamped(2, 1) + stamped(1, 4))
     assert len(numbers.received) == 4
 
@@ -202,7 +202,7 @@ def test_over_one_line_nothing_is_dropped_whatever_its_number() -> None:
 def test_requests_and_messages_with_other_numbers_are_not_taken_for_repeated() -> None:
     town = Town()
     numbers = Numbers()
-    town.add(Listening(["a"], Wish(), numbers))
+    town.add(SubscriptionState(["a"], SubscriptionOptions(), numbers))
     direct = (1 << 63) + 1
     town.dispatch.deliver(stamped(1, 5, direct))
     town.dispatch.resume()
@@ -216,8 +216,8 @@ def test_messages_of_a_group_are_not_taken_for_repeated() -> None:
     """Another gateway was given them, and has them late."""
     town = Town()
     plain, member = Numbers(), Numbers()
-    town.add(Listening(["a"], Wish(), plain))
-    town.add(Listening(["jobs"], Wish(group="workers"), member))
+    town.add(SubscriptionState(["a"], SubscriptionOptions(), plain))
+    town.add(SubscriptionState(["jobs"], SubscriptionOptions(group="workers"), member))
     town.dispatch.deliver(stamped(1, 5, 7))
     town.dispatch.resume()
     town.dispatch.deliver(stamped(1, 6, subject="jobs"))
@@ -233,7 +233,7 @@ def test_of_many_origins_those_heard_of_last_are_remembered(
     monkeypatch.setattr(module, "ORIGINS_MAX", 3)
     town = Town()
     numbers = Numbers()
-    town.add(Listening(["a"], Wish(), numbers))
+    town.add(SubscriptionState(["a"], SubscriptionOptions(), numbers))
     for origin in (1, 2, 3, 1, 4, 5):
         town.dispatch.deliver(stamped(origin, 7))
     town.dispatch.resume()

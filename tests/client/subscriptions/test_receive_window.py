@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from weft.client.status import Gap
-from weft.client.subscriptions.receive_window import EASE_BYTES, ITEM_COST_BYTES, Intake
+from weft.client.subscriptions.receive_window import EASE_BYTES, ITEM_COST_BYTES, ReceiveWindow
 
 OVERSHOOT = 1000
 SIZE = 100
@@ -16,19 +16,19 @@ class Tap:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def hold(self, _: Intake) -> None:
+    def hold(self, _: ReceiveWindow) -> None:
         self.asked.append("hold")
 
-    def ease(self, _: Intake) -> None:
+    def ease(self, _: ReceiveWindow) -> None:
         self.asked.append("ease")
 
     def overshoot_bytes(self) -> int:
         return OVERSHOOT
 
 
-def intake(items: int = 4) -> tuple[Intake, Tap]:
+def intake(items: int = 4) -> tuple[ReceiveWindow, Tap]:
     tap = Tap()
-    return Intake(items * COST, tap), tap
+    return ReceiveWindow(items * COST, tap), tap
 
 
 def test_below_its_limit_it_asks_for_nothing() -> None:
@@ -60,7 +60,7 @@ def test_half_empty_it_asks_once_to_go_on() -> None:
 
 def test_one_that_holds_much_goes_on_before_it_is_half_empty() -> None:
     tap = Tap()
-    bound = Intake(8 * EASE_BYTES, tap)
+    bound = ReceiveWindow(8 * EASE_BYTES, tap)
     piece = EASE_BYTES // 4
     while not bound.is_full:
         bound.admit(piece)
@@ -128,12 +128,12 @@ def test_one_that_was_emptied_while_it_asked_to_hold_goes_on() -> None:
     class Emptied(Tap):
         """As if another thread took everything between the question and the next line."""
 
-        def hold(self, bound: Intake) -> None:
+        def hold(self, bound: ReceiveWindow) -> None:
             super().hold(bound)
             bound._taken = bound._arrived
 
     tap = Emptied()
-    bound = Intake(COST, tap)
+    bound = ReceiveWindow(COST, tap)
     bound.admit(SIZE)
     bound.admit(SIZE)
     assert tap.asked == ["hold", "ease"]
@@ -146,10 +146,10 @@ def test_takers_on_other_threads_never_leave_it_held(takers: int) -> None:
     arrived = threading.Semaphore(0)
 
     class Gate(Tap):
-        def ease(self, _: Intake) -> None:
+        def ease(self, _: ReceiveWindow) -> None:
             go.release()
 
-    bound = Intake(20 * COST, Gate())
+    bound = ReceiveWindow(20 * COST, Gate())
     count = 5000
 
     def take() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
-from weft.client.options import Wish
+from weft.client.options import SubscriptionOptions
 from weft.client.status import Gap
-from weft.client.subscriptions.registry import Interests, Listening
+from weft.client.subscriptions.registry import SubscriptionRegistry, SubscriptionState
 from weft.errors import BadOption, BadSubject, Reserved
 from weft.wire.message.message import Message
 
@@ -25,13 +25,13 @@ class Ends:
 
 def listening(
     *patterns: str, group: str = "", policy: str = "cut", only: bool = False
-) -> Listening:
-    wish = Wish(group=group, policy=policy, listen_only=only)  # type: ignore[arg-type]  # a literal
-    return Listening(patterns, wish, Ends())
+) -> SubscriptionState:
+    wish = SubscriptionOptions(group=group, policy=policy, listen_only=only)  # type: ignore[arg-type]  # a literal
+    return SubscriptionState(patterns, wish, Ends())
 
 
 def test_a_text_is_one_pattern() -> None:
-    assert Listening("a.b", Wish(), Ends()).patterns == (b"a.b",)
+    assert SubscriptionState("a.b", SubscriptionOptions(), Ends()).patterns == (b"a.b",)
 
 
 def test_a_pattern_that_is_given_twice_counts_once() -> None:
@@ -62,7 +62,7 @@ def test_only_what_differs_from_the_default_is_said() -> None:
 
 def test_it_ends_once_and_tells_its_sink() -> None:
     sink = Ends()
-    ending = Listening("a", Wish(), sink)
+    ending = SubscriptionState("a", SubscriptionOptions(), sink)
     ending.failed(Reserved("no"))
     ending.end()
     assert sink.times == 1
@@ -80,7 +80,7 @@ def test_a_lost_connection_leaves_it_waiting_for_the_next() -> None:
 
 
 def test_whoever_asks_for_a_subject_is_found() -> None:
-    interests = Interests()
+    interests = SubscriptionRegistry()
     literal, star, tail, other = (listening(p) for p in ("a.b", "a.*", "a.>", "c"))
     for each in (literal, star, tail, other):
         interests.add(each)
@@ -90,14 +90,14 @@ def test_whoever_asks_for_a_subject_is_found() -> None:
 
 
 def test_one_whose_patterns_all_match_is_found_once() -> None:
-    interests = Interests()
+    interests = SubscriptionRegistry()
     both = listening("a.*", "a.b", "*.b")
     interests.add(both)
     assert interests.find(b"a.b") == [both]
 
 
 def test_the_last_to_leave_takes_the_pattern_with_it() -> None:
-    interests = Interests()
+    interests = SubscriptionRegistry()
     first, second = listening("a.*", "b"), listening("a.*")
     interests.add(first)
     interests.add(second)
@@ -109,7 +109,7 @@ def test_the_last_to_leave_takes_the_pattern_with_it() -> None:
 
 
 def test_to_leave_twice_does_nothing() -> None:
-    interests = Interests()
+    interests = SubscriptionRegistry()
     first = listening("a")
     interests.add(first)
     interests.remove(first)
@@ -118,7 +118,7 @@ def test_to_leave_twice_does_nothing() -> None:
 
 @pytest.mark.parametrize(("policy", "only"), [("latest", False), ("cut", True)])
 def test_two_of_one_pattern_must_agree(policy: str, only: bool) -> None:
-    interests = Interests()
+    interests = SubscriptionRegistry()
     interests.add(listening("a.b"))
     with pytest.raises(BadOption, match=r"'a\.b' is subscribed to already, with policy 'cut'"):
         interests.add(listening("x", "a.b", policy=policy, only=only))
@@ -128,7 +128,7 @@ def test_two_of_one_pattern_must_agree(policy: str, only: bool) -> None:
 
 @pytest.mark.parametrize("group", ["", "others"])
 def test_overlapping_patterns_must_be_of_one_group(group: str) -> None:
-    interests = Interests()
+    interests = SubscriptionRegistry()
     interests.add(listening("jobs.*", group="workers"))
     with pytest.raises(BadOption, match=r"'jobs\.>' overlaps 'jobs\.\*' of the group 'workers'"):
         interests.add(listening("jobs.>", group=group))
@@ -137,14 +137,14 @@ def test_overlapping_patterns_must_be_of_one_group(group: str) -> None:
 
 
 def test_a_group_is_refused_where_no_group_is() -> None:
-    interests = Interests()
+    interests = SubscriptionRegistry()
     interests.add(listening("jobs.>"))
     with pytest.raises(BadOption, match="of no group"):
         interests.add(listening("jobs.a", group="workers"))
 
 
 def test_one_pattern_apart_may_be_of_two_groups_one_after_the_other() -> None:
-    interests = Interests()
+    interests = SubscriptionRegistry()
     first = listening("jobs.*", group="workers")
     interests.add(first)
     interests.remove(first)

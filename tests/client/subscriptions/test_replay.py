@@ -12,7 +12,7 @@ import pytest
 from tests.attacks.gateway_process import GatewayProcess
 
 import weft
-from weft.client.options import Wish
+from weft.client.options import SubscriptionOptions
 from weft.client.publish.encode import message_frame
 from weft.client.subscriptions import replay as module
 from weft.errors import BadOption, NotKnown
@@ -294,9 +294,9 @@ def test_since_is_a_position_or_a_time(since: Any, asked: dict[str, Any]) -> Non
 )  # that is the point
 def test_anything_else_is_refused(since: Any) -> None:
     with pytest.raises(BadOption, match="since"):
-        Wish(since=since)
+        SubscriptionOptions(since=since)
 
 
 def test_a_member_of_a_group_has_no_history() -> None:
     with pytest.raises(BadOption, match="group"):
-        Wish(since=0, group="workers")
+        SubscriptionOptions(since=0, group="workers")

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from weft.client.connection.session import Greeting, Session, unsubscribe_frame
-from weft.client.options import Wish
-from weft.client.publish.send_buffer import Outgoing
+from weft.client.connection.session import ClientDescription, ClientSession, unsubscribe_frame
+from weft.client.options import SubscriptionOptions
+from weft.client.publish.send_buffer import SendBuffer
 from weft.client.status import Gap, Reporter, Status, What
-from weft.client.subscriptions.registry import Listening
+from weft.client.subscriptions.registry import SubscriptionState
 from weft.client.subscriptions.subscriptions import Subscriptions
 from weft.errors import BadOption, NotOpen, Overloaded, Reserved
 from weft.wire import frames
@@ -40,13 +40,15 @@ class Town:
     def __init__(self, *, is_asking: bool = True, limit: int = 10) -> None:
         self.statuses: list[Status] = []
         reporter = Reporter(logging.getLogger("weft.test"), "me.1", self.statuses.append)
-        self.outgoing = Outgoing(1 << 20, "raise", lambda: None, lambda: None)
-        self.session = Session(Greeting("default", "", "", "test"), limit, Nonces(os.urandom))
+        self.outgoing = SendBuffer(1 << 20, "raise", lambda: None, lambda: None)
+        self.session = ClientSession(
+            ClientDescription("default", "", "", "test"), limit, Nonces(os.urandom)
+        )
         self.subscriptions = Subscriptions(self.session, self.outgoing, reporter, limit)
         self.subscriptions.is_asking = is_asking
 
-    def add(self, *patterns: str, **wish: Any) -> Listening:
-        listening = Listening(patterns, Wish(**wish), Kept())
+    def add(self, *patterns: str, **wish: Any) -> SubscriptionState:
+        listening = SubscriptionState(patterns, SubscriptionOptions(**wish), Kept())
         self.subscriptions.add(listening)
         return listening
 
@@ -62,7 +64,7 @@ def parsed(data: bytes) -> list[Frame]:
     return [frames.parse(frame) for frame in iter(decoder.next_frame, None)]
 
 
-def sink(listening: Listening) -> Kept:
+def sink(listening: SubscriptionState) -> Kept:
     assert isinstance(listening.sink, Kept)
     return listening.sink
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from weft.client.status import Reporter, Status, What
-from weft.client.subscriptions.receive_window import Intake
+from weft.client.subscriptions.receive_window import ReceiveWindow
 from weft.client.sync.callbacks import NEWS_MAX, Callbacks
 from weft.errors import NotOpen, UsageError
 
@@ -14,10 +14,10 @@ from weft.errors import NotOpen, UsageError
 class Tap:
     """A flow that never has to do anything."""
 
-    def hold(self, _: Intake) -> None:
+    def hold(self, _: ReceiveWindow) -> None:
         """Never here."""
 
-    def ease(self, _: Intake) -> None:
+    def ease(self, _: ReceiveWindow) -> None:
         """Never here."""
 
     def overshoot_bytes(self) -> int:
@@ -25,7 +25,7 @@ class Tap:
 
 
 def callbacks(thread: str | None = None) -> Callbacks:
-    made = Callbacks(Intake(1000, Tap()), Reporter(logging.getLogger("weft.test"), "me.1"))
+    made = Callbacks(ReceiveWindow(1000, Tap()), Reporter(logging.getLogger("weft.test"), "me.1"))
     made.start(thread)
     return made
 

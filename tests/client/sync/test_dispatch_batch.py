@@ -7,7 +7,7 @@ from tests.client.sync.test_callbacks import Tap
 from weft.client.publish.encode import message_frame
 from weft.client.received import BlockingReceived
 from weft.client.status import Reporter
-from weft.client.subscriptions.receive_window import Intake
+from weft.client.subscriptions.receive_window import ReceiveWindow
 from weft.client.sync.callbacks import Callbacks
 from weft.client.sync.dispatch_batch import Handling
 
@@ -25,7 +25,7 @@ class Town:
     def __init__(self, handler: Callable[[bytes], object] = lambda _: None) -> None:
         self.given: list[bytes] = []
         self.raised: list[Exception] = []
-        self.intake = Intake(1 << 20, Tap())
+        self.intake = ReceiveWindow(1 << 20, Tap())
         self.callbacks = Callbacks(self.intake, Reporter(logging.getLogger("weft.test"), "me.1"))
 
         def handle(message: BlockingReceived) -> None:

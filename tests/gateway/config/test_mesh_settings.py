@@ -10,7 +10,7 @@ from weft.gateway.config import load as config
 from weft.gateway.config.mesh_settings import MeshSettings, address_of, target_of
 from weft.gateway.config.settings import Settings
 from weft.gateway.keys.key_file import change_keys
-from weft.transports.link_dialer import Target
+from weft.transports.link_dialer import LinkTarget
 
 KEY = "ab" * 32
 
@@ -33,12 +33,12 @@ def test_a_few_gateways_or_registries_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "target"),
     [
-        ("127.0.0.1:7411", Target("127.0.0.1", 7411)),
-        ("tls://london.example:7500", Target("london.example", 7500, is_tls=True)),
-        ("[::1]:7411", Target("::1", 7411)),
+        ("127.0.0.1:7411", LinkTarget("127.0.0.1", 7411)),
+        ("tls://london.example:7500", LinkTarget("london.example", 7500, is_tls=True)),
+        ("[::1]:7411", LinkTarget("::1", 7411)),
     ],
 )
-def test_an_address_is_read_and_written_the_same(text: str, target: Target) -> None:
+def test_an_address_is_read_and_written_the_same(text: str, target: LinkTarget) -> None:
     assert target_of(text) == target
     assert address_of(target) == text
 

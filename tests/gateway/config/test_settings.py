@@ -10,9 +10,9 @@ from weft.broker.service import BODY_MAX_BYTES, Service
 from weft.errors import BadOption
 from weft.gateway.config.mesh_settings import MeshSettings
 from weft.gateway.config.settings import (
-    Address,
     JournalSettings,
     Settings,
+    SocketAddress,
     Tls,
     host_name,
     is_service,
@@ -27,7 +27,7 @@ from weft.transports.http.origins import WebSettings
 def test_without_a_word_a_gateway_listens_on_loopback() -> None:
     settings = Settings()
     assert settings.listen == "127.0.0.1:7411"
-    assert settings.address == Address("127.0.0.1", 7411)
+    assert settings.address == SocketAddress("127.0.0.1", 7411)
     assert not settings.tls.is_on
 
 
@@ -58,12 +58,12 @@ def test_a_long_host_s_name_is_cut() -> None:
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("127.0.0.1:0", Address("127.0.0.1", 0)),
-        ("localhost:7411", Address("127.0.0.1", 7411)),
-        ("[::1]:65535", Address("::1", 65535)),
+        ("127.0.0.1:0", SocketAddress("127.0.0.1", 0)),
+        ("localhost:7411", SocketAddress("127.0.0.1", 7411)),
+        ("[::1]:65535", SocketAddress("::1", 65535)),
     ],
 )
-def test_an_address_is_read_as_people_write_it(text: str, address: Address) -> None:
+def test_an_address_is_read_as_people_write_it(text: str, address: SocketAddress) -> None:
     assert parse_address(text) == address
 
 

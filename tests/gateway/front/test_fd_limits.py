@@ -8,7 +8,7 @@ from weft.gateway.config.settings import Settings, Tls
 from weft.gateway.front.fd_limits import (
     PER_SERVICE,
     RESERVE,
-    Room,
+    ConnectionLimits,
     limit_here,
     limit_of_worker,
     room,
@@ -19,8 +19,8 @@ TLS = Tls(cert="a.pem", key="a.key")
 
 def test_with_plenty_of_descriptors_the_settings_hold() -> None:
     settings = Settings()
-    assert room(settings, 100_000, 100_000) == Room(20_000, 4096)
-    assert room(settings, 100_000, None) == Room(20_000, 4096)
+    assert room(settings, 100_000, 100_000) == ConnectionLimits(20_000, 4096)
+    assert room(settings, 100_000, None) == ConnectionLimits(20_000, 4096)
 
 
 def test_a_worker_keeps_a_reserve() -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from weft.errors import Overloaded
-from weft.gateway.front.fd_passing import BATCH_MAX, WAITING_MAX, Outgoing, receive
+from weft.gateway.front.fd_passing import BATCH_MAX, WAITING_MAX, FdSender, receive
 
 SHORT_OF_DESCRIPTORS = """
 import resource, socket, sys
@@ -82,7 +82,7 @@ def close_all(sockets: list[socket.socket]) -> None:
 
 @pytest.mark.req("MM-15")
 async def test_a_socket_arrives_with_every_byte_unread() -> None:
-    outgoing = Outgoing()
+    outgoing = FdSender()
     ours, theirs = socket.socketpair()
     ours.sendall(b"first words")
     theirs.setblocking(False)
@@ -101,7 +101,7 @@ async def test_a_socket_arrives_with_every_byte_unread() -> None:
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
 async def test_a_socket_arrives_as_what_it_was(family: socket.AddressFamily) -> None:
-    outgoing = Outgoing()
+    outgoing = FdSender()
     sent = socket.socket(family, socket.SOCK_STREAM)
     outgoing.put(sent.detach())
     (arrived,) = await received(outgoing.far, 1)
@@ -112,7 +112,7 @@ async def test_a_socket_arrives_as_what_it_was(family: socket.AddressFamily) -> 
 
 
 async def test_what_comes_in_one_turn_goes_in_few_messages() -> None:
-    outgoing = Outgoing()
+    outgoing = FdSender()
     for sock in many(BATCH_MAX + 1):
         outgoing.put(sock.detach())
     assert len(outgoing) == BATCH_MAX + 1
@@ -124,9 +124,9 @@ async def test_what_comes_in_one_turn_goes_in_few_messages() -> None:
     outgoing.close()
 
 
-async def filled() -> Outgoing:
+async def filled() -> FdSender:
     """One whose worker receives nothing, with no room left anywhere."""
-    outgoing = Outgoing()
+    outgoing = FdSender()
     turn = asyncio.get_running_loop().create_future
     while len(outgoing) < WAITING_MAX:
         (sock,) = many(1)
@@ -160,7 +160,7 @@ async def test_what_waited_goes_when_there_is_room() -> None:
 
 
 async def test_what_a_dead_process_did_not_receive_is_taken_back_in_order() -> None:
-    outgoing = Outgoing()
+    outgoing = FdSender()
     pairs = [socket.socketpair() for _ in range(3)]
     far = outgoing.far.fileno()
     holder = subprocess.Popen(
@@ -191,7 +191,7 @@ async def test_everything_that_waits_can_be_taken_out() -> None:
 
 
 async def test_closing_ends_what_waits() -> None:
-    outgoing = Outgoing()
+    outgoing = FdSender()
     ours, theirs = socket.socketpair()
     outgoing.put(theirs.detach())
     outgoing.close()
@@ -207,7 +207,7 @@ def test_receiving_says_when_the_other_end_is_gone() -> None:
 
 
 async def test_sockets_lost_for_want_of_descriptors_are_counted() -> None:
-    outgoing = Outgoing()
+    outgoing = FdSender()
     for sock in many(10):
         outgoing.put(sock.detach())
     while outgoing.sent < 10:

@@ -11,13 +11,13 @@ from weft.broker.limits import Limits
 from weft.errors import NoSuchService
 from weft.gateway.config.mesh_settings import MeshSettings
 from weft.gateway.config.settings import Settings
-from weft.gateway.front.fd_limits import Room
+from weft.gateway.front.fd_limits import ConnectionLimits
 from weft.gateway.front.fd_passing import AS_FRAMES, AS_LINK
-from weft.gateway.front.front import Encryption, Front
-from weft.gateway.front.rejections import Refusals
+from weft.gateway.front.front import Front, TlsTermination
+from weft.gateway.front.rejections import Rejections
 from weft.gateway.http.report import ServiceReport
 from weft.gateway.keys.key_file import Records
-from weft.gateway.mesh.membership import Membership
+from weft.gateway.mesh.membership import MeshMembership
 from weft.gateway.service_pool_api import Fulfil
 from weft.mesh.candidates import Candidate
 from weft.wire.frames import Decoder, Kind, encode
@@ -25,7 +25,7 @@ from weft.wire.message.message import Message
 
 CONNECT = encode(Kind.CONNECT, b"weather", reply=b"me.1")
 HELLO = b"\x16\x03\x01\x00\x05hello"
-ROOM = Room(connections=100, pending=100)
+ROOM = ConnectionLimits(connections=100, pending=100)
 
 
 class Taken:
@@ -38,7 +38,7 @@ class Taken:
         self.silent: list[str] = []
         self.ways: list[int] = []
         self.on_return: Callable[[int], None] | None = None
-        self.membership: Membership | None = None
+        self.membership: MeshMembership | None = None
         self.fulfil: Fulfil | None = None
 
     async def start(self) -> None: ...
@@ -96,10 +96,10 @@ class Unwrapping:
 class Place:
     """A front, and everything around it."""
 
-    def __init__(self, encryption: Encryption | None = None) -> None:
+    def __init__(self, encryption: TlsTermination | None = None) -> None:
         self.services = Taken()
         self.web = Web()
-        self.refusals = Refusals("london")
+        self.refusals = Rejections("london")
         self.front = Front(self.services, self.refusals, self.web, encryption)
 
     async def dial(self, data: bytes = b"") -> "Peer":
@@ -135,7 +135,9 @@ class Peer:
 
 @asynccontextmanager
 async def opened(
-    room: Room = ROOM, greeting_s: float = 60.0, encryption: Encryption | None = None
+    room: ConnectionLimits = ROOM,
+    greeting_s: float = 60.0,
+    encryption: TlsTermination | None = None,
 ) -> AsyncIterator[Place]:
     place = Place(encryption)
     limits = Limits(greeting_s=greeting_s)
@@ -270,7 +272,7 @@ async def test_with_tls_nothing_else_is_let_in(data: bytes) -> None:
 
 
 async def test_over_the_limit_of_connections_one_more_is_refused() -> None:
-    async with opened(Room(connections=1, pending=100)) as place:
+    async with opened(ConnectionLimits(connections=1, pending=100)) as place:
         first = await place.dial(CONNECT)
         await place.taken()
         second = await place.dial(CONNECT)
@@ -283,7 +285,7 @@ async def test_over_the_limit_of_connections_one_more_is_refused() -> None:
 
 
 async def test_when_the_lobby_is_full_the_oldest_gives_way() -> None:
-    async with opened(Room(connections=100, pending=2)) as place:
+    async with opened(ConnectionLimits(connections=100, pending=2)) as place:
         silent = []
         for count in (1, 2):
             silent.append(await place.dial())
@@ -300,7 +302,7 @@ async def test_when_the_lobby_is_full_the_oldest_gives_way() -> None:
 
 @pytest.mark.req("HUB-19")
 async def test_a_thousand_who_say_nothing_do_not_keep_out_one_who_speaks() -> None:
-    async with opened(Room(connections=100, pending=1000)) as place:
+    async with opened(ConnectionLimits(connections=100, pending=1000)) as place:
         silent = []
         for _ in range(1000):
             sock = socket.socket()

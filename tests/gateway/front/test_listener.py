@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from weft.errors import UsageError
-from weft.gateway.config.settings import Address
-from weft.gateway.front.listener import Accepted, Listener
+from weft.gateway.config.settings import SocketAddress
+from weft.gateway.front.listener import Accepted, PortListener
 
-LOOPBACK = Address("127.0.0.1", 0)
+LOOPBACK = SocketAddress("127.0.0.1", 0)
 
 # Lets descriptors run out while three peers connect, then gives some back: all three are served.
 RUN_OUT = """
@@ -51,7 +51,7 @@ def close_all(peers: list[socket.socket], taken: list[int]) -> None:
 
 async def test_whoever_connects_is_taken_with_its_address() -> None:
     came: asyncio.Queue[list[Accepted]] = asyncio.Queue()
-    listener = Listener(LOOPBACK, came.put_nowait)
+    listener = PortListener(LOOPBACK, came.put_nowait)
     assert listener.address.port != 0
     with socket.create_connection(listener.address) as peer:
         ((fd, name),) = await came.get()
@@ -66,7 +66,7 @@ async def test_whoever_connects_is_taken_with_its_address() -> None:
 
 async def test_ipv6_is_listened_on_too() -> None:
     came: asyncio.Queue[list[Accepted]] = asyncio.Queue()
-    listener = Listener(Address("::1", 0), came.put_nowait)
+    listener = PortListener(SocketAddress("::1", 0), came.put_nowait)
     with socket.create_connection(listener.address):
         ((fd, name),) = await came.get()
         assert name.startswith("[::1]:")
@@ -76,7 +76,7 @@ async def test_ipv6_is_listened_on_too() -> None:
 
 async def test_many_are_taken_in_one_turn() -> None:
     came: asyncio.Queue[list[Accepted]] = asyncio.Queue()
-    listener = Listener(LOOPBACK, came.put_nowait)
+    listener = PortListener(LOOPBACK, came.put_nowait)
     peers = [socket.create_connection(listener.address) for _ in range(100)]
     batches = [await came.get(), await came.get()]
     assert [len(batch) for batch in batches] == [64, 36]
@@ -86,7 +86,7 @@ async def test_many_are_taken_in_one_turn() -> None:
 
 async def test_who_comes_after_several_is_taken_too() -> None:
     came: asyncio.Queue[list[Accepted]] = asyncio.Queue()
-    listener = Listener(LOOPBACK, came.put_nowait)
+    listener = PortListener(LOOPBACK, came.put_nowait)
     peers = [socket.create_connection(listener.address) for _ in range(3)]
     batches = [await came.get()]
     peers.append(socket.create_connection(listener.address))
@@ -98,7 +98,7 @@ async def test_who_comes_after_several_is_taken_too() -> None:
 
 async def test_closing_takes_who_comes_right_after_several() -> None:
     came: asyncio.Queue[list[Accepted]] = asyncio.Queue()
-    listener = Listener(LOOPBACK, came.put_nowait)
+    listener = PortListener(LOOPBACK, came.put_nowait)
     peers = [socket.create_connection(listener.address) for _ in range(3)]
     batches = [await came.get()]
     peers.append(socket.create_connection(listener.address))
@@ -110,7 +110,7 @@ async def test_closing_takes_who_comes_right_after_several() -> None:
 
 async def test_closing_takes_who_has_connected_already() -> None:
     came: list[Accepted] = []
-    listener = Listener(LOOPBACK, came.extend)
+    listener = PortListener(LOOPBACK, came.extend)
     peers = [socket.create_connection(listener.address) for _ in range(100)]
     listener.close()
     listener.close()
@@ -123,9 +123,9 @@ async def test_closing_takes_who_has_connected_already() -> None:
 
 async def test_an_address_in_use_is_named() -> None:
     came: list[Accepted] = []
-    first = Listener(LOOPBACK, came.extend)
+    first = PortListener(LOOPBACK, came.extend)
     with pytest.raises(UsageError, match=f"cannot listen on {first.address}: Address already in"):
-        Listener(first.address, came.extend)
+        PortListener(first.address, came.extend)
     first.close()
 
 

@@ -7,7 +7,7 @@ from tests.broker.locksmith import MADE, key_of, record
 from weft.errors import BadGreeting, BadKey, NoSuchService, WeftError
 from weft.gateway.config.settings import Settings
 from weft.gateway.front.fd_passing import AS_FRAMES, AS_HTTP, AS_LINK
-from weft.gateway.front.preauth import Newcomer, check_start
+from weft.gateway.front.preauth import UnauthenticatedConnection, check_start
 from weft.gateway.keys.key_file import Records
 from weft.transports.http.origins import UnknownHost, UntrustedOrigin
 from weft.wire.frames import Kind, encode
@@ -33,7 +33,7 @@ def start(
     with ours, theirs:
         ours.sendall(first)
         ours.shutdown(socket.SHUT_WR)
-        check_start(Newcomer(theirs.fileno(), service, way), Settings(), keys)
+        check_start(UnauthenticatedConnection(theirs.fileno(), service, way), Settings(), keys)
         return theirs.recv(65_536)
 
 
@@ -78,10 +78,12 @@ def test_whoever_is_gone_shows_nothing() -> None:
     ours, theirs = socket.socketpair()
     ours.close()
     with theirs, pytest.raises(BadKey, match="a key is needed"):
-        check_start(Newcomer(theirs.fileno(), "orders", AS_FRAMES), Settings(), KEYS)
+        check_start(
+            UnauthenticatedConnection(theirs.fileno(), "orders", AS_FRAMES), Settings(), KEYS
+        )
     reading, writing = os.pipe()
     with pytest.raises(BadKey, match="a key is needed"):
-        check_start(Newcomer(reading, "orders", AS_FRAMES), Settings(), KEYS)
+        check_start(UnauthenticatedConnection(reading, "orders", AS_FRAMES), Settings(), KEYS)
     os.close(reading)
     os.close(writing)
 

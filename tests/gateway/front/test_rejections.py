@@ -6,7 +6,7 @@ import pytest
 
 from weft.errors import NoSuchService, TooSlow
 from weft.gateway.front.fd_passing import AS_HTTP
-from weft.gateway.front.rejections import Refusals, error_frame
+from weft.gateway.front.rejections import Rejections, error_frame
 from weft.wire.frames import Kind, parse
 from weft.wire.message.message import Message
 
@@ -34,7 +34,7 @@ def test_whoever_is_refused_reads_why_though_nobody_read_what_it_sent() -> None:
         peer.sendall(b"x" * 1000)
         assert sock.recv(1000, socket.MSG_PEEK)
         error = TooSlow("late")
-        Refusals("london").refuse(sock, error, "peer")
+        Rejections("london").refuse(sock, error, "peer")
         assert sock.fileno() == -1
         with peer.makefile("rb") as answer:
             assert answer.read() == error_frame(error)
@@ -43,7 +43,7 @@ def test_whoever_is_refused_reads_why_though_nobody_read_what_it_sent() -> None:
 def test_a_request_is_refused_with_an_error_as_json() -> None:
     peer, sock = tcp_pair()
     with peer:
-        Refusals("london").refuse(sock, NoSuchService("no such thing"), "peer", AS_HTTP)
+        Rejections("london").refuse(sock, NoSuchService("no such thing"), "peer", AS_HTTP)
         with peer.makefile("rb") as answer:
             head, _, body = answer.read().partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n")
@@ -52,7 +52,7 @@ def test_a_request_is_refused_with_an_error_as_json() -> None:
 
 
 def test_refusals_are_counted_by_reason() -> None:
-    refusals = Refusals("london")
+    refusals = Rejections("london")
     for _ in range(3):
         peer, sock = tcp_pair()
         refusals.refuse(sock, TooSlow("late"), "peer")
@@ -64,7 +64,7 @@ def test_refusals_are_counted_by_reason() -> None:
 
 
 def test_whoever_is_gone_already_is_counted_all_the_same() -> None:
-    refusals = Refusals("london")
+    refusals = Rejections("london")
     peer, sock = tcp_pair()
     # Closed with bytes unread, so that the connection is reset.
     sock.sendall(b"x")
@@ -77,7 +77,7 @@ def test_whoever_is_gone_already_is_counted_all_the_same() -> None:
 
 def test_a_flood_is_one_line_for_each_reason(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "weft")
-    refusals = Refusals("london")
+    refusals = Rejections("london")
     for _ in range(100):
         refusals.count(TooSlow("late"), "127.0.0.1:9")
     refusals.count(NoSuchService("none"), "127.0.0.1:9")
@@ -95,7 +95,7 @@ def test_the_next_line_says_how_many_were_not_named(
     caplog.set_level(logging.INFO, "weft")
     now = 100.0
     monkeypatch.setattr("weft.transports.refusal_log.time.monotonic", lambda: now)
-    refusals = Refusals("london")
+    refusals = Rejections("london")
     for _ in range(3):
         refusals.count(TooSlow("late"), "peer")
     now += 1.0

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import BadFrame, BadGreeting, FrameTooBig, ProtocolError
-from weft.gateway.front.sniff import GREETING, HANDSHAKE, LINK, MORE, REQUEST, Verdict
+from weft.gateway.front.sniff import GREETING, HANDSHAKE, LINK, MORE, REQUEST, Classification
 from weft.gateway.front.sniff import look as look_at
 from weft.wire.frames import Kind, encode
 
@@ -11,7 +11,7 @@ LIMIT = 4096
 CONNECT = encode(Kind.CONNECT, b"weather", b"body", b"me.1")
 
 
-def look(data: bytes, limit_bytes: int) -> Verdict:
+def look(data: bytes, limit_bytes: int) -> Classification:
     """What is said of these bytes at the start of a buffer, whatever lies behind them."""
     return look_at(bytearray(data + b"\xff" * 8), len(data), limit_bytes)
 

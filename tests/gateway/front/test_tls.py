@@ -9,17 +9,19 @@ import pytest
 
 from weft.errors import BadOption
 from weft.gateway.config.settings import Tls
-from weft.gateway.front.rejections import Refusals
-from weft.gateway.front.tls import Encryption, server_context
+from weft.gateway.front.rejections import Rejections
+from weft.gateway.front.tls import TlsConnections, server_context
 
 
 def client_context(tls: Tls) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=tls.cert)
 
 
-def made(tls: Tls, limit_s: float = 60.0, pending_max: int = 100) -> tuple[Encryption, Refusals]:
-    refusals = Refusals("london")
-    encryption = Encryption(tls, refusals)
+def made(
+    tls: Tls, limit_s: float = 60.0, pending_max: int = 100
+) -> tuple[TlsConnections, Rejections]:
+    refusals = Rejections("london")
+    encryption = TlsConnections(tls, refusals)
     encryption.change(limit_s, pending_max)
     return encryption, refusals
 

@@ -3,18 +3,25 @@
 import pytest
 
 from weft.errors import BadOption, NotAllowed
-from weft.gateway.http.discovery import LIMIT, LIMIT_MAX, Sought, service_in, shared_with, sought_in
+from weft.gateway.http.discovery import (
+    LIMIT,
+    LIMIT_MAX,
+    DiscoveryRequest,
+    service_in,
+    shared_with,
+    sought_in,
+)
 
 
 def test_what_is_left_out_has_a_default() -> None:
-    assert sought_in("") == Sought("default", "", LIMIT)
+    assert sought_in("") == DiscoveryRequest("default", "", LIMIT)
 
 
 def test_what_is_given_counts() -> None:
-    assert sought_in("service=we-ather&region=eu.north&limit=7") == Sought(
+    assert sought_in("service=we-ather&region=eu.north&limit=7") == DiscoveryRequest(
         "we-ather", "eu.north", 7
     )
-    assert sought_in("region=") == Sought()
+    assert sought_in("region=") == DiscoveryRequest()
 
 
 @pytest.mark.parametrize(

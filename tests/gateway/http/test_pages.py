@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from weft.errors import NoSuchService, Overloaded
-from weft.gateway.http.pages import Pages
+from weft.gateway.http.pages import GatewayPages
 from weft.gateway.http.report import FrontReport, GatewayReport
 from weft.gateway.http.static_files import versioned_path
 from weft.mesh.candidates import Candidate, lone
@@ -47,7 +47,7 @@ class Shown:
 
 
 async def test_the_index_names_every_page() -> None:
-    pages = Pages(Shown())
+    pages = GatewayPages(Shown())
     index = await pages.page("/")
     assert index is not None
     named = [line.split()[0] for line in index.body.splitlines() if line.startswith("/")]
@@ -62,11 +62,11 @@ async def test_the_index_names_every_page() -> None:
 
 @pytest.mark.parametrize("path", ["/none", "/status/", "", "//"])
 async def test_there_are_no_other_pages(path: str) -> None:
-    assert await Pages(Shown()).page(path) is None
+    assert await GatewayPages(Shown()).page(path) is None
 
 
 async def test_health_is_ok_whatever_happens() -> None:
-    page = await Pages(Shown("draining")).page("/healthz")
+    page = await GatewayPages(Shown("draining")).page("/healthz")
     assert page is not None
     assert (page.status, page.body) == (200, "ok\n")
 
@@ -76,13 +76,13 @@ async def test_health_is_ok_whatever_happens() -> None:
     [("", 200, "ready\n"), ("not up: weather", 503, "not up: weather\n")],
 )
 async def test_readiness_says_why_not(unready: str, status: int, body: str) -> None:
-    page = await Pages(Shown(unready)).page("/readyz")
+    page = await GatewayPages(Shown(unready)).page("/readyz")
     assert page is not None
     assert (page.status, page.body) == (status, body)
 
 
 async def test_the_status_is_the_report_as_json() -> None:
-    page = await Pages(Shown()).page("/status")
+    page = await GatewayPages(Shown()).page("/status")
     assert page is not None
     assert page.kind == "application/json"
     assert msgspec.json.decode(page.body, type=GatewayReport) == REPORT
@@ -102,7 +102,7 @@ async def test_the_status_is_the_report_as_json() -> None:
 async def test_whoever_looks_for_a_gateway_is_told_of_candidates(
     query: str, status: int, named: list[str]
 ) -> None:
-    page = await Pages(Shown()).page("/closest", query)
+    page = await GatewayPages(Shown()).page("/closest", query)
     assert page is not None
     assert page.status == status
     if named:
@@ -113,21 +113,21 @@ async def test_whoever_looks_for_a_gateway_is_told_of_candidates(
 
 
 async def test_the_nodes_are_told_by_service() -> None:
-    page = await Pages(Shown()).page("/nodes")
+    page = await GatewayPages(Shown()).page("/nodes")
     assert page is not None
     services = msgspec.json.decode(page.body)["services"]
     assert {name: len(found) for name, found in services.items()} == {"default": 2, "weather": 2}
 
 
 async def test_metrics_say_what_form_they_have() -> None:
-    page = await Pages(Shown()).page("/metrics")
+    page = await GatewayPages(Shown()).page("/metrics")
     assert page is not None
     assert page.kind.startswith("text/plain; version=")
     assert "weft_front_accepted_total 20.0" in page.body
 
 
 async def test_the_client_for_browsers_is_served() -> None:
-    pages = Pages(Shown())
+    pages = GatewayPages(Shown())
     for path in ("/weft.js", versioned_path(), "/weft-errors.js"):
         page = await pages.page(path)
         assert page is not None, path
@@ -136,6 +136,6 @@ async def test_the_client_for_browsers_is_served() -> None:
 
 
 async def test_the_types_of_the_client_are_served() -> None:
-    page = await Pages(Shown()).page("/weft.d.ts")
+    page = await GatewayPages(Shown()).page("/weft.d.ts")
     assert page is not None
     assert page.kind == "application/typescript; charset=utf-8"

@@ -7,26 +7,26 @@ from contextlib import asynccontextmanager
 import pytest
 
 from weft.broker.auth.keys import Keyring
-from weft.gateway.front.rejections import Refusals
-from weft.gateway.http.response import Page
-from weft.gateway.http.server import REQUESTS_MAX, Web
+from weft.gateway.front.rejections import Rejections
+from weft.gateway.http.response import PageResponse
+from weft.gateway.http.server import REQUESTS_MAX, GatewayHttpServer
 from weft.transports.http.origins import WebRules
 
 PACKED = "export {};\n" * 100
 
 
-async def pages(path: str, query: str) -> Page | None:
+async def pages(path: str, query: str) -> PageResponse | None:
     if path in ("/closest", "/healthz"):
-        return Page(200, f"{query}\n")
+        return PageResponse(200, f"{query}\n")
     if path == "/file.js":
-        return Page(200, "export {};\n", "text/javascript", '"1a"')
+        return PageResponse(200, "export {};\n", "text/javascript", '"1a"')
     if path in ("/packed.js", "/packed.1a.js"):
         packed, is_immutable = gzip.compress(PACKED.encode()), path == "/packed.1a.js"
         kind = "text/javascript"
-        return Page(200, PACKED, kind, '"1a"', gzipped=packed, is_immutable=is_immutable)
+        return PageResponse(200, PACKED, kind, '"1a"', gzipped=packed, is_immutable=is_immutable)
     if path == "/long":
-        return Page(200, "long " * 100_000)
-    return Page(200, f"you asked for {path}\n") if path.startswith("/page") else None
+        return PageResponse(200, "long " * 100_000)
+    return PageResponse(200, f"you asked for {path}\n") if path.startswith("/page") else None
 
 
 RULES = WebRules(hosts=("127.0.0.1",), origins=("https://pages.example",))
@@ -40,8 +40,8 @@ class NoKeys:
 
 class Place:
     def __init__(self) -> None:
-        self.refusals = Refusals("london")
-        self.web = Web(pages, self.refusals, RULES, NoKeys())
+        self.refusals = Rejections("london")
+        self.web = GatewayHttpServer(pages, self.refusals, RULES, NoKeys())
 
     def dial(self) -> tuple[socket.socket, socket.socket]:
         ours, theirs = socket.socketpair()
@@ -303,13 +303,13 @@ async def test_no_more_are_answered_at_once_than_the_limit() -> None:
     is_open = asyncio.Event()
     asked: list[str] = []
 
-    async def slow_pages(path: str, _query: str) -> Page:
+    async def slow_pages(path: str, _query: str) -> PageResponse:
         asked.append(path)
         await is_open.wait()
-        return Page(200, "at last\n")
+        return PageResponse(200, "at last\n")
 
     place = Place()
-    place.web = Web(slow_pages, place.refusals, RULES, NoKeys())
+    place.web = GatewayHttpServer(slow_pages, place.refusals, RULES, NoKeys())
     loop = asyncio.get_running_loop()
     waiting = [place.dial() for _ in range(REQUESTS_MAX)]
     for ours, theirs in waiting:

@@ -11,7 +11,7 @@ import pytest
 from crc32c import crc32c
 
 from weft.errors import Overloaded, WeftError
-from weft.gateway.journal.lend import Lending, Request
+from weft.gateway.journal.lend import FileRequest, Lending
 from weft.gateway.journal.reader_queue import WAITING_MAX
 from weft.journal.segment.file_names import FOLDER
 
@@ -51,7 +51,7 @@ async def asks(lending: Lending, target: str, holder: str) -> socket.socket:
     with theirs:
         while True:
             try:
-                await lending.lend(theirs, Request(target, "", False, holder, "10.0.0.1:5"))
+                await lending.lend(theirs, FileRequest(target, "", False, holder, "10.0.0.1:5"))
             except Overloaded:
                 await asyncio.sleep(0.001)
             else:

@@ -12,7 +12,7 @@ from tests.attacks.gateway_process import eventually
 from weft.errors import Overloaded, TooMany
 from weft.gateway.journal import reader_queue as module
 from weft.gateway.journal import transfer
-from weft.gateway.journal.lend import Request
+from weft.gateway.journal.lend import FileRequest
 from weft.gateway.journal.reader_queue import Readers
 from weft.gateway.journal.transfer import Transfer
 
@@ -20,8 +20,8 @@ WAIT_S = 20
 LARGE = 64 << 20
 
 
-def request(key: str = "", target: str = "small") -> Request:
-    return Request(target, "", is_head=False, holder=key and f"key {key}")
+def request(key: str = "", target: str = "small") -> FileRequest:
+    return FileRequest(target, "", is_head=False, holder=key and f"key {key}")
 
 
 @contextmanager
@@ -30,14 +30,14 @@ def answering(monkeypatch: pytest.MonkeyPatch, places: int, waiting: int) -> Ite
     monkeypatch.setattr(module, "READERS_MAX", places)
     monkeypatch.setattr(module, "WAITING_MAX", waiting)
 
-    def answer(out: Transfer, asked: Request) -> None:
+    def answer(out: Transfer, asked: FileRequest) -> None:
         out.send(b"x" * LARGE if asked.target == "large" else b"small")
 
     with closing(Readers(answer)) as readers:
         yield readers
 
 
-def asks(readers: Readers, asked: Request) -> socket.socket:
+def asks(readers: Readers, asked: FileRequest) -> socket.socket:
     """Someone who asked; whoever is refused has no connection any more."""
     ours, theirs = socket.socketpair()
     ours.settimeout(WAIT_S)
@@ -152,7 +152,7 @@ def test_a_fault_costs_neither_the_place_nor_the_connection(
 ) -> None:
     monkeypatch.setattr(module, "READERS_MAX", 1)
 
-    def answer(out: Transfer, asked: Request) -> None:
+    def answer(out: Transfer, asked: FileRequest) -> None:
         if asked.target == "bad":
             raise ValueError("of ours")
         out.send(b"small")

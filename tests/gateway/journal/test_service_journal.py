@@ -15,10 +15,10 @@ from weft.errors import BadOption, JournalFailed
 from weft.gateway.config.settings import JournalSettings, Settings
 from weft.gateway.gateway import Gateway
 from weft.gateway.worker import host as hosting
-from weft.gateway.worker.host import Host
+from weft.gateway.worker.host import ServiceHost
 from weft.journal import writer_thread
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.journal.segment.file_names import segments_of
 from weft.journal.segment.verify import check_segment
 
@@ -43,8 +43,12 @@ async def serving(folder: Path, **journal: Any) -> AsyncIterator[str]:
 
 def kept(folder: Path) -> list[weft.Message]:
     found = list(history(folder / "journal", "default", "london"))
-    assert [each.position for each in found if isinstance(each, Kept)] == list(range(len(found)))
-    return [weft.Message.from_frame(each.frame) for each in found if isinstance(each, Kept)]
+    assert [each.position for each in found if isinstance(each, JournalRecord)] == list(
+        range(len(found))
+    )
+    return [
+        weft.Message.from_frame(each.frame) for each in found if isinstance(each, JournalRecord)
+    ]
 
 
 @pytest.mark.parametrize("sync", ["ack", "interval", "none"])
@@ -191,7 +195,7 @@ async def test_the_status_tells_how_far_it_is(tmp_path: Path) -> None:
 
 async def test_a_journal_has_one_writer(tmp_path: Path) -> None:
     async with serving(tmp_path) as gateway, weft.connect(gateway):
-        host = Host("default", "london", Limits())
+        host = ServiceHost("default", "london", Limits())
         with pytest.raises(BadOption, match="is being written by another gateway"):
             host.keep(tmp_path, JournalSettings(patterns=(">",)))
         await host.close()
@@ -201,7 +205,7 @@ async def test_without_its_packages_there_is_no_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "weft.gateway.journal.service_journal", None)
-    host = Host("default", "london", Limits())
+    host = ServiceHost("default", "london", Limits())
     with pytest.raises(BadOption, match=r"pip install .weft-mesh\[journal\]"):
         host.keep(tmp_path, JournalSettings(patterns=(">",)))
     await host.close()

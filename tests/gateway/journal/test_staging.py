@@ -29,10 +29,10 @@ from weft.gateway.journal import staging as module
 from weft.gateway.keys.key_file import change_keys
 from weft.journal import writer_thread
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.journal.segment.writer import OpenSegment
 from weft.journal.staging import parts
-from weft.journal.staging.batches import Mark, Order, State
+from weft.journal.staging.batches import BatchCommit, PublishedMark, WriterProgress
 
 
 @asynccontextmanager
@@ -76,7 +76,11 @@ async def release(
 
 def kept(folder: Path) -> list[int]:
     found = history(folder / "journal", "default", "london", 0)
-    return [weft.Message.from_frame(each.frame)["n"] for each in found if isinstance(each, Kept)]
+    return [
+        weft.Message.from_frame(each.frame)["n"]
+        for each in found
+        if isinstance(each, JournalRecord)
+    ]
 
 
 async def test_rows_are_given_out_when_they_are_released_and_not_before(tmp_path: Path) -> None:
@@ -139,9 +143,13 @@ async def test_a_batch_that_was_on_its_way_goes_on_where_it_was(tmp_path: Path, 
         await release(connection, {"q": out})
     # What a gateway leaves that is killed when so many rows are in its journal.
     found = list(history(tmp_path / "journal", "default", "london", 0))
-    marks = {(each.frame[8:12], each.frame[12:16]) for each in found if isinstance(each, Kept)}
-    order = Order("w", 0, ("p",), (5,), tuple(Mark(number(a), number(b), 0) for a, b in marks))
-    (place / "state.json").write_bytes(msgspec.json.encode(State(-1, order)))
+    marks = {
+        (each.frame[8:12], each.frame[12:16]) for each in found if isinstance(each, JournalRecord)
+    }
+    order = BatchCommit(
+        "w", 0, ("p",), (5,), tuple(PublishedMark(number(a), number(b), 0) for a, b in marks)
+    )
+    (place / "state.json").write_bytes(msgspec.json.encode(WriterProgress(-1, order)))
     (place / "0-p.rows").write_bytes(staged)
     async with gateway(tmp_path) as connection:
         assert (await release(connection, {"p": 5}))["rows"] == 5
@@ -363,7 +371,7 @@ async def test_a_batch_faster_than_the_disk_waits_for_it(
         gate.is_open.set()
         await releasing
     found = list(history(tmp_path / "journal", "default", "london", 0))
-    assert len([each for each in found if isinstance(each, Kept)]) == 151
+    assert len([each for each in found if isinstance(each, JournalRecord)]) == 151
 
 
 async def test_rows_that_their_writer_may_not_publish_are_not_staged(tmp_path: Path) -> None:

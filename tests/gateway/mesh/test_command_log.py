@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from weft.gateway.mesh import command_log
-from weft.gateway.mesh.command_log import CommandLog, Entry
+from weft.gateway.mesh.command_log import CommandLog, LoggedCommand
 
-ENTRY = Entry(
+ENTRY = LoggedCommand(
     time="2026-01-31T12:00:00.000+00:00",
     admin="ab" * 32,
     name="ops",
@@ -22,7 +22,7 @@ ENTRY = Entry(
 )
 
 
-def nonce(number: int) -> Entry:
+def nonce(number: int) -> LoggedCommand:
     return msgspec.structs.replace(ENTRY, nonce=f"{number:032x}", ends_ms=number)
 
 

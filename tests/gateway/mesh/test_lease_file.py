@@ -9,7 +9,15 @@ import pytest
 
 from weft.gateway.mesh import lease_file
 from weft.gateway.mesh.lease_file import PromiseFile
-from weft.mesh.channels.leases import CONFIRMED, CONTESTED, FAILED, LEASE_NS, Claim, Note, Promises
+from weft.mesh.channels.leases import (
+    CONFIRMED,
+    CONTESTED,
+    FAILED,
+    LEASE_NS,
+    LeaseClaim,
+    Note,
+    Promises,
+)
 
 ONE, OTHER = b"1" * 16, b"2" * 16
 CHESS = Note(b"games.chess", 3, ONE)
@@ -159,9 +167,9 @@ def test_what_cannot_be_written_is_not_promised(path: Path) -> None:
     promises = Promises()
     promises.recall([], file.keep, 0)
     with no_room(path):
-        assert promises.open(CHESS, Claim(1, 1), 0) == FAILED
+        assert promises.open(CHESS, LeaseClaim(1, 1), 0) == FAILED
     assert (len(promises), promises.epoch(CHESS.name)) == (0, 0)
-    assert promises.open(CHESS, Claim(1, 1), 0) == CONFIRMED
+    assert promises.open(CHESS, LeaseClaim(1, 1), 0) == CONFIRMED
     assert recalled(path) == ([CHESS], [])
 
 
@@ -227,11 +235,11 @@ def test_no_descriptor_is_left_open(path: Path) -> None:
 def test_a_gateway_that_begins_anew_keeps_the_name_for_whom_it_promised_it(path: Path) -> None:
     promises = Promises()
     promises.recall([], begun(path).keep, 0)
-    assert promises.open(CHESS, Claim(1, 1), 0) == CONFIRMED
+    assert promises.open(CHESS, LeaseClaim(1, 1), 0) == CONFIRMED
     file = PromiseFile(path)
     again = Promises()
     again.recall(file.recall()[0], file.keep, 0)
     later = CHESS._replace(epoch=4, channel=OTHER)
-    assert again.open(later, Claim(2, 1), LEASE_NS - 1) == CONTESTED
-    assert again.open(later, Claim(2, 1), LEASE_NS) == CONFIRMED
+    assert again.open(later, LeaseClaim(2, 1), LEASE_NS - 1) == CONTESTED
+    assert again.open(later, LeaseClaim(2, 1), LEASE_NS) == CONFIRMED
     assert recalled(path) == ([later], [])

@@ -5,9 +5,9 @@ import pytest
 
 from weft.errors import BadOption
 from weft.gateway.config.mesh_settings import MeshSettings
-from weft.gateway.config.settings import Address, Settings, Tls
+from weft.gateway.config.settings import Settings, SocketAddress, Tls
 from weft.gateway.mesh.authentication import admission_of
-from weft.gateway.mesh.membership import Membership, located, membership_of
+from weft.gateway.mesh.membership import MeshMembership, located, membership_of
 from weft.mesh.links.signing import Signer
 
 
@@ -18,7 +18,7 @@ def secret_in(folder: Path, text: str = "a secret of all gateways\n") -> str:
     return str(path)
 
 
-def made(settings: Settings) -> Membership:
+def made(settings: Settings) -> MeshMembership:
     membership = membership_of(settings)
     assert membership is not None
     return membership
@@ -76,19 +76,19 @@ def test_where_a_package_is_missing_it_is_named_if_a_mesh_is_asked_for(
 
 def test_others_dial_where_it_listens() -> None:
     settings = Settings(listen="127.0.0.1:0")
-    found = located(made(settings), settings, Address("127.0.0.1", 4711))
+    found = located(made(settings), settings, SocketAddress("127.0.0.1", 4711))
     assert found.address == "127.0.0.1:4711"
 
 
 def test_others_dial_what_they_are_told_to() -> None:
     settings = Settings(mesh=MeshSettings(address="london.example:7500"))
-    found = located(made(settings), settings, Address("127.0.0.1", 4711))
+    found = located(made(settings), settings, SocketAddress("127.0.0.1", 4711))
     assert found.address == "london.example:7500"
 
 
 def test_whoever_speaks_tls_is_dialled_by_it(tls: Tls) -> None:
     settings = Settings(tls=tls)
-    found = located(made(settings), settings, Address("::1", 4711))
+    found = located(made(settings), settings, SocketAddress("::1", 4711))
     assert found.address == "tls://[::1]:4711"
 
 

@@ -12,7 +12,7 @@ from weft.broker.journal.batcher import ARRIVED
 from weft.gateway.config.mesh_settings import MeshSettings
 from weft.gateway.config.settings import JournalSettings
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.wire.frames import Flag, parse
 
 
@@ -36,7 +36,7 @@ async def two(
 def kept(folder: Path) -> list[tuple[bytes, int]]:
     """The bodies of bob's journal, and the flags of their frames."""
     found = history(folder / "journal", SERVICE, "bob")
-    frames = [parse(each.frame) for each in found if isinstance(each, Kept)]
+    frames = [parse(each.frame) for each in found if isinstance(each, JournalRecord)]
     return [(frame.body, frame.flags) for frame in frames]
 
 

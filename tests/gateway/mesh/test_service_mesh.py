@@ -26,7 +26,7 @@ from weft.gateway.config.mesh_settings import MeshSettings
 from weft.gateway.config.settings import Settings, Tls
 from weft.gateway.gateway import Gateway
 from weft.gateway.keys.key_file import change_keys
-from weft.mesh.links.handshake import NONCE_BYTES, Admission, Handshake, Introduction
+from weft.mesh.links.handshake import NONCE_BYTES, Admission, GatewayIntroduction, Handshake
 from weft.mesh.links.signing import Signer, verify
 from weft.wire.frames import Decoder, Kind, encode, parse
 from weft.wire.message.message import Message
@@ -72,7 +72,7 @@ async def asked(made: Gateway, frame: bytes) -> Message:
 
 def hello(service: str, secret: bytes = b"") -> bytes:
     """The first word of a gateway that wants to be linked."""
-    about = Introduction(7, 1, "eve", "127.0.0.1:1", "", 0)
+    about = GatewayIntroduction(7, 1, "eve", "127.0.0.1:1", "", 0)
     admission = Admission(STRANGER, verify, secret)
     nonce = os.urandom(NONCE_BYTES)
     return Handshake(admission, service, about, nonce, is_dialler=True).begin()

@@ -11,7 +11,7 @@ from tests.journeys.raw import greeted
 import weft
 from weft.errors import NotAMember, Reserved
 from weft.wire.frames import Flag, Kind, encode
-from weft.wire.password_proof import Claim, sign
+from weft.wire.password_proof import ProofInput, sign
 
 KEY = b"k" * 32
 QUESTIONS = ("open", "join", "prove", "leave", "close", "list", "show")
@@ -51,7 +51,7 @@ async def test_who_proves_the_password_is_a_member_and_is_shown_that_the_gateway
         with pytest.raises(NotAMember):
             await bob.client.publish(subject, b"early", acknowledge=True)
         proven = await bob.ask("prove", **proof_of(challenge))
-        claim = Claim(SERVICE, CHESS.encode(), challenge, NONCE)
+        claim = ProofInput(SERVICE, CHESS.encode(), challenge, NONCE)
         assert proven == {
             "id": opened["id"],
             "name": CHESS,

@@ -7,16 +7,16 @@ from weft.gateway.requests.password_throttle import (
     PLACE_FREE,
     SPACING_S,
     WAIT_MAX_S,
-    Place,
     Tries,
+    TryOrigin,
 )
 
 S = 1_000_000_000
-HERE, THERE = Place("key 12345678", is_lasting=True), Place("key ab12cd34", is_lasting=True)
+HERE, THERE = TryOrigin("key 12345678", is_lasting=True), TryOrigin("key ab12cd34", is_lasting=True)
 CHESS, GO = b"games.chess", b"games.go"
 
 
-def wrong(counted: Tries, times: int, place: Place = HERE, name: bytes = CHESS) -> None:
+def wrong(counted: Tries, times: int, place: TryOrigin = HERE, name: bytes = CHESS) -> None:
     for _ in range(times):
         counted.wrong(place, name, 0)
 
@@ -59,15 +59,15 @@ def test_others_are_not_kept_out_by_one_that_guesses() -> None:
     assert counted.wait_s(THERE, CHESS, 0) == 0
 
 
-def connection(number: int) -> Place:
-    return Place(f"connection {number}", is_lasting=False)
+def connection(number: int) -> TryOrigin:
+    return TryOrigin(f"connection {number}", is_lasting=False)
 
 
 def guessed_at() -> Tries:
     """Tries of a channel that many keys have guessed at."""
     counted = Tries()
     for number in range(CHANNEL_FREE):
-        wrong(counted, 1, Place(f"key {number}", is_lasting=True))
+        wrong(counted, 1, TryOrigin(f"key {number}", is_lasting=True))
     return counted
 
 

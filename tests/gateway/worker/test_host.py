@@ -18,22 +18,22 @@ from tests.transports.loops import (
 
 from weft.broker.limits import Limits
 from weft.gateway.front.fd_passing import AS_FRAMES
-from weft.gateway.worker.host import Host
+from weft.gateway.worker.host import ServiceHost
 from weft.wire.frames import Frame, Kind, encode
 from weft.wire.message.message import Message
 
 
 @asynccontextmanager
-async def hosting(limits: Limits | None = None) -> AsyncIterator[Host]:
+async def hosting(limits: Limits | None = None) -> AsyncIterator[ServiceHost]:
     """A service called weather, ended at the end."""
-    host = Host("weather", "london-1", limits or Limits())
+    host = ServiceHost("weather", "london-1", limits or Limits())
     try:
         yield host
     finally:
         await host.close()
 
 
-def newcomer(host: Host, is_tcp: bool = False, is_small: bool = False) -> Client:
+def newcomer(host: ServiceHost, is_tcp: bool = False, is_small: bool = False) -> Client:
     """Someone who connects and has yet to say a word."""
     client, theirs = tcp_pair() if is_tcp else unix_pair()
     if is_small:
@@ -43,7 +43,7 @@ def newcomer(host: Host, is_tcp: bool = False, is_small: bool = False) -> Client
 
 
 async def greeted(
-    host: Host, *patterns: bytes, is_tcp: bool = False, is_small: bool = False
+    host: ServiceHost, *patterns: bytes, is_tcp: bool = False, is_small: bool = False
 ) -> Client:
     client = newcomer(host, is_tcp, is_small)
     await client.say(CONNECT, *(subscribe(pattern) for pattern in patterns))
@@ -318,7 +318,7 @@ async def test_many_come_and_go_and_nothing_of_them_is_left() -> None:
 
 def test_a_host_needs_a_running_loop() -> None:
     with pytest.raises(RuntimeError, match="no running event loop"):
-        Host("weather", "london-1", Limits())
+        ServiceHost("weather", "london-1", Limits())
 
 
 @on_both_loops

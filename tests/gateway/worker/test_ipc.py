@@ -12,17 +12,17 @@ from weft.gateway.config.settings import Log, Settings
 from weft.gateway.http.service_status import ServiceStatus
 from weft.gateway.worker.ipc import (
     Announce,
-    Answer,
     Ask,
-    Change,
-    Channel,
-    Count,
+    ConnectionCount,
     Drain,
+    IpcChannel,
     News,
     Order,
-    Ready,
-    Rules,
+    SettingsChange,
     Start,
+    WorkerReady,
+    WorkerSettings,
+    WorkerStatus,
     channel_to_front,
     channel_to_worker,
 )
@@ -47,15 +47,15 @@ STATUS = ServiceStatus(
     uptime_s=15.0,
 )
 ORDERS: list[Order] = [
-    Start("weather", "london", Rules()),
-    Change(Rules(Limits(ping_s=1.0), Log(level="debug"), 5.0, looks=False)),
+    Start("weather", "london", WorkerSettings()),
+    SettingsChange(WorkerSettings(Limits(ping_s=1.0), Log(level="debug"), 5.0, looks=False)),
     Ask(1),
     Announce("worker_restarted", b"body"),
     Drain(3.0),
 ]
-NEWS: list[News] = [Ready(), Answer(1, STATUS), Count(3, 2)]
+NEWS: list[News] = [WorkerReady(), WorkerStatus(1, STATUS), ConnectionCount(3, 2)]
 
-Ends = tuple[Channel[Order, News], Channel[News, Order]]
+Ends = tuple[IpcChannel[Order, News], IpcChannel[News, Order]]
 
 
 @asynccontextmanager
@@ -82,9 +82,9 @@ def test_workers_go_by_what_is_theirs_of_the_settings() -> None:
         limits=Limits(ping_s=1.0), log=Log(level="debug"), drain_s=5.0, look="never"
     )
     here = WebRules(hosts=("127.0.0.1",))
-    rules = Rules(Limits(ping_s=1.0), Log(level="debug"), 5.0, looks=False, web=here)
-    assert Rules.of(settings) == rules
-    assert Rules.of(Settings()) == Rules(web=here)
+    rules = WorkerSettings(Limits(ping_s=1.0), Log(level="debug"), 5.0, looks=False, web=here)
+    assert WorkerSettings.of(settings) == rules
+    assert WorkerSettings.of(Settings()) == WorkerSettings(web=here)
 
 
 async def test_when_the_other_is_gone_nothing_is_heard() -> None:
@@ -121,7 +121,7 @@ async def test_what_the_other_does_not_read_is_not_kept_without_end() -> None:
             _send_many(front, order)
 
 
-def _send_many(front: Channel[Order, News], order: Order) -> None:
+def _send_many(front: IpcChannel[Order, News], order: Order) -> None:
     for _ in range(100):
         front.send(order)
 

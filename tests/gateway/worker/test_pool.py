@@ -9,14 +9,14 @@ import pytest
 
 from weft.errors import NoSuchService
 from weft.gateway.config.settings import Settings
-from weft.gateway.front.rejections import Refusals
+from weft.gateway.front.rejections import Rejections
 from weft.gateway.worker.pool import Pool
 from weft.wire.frames import Decoder, Kind, encode
 
 
 @asynccontextmanager
 async def started(settings: Settings) -> AsyncIterator[Pool]:
-    pool = Pool(settings, Refusals("london"))
+    pool = Pool(settings, Rejections("london"))
     try:
         await pool.start()
         yield pool

@@ -10,26 +10,26 @@ import pytest
 
 from weft.broker.limits import Limits
 from weft.gateway.config.settings import Log
-from weft.gateway.front.fd_passing import Outgoing
+from weft.gateway.front.fd_passing import FdSender
 from weft.gateway.worker.ipc import (
     Announce,
-    Answer,
     Ask,
-    Change,
-    Channel,
-    Count,
+    ConnectionCount,
     Drain,
+    IpcChannel,
     News,
     Order,
-    Ready,
-    Rules,
+    SettingsChange,
     Start,
+    WorkerReady,
+    WorkerSettings,
+    WorkerStatus,
     channel_to_worker,
 )
 from weft.wire.frames import Decoder, Kind, encode
 from weft.wire.message.message import Message
 
-START = Start("weather", "london", Rules(log=Log(level="warning"), drain_s=30.0))
+START = Start("weather", "london", WorkerSettings(log=Log(level="warning"), drain_s=30.0))
 CONNECT = encode(Kind.CONNECT, b"weather", reply=b"me.1")
 EVENT = b"_WEFT.event.worker_restarted"
 
@@ -40,8 +40,8 @@ class Front:
     def __init__(
         self,
         process: asyncio.subprocess.Process,
-        channel: Channel[Order, News],
-        outgoing: Outgoing,
+        channel: IpcChannel[Order, News],
+        outgoing: FdSender,
     ) -> None:
         self.process = process
         self.channel = channel
@@ -96,7 +96,7 @@ class Peer:
 @asynccontextmanager
 async def running(start: Start = START) -> AsyncIterator[Front]:
     """A worker process that is ready."""
-    outgoing = Outgoing()
+    outgoing = FdSender()
     ours, theirs = socket.socketpair()
     descriptors = (theirs.fileno(), outgoing.far.fileno())
     process = await asyncio.create_subprocess_exec(
@@ -108,7 +108,7 @@ async def running(start: Start = START) -> AsyncIterator[Front]:
     channel = await channel_to_worker(ours)
     try:
         channel.send(start)
-        assert await channel.receive() == Ready()
+        assert await channel.receive() == WorkerReady()
         yield Front(process, channel, outgoing)
     finally:
         await channel.close()
@@ -130,28 +130,30 @@ async def test_a_socket_that_is_sent_is_served() -> None:
 async def test_the_front_is_told_how_many_came_and_how_many_are_there() -> None:
     async with running() as front:
         first, second = await front.connect(), await front.connect()
-        while await front.hear(Count) != Count(2, 2, is_needed=False):
+        while await front.hear(ConnectionCount) != ConnectionCount(2, 2, is_needed=False):
             pass
         first.sock.close()
-        assert await front.hear(Count) == Count(2, 1, is_needed=False)
+        assert await front.hear(ConnectionCount) == ConnectionCount(2, 1, is_needed=False)
         second.sock.close()
-        assert await front.hear(Count) == Count(2, 0, is_needed=False)
+        assert await front.hear(ConnectionCount) == ConnectionCount(2, 0, is_needed=False)
 
 
 async def test_a_question_is_answered_with_the_service_in_numbers() -> None:
     async with running() as front:
         front.channel.send(Ask(42))
-        answer = await front.hear(Answer)
-        assert isinstance(answer, Answer)
+        answer = await front.hear(WorkerStatus)
+        assert isinstance(answer, WorkerStatus)
         assert answer.number == 42
         assert answer.status.service == "weather"
 
 
 async def test_new_limits_hold_for_who_comes_next() -> None:
     async with running() as front:
-        front.channel.send(Change(Rules(Limits(ping_s=7.0), Log(level="error"), 5.0)))
+        front.channel.send(
+            SettingsChange(WorkerSettings(Limits(ping_s=7.0), Log(level="error"), 5.0))
+        )
         front.channel.send(Ask(1))
-        await front.hear(Answer)
+        await front.hear(WorkerStatus)
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         front.outgoing.put(theirs.detach())
@@ -208,11 +210,11 @@ async def test_signals_of_a_terminal_are_for_the_front(number: signal.Signals) -
     async with running() as front:
         os.kill(front.process.pid, number)
         front.channel.send(Ask(1))
-        await front.hear(Answer)
+        await front.hear(WorkerStatus)
 
 
 async def test_a_front_that_never_says_what_to_be_is_given_up() -> None:
-    outgoing = Outgoing()
+    outgoing = FdSender()
     ours, theirs = socket.socketpair()
     descriptors = (theirs.fileno(), outgoing.far.fileno())
     process = await asyncio.create_subprocess_exec(

@@ -15,12 +15,12 @@ from weft.broker.limits import Limits
 from weft.errors import WeftError
 from weft.gateway.config.settings import Log
 from weft.gateway.worker import supervisor as keeping
-from weft.gateway.worker.ipc import Change, Keys, Rules, Start
-from weft.gateway.worker.supervisor import Keeper
+from weft.gateway.worker.ipc import KeySet, SettingsChange, Start, WorkerSettings
+from weft.gateway.worker.supervisor import WorkerSupervisor
 from weft.wire.frames import Decoder, Kind, encode
 from weft.wire.message.message import Message
 
-START = Start("weather", "london", Rules(log=Log(level="error"), drain_s=30.0))
+START = Start("weather", "london", WorkerSettings(log=Log(level="error"), drain_s=30.0))
 CONNECT = encode(Kind.CONNECT, b"weather", reply=b"me.1")
 EVENT = b"_WEFT.event.worker_restarted"
 
@@ -30,7 +30,7 @@ class Place:
 
     def __init__(self) -> None:
         self.refused: asyncio.Queue[str] = asyncio.Queue()
-        self.keeper = Keeper(START, self._refuse)
+        self.keeper = WorkerSupervisor(START, self._refuse)
 
     def _refuse(self, passed: tuple[int, int], error: WeftError) -> None:
         os.close(passed[0])
@@ -154,7 +154,9 @@ async def test_a_silent_worker_is_said_to_be(monkeypatch: pytest.MonkeyPatch) ->
 async def test_what_changed_is_known_to_this_worker_and_the_next() -> None:
     async with kept() as place:
         await place.pid()
-        place.keeper.change(Change(Rules(Limits(ping_s=7.0), Log(level="error"), 5.0)))
+        place.keeper.change(
+            SettingsChange(WorkerSettings(Limits(ping_s=7.0), Log(level="error"), 5.0))
+        )
         await place.keeper.report()
         peers = [place.join()]
         assert (await peers[0].welcome())["ping_s"] == 7.0
@@ -170,7 +172,9 @@ async def test_what_changes_while_a_worker_starts_is_known_to_it() -> None:
         ping_s = 10.0
         while not place.keeper.up.is_set():
             ping_s += 1
-            place.keeper.change(Change(Rules(Limits(ping_s=ping_s), Log(level="error"), 5.0)))
+            place.keeper.change(
+                SettingsChange(WorkerSettings(Limits(ping_s=ping_s), Log(level="error"), 5.0))
+            )
             await asyncio.sleep(0.001)
         # Its answer comes after it has heard everything that was said before; sockets come apart.
         assert (await place.keeper.report()).status is not None
@@ -278,7 +282,7 @@ async def test_keys_that_a_worker_did_not_hear_of_are_told_again(
         keys = (record("one"), record("two", service="orders"))
         place.keeper.set_keys(keys)
         place.keeper.set_keys(keys)
-        assert told == [Keys((record("one"),))] * 2
+        assert told == [KeySet((record("one"),))] * 2
         monkeypatch.undo()
         place.keeper.set_keys(keys)
         place.keeper.set_keys(keys)

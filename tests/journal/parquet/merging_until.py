@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from weft.journal.parquet.compact import merge_day
-from weft.journal.segment.file_names import Place
+from weft.journal.segment.file_names import JournalFolder
 
 left = int(sys.argv[3])
 
@@ -28,4 +28,4 @@ def die_in_time(event: str, arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(die_in_time)
-list(merge_day(Place(Path(sys.argv[1]), "weather", "london"), sys.argv[2], 1 << 20))
+list(merge_day(JournalFolder(Path(sys.argv[1]), "weather", "london"), sys.argv[2], 1 << 20))

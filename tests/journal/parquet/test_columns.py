@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.journal.desk import message
 
-from weft.journal.parquet.columns import Columns, Numbers, Texts
+from weft.journal.parquet.columns import Columns, IntegerColumn, Texts
 from weft.wire.frames import Flag, Kind, Stamp, encode, parse, stamp_frame
 
 NAMES = st.sampled_from([b"a", b"a.b", b"sensors.london.temp", b"x" * 127])
@@ -15,7 +15,7 @@ def texts(column: Texts) -> list[bytes]:
     return [data[ends[row] : ends[row + 1]] for row in range(len(ends) - 1)]
 
 
-def numbers(column: Numbers) -> list[int]:
+def numbers(column: IntegerColumn) -> list[int]:
     return memoryview(column.data.take()).cast("q").tolist()
 
 

@@ -14,9 +14,9 @@ from weft.journal.parquet.compact import Merged, NotMerged, merge_day
 from weft.journal.parquet.schema import SCHEMA
 from weft.journal.parquet.seal import seal_all
 from weft.journal.read.arrow_batches import Range, batches_in
-from weft.journal.read.history_pages import Pages
+from weft.journal.read.history_pages import JournalPages
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.journal.read.sources import FolderShelf
 from weft.journal.segment.file_names import segments_of
 from weft.journal.segment.tail import Tails
@@ -59,7 +59,7 @@ def name(first: int, last: int) -> str:
 def assert_all_is_readable(root: Path, count: int = COUNT) -> None:
     """Every way to read finds every message, once and in order."""
     kept = list(history(root, "weather", "london"))
-    expected = [Kept(number, message(number)) for number in range(count)]
+    expected = [JournalRecord(number, message(number)) for number in range(count)]
     assert kept == expected
     assert list(history(root, "weather", "london", 17, 33)) == expected[17:34]
     place = Range(FolderShelf(root, "weather"), "london", 0, count)
@@ -69,7 +69,7 @@ def assert_all_is_readable(root: Path, count: int = COUNT) -> None:
     )
     tails = Tails(root, "weather")
     assert (tails.starts(), tails.ends()) == ({"london": 0}, {"london": count})
-    pages = Pages(root, "weather", "london")
+    pages = JournalPages(root, "weather", "london")
     assert [pages.position_at(TIME_NS + each) for each in (0, 17, 49)] == [0, 17, 49]
     assert [check_segment(each).faults for each in segments_of(root, "weather")] == [
         [] for _ in segments_of(root, "weather")

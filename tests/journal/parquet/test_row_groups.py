@@ -6,8 +6,7 @@ import pytest
 from tests.journal.desk import batch_of, message, place_in
 
 from weft.journal.parquet.row_groups import batches_of, block_parts, grouped, open_file
-from weft.journal.segment.blocks import Block, blocks_in, salt_of
-from weft.journal.segment.blocks import Kind as BlockKind
+from weft.journal.segment.blocks import Block, BlockKind, blocks_in, salt_of
 from weft.journal.segment.writer import OpenSegment
 
 KB = 1 << 10

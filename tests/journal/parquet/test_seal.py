@@ -11,9 +11,9 @@ from tests.journal.desk import ORIGIN, batch_of, message, place_in, spoil_frames
 from weft.journal.parquet import seal as module
 from weft.journal.parquet.seal import NotSealed, Sealed, seal_all
 from weft.journal.read.arrow_batches import Range, batches_in
-from weft.journal.read.history_pages import Pages
+from weft.journal.read.history_pages import JournalPages
 from weft.journal.read.messages import history
-from weft.journal.read.record import Hole, Kept
+from weft.journal.read.record import Hole, JournalRecord
 from weft.journal.read.sources import FolderShelf
 from weft.journal.segment.file_names import segments_of
 from weft.journal.segment.recovery import recover
@@ -78,10 +78,10 @@ def test_what_is_sealed_reads_as_before(tmp_path: Path) -> None:
     before = list(history(tmp_path, "weather", "london"))
     sealed(tmp_path)
     assert list(history(tmp_path, "weather", "london")) == before
-    assert [each.frame for each in before[:3] if isinstance(each, Kept)] == frames
+    assert [each.frame for each in before[:3] if isinstance(each, JournalRecord)] == frames
     middle = list(history(tmp_path, "weather", "london", 2, 24))
     assert middle == before[2:25]
-    pages = Pages(tmp_path, "weather", "london")
+    pages = JournalPages(tmp_path, "weather", "london")
     assert [pages.position_at(TIME_NS + each) for each in (0, 2, 3, 22, 23, 27, 28)] == [
         *(0, 2, 3, 22, 23, 27),
         None,
@@ -182,7 +182,7 @@ def test_sealing_under_a_reader_is_not_noticed(tmp_path: Path) -> None:
     found = [next(reading) for _ in range(5)]
     sealed(tmp_path)
     found += list(reading)
-    assert [each.position for each in found if isinstance(each, Kept)] == list(range(60))
+    assert [each.position for each in found if isinstance(each, JournalRecord)] == list(range(60))
     assert not [each for each in found if isinstance(each, Hole)]
 
 
@@ -194,7 +194,7 @@ def test_what_a_crash_tore_off_is_no_damage(tmp_path: Path) -> None:
     assert recover(place).position == 25
     written(place, 5, first=25).finish()
     before = list(history(tmp_path, "weather", "london"))
-    assert [each.position for each in before if isinstance(each, Kept)] == [
+    assert [each.position for each in before if isinstance(each, JournalRecord)] == [
         *range(20),
         *range(25, 30),
     ]
@@ -224,5 +224,7 @@ def test_a_segment_of_nothing_but_what_was_torn_off_stays(tmp_path: Path) -> Non
     assert [type(each) for each in sealed(tmp_path)] == [Sealed]
     assert [each.state for each in segments_of(tmp_path, "weather")] == ["full", "sealed"]
     assert [
-        each.position for each in history(tmp_path, "weather", "london") if isinstance(each, Kept)
+        each.position
+        for each in history(tmp_path, "weather", "london")
+        if isinstance(each, JournalRecord)
     ] == [*range(10, 15)]

@@ -5,18 +5,18 @@ from tests.journal.desk import batch_of, message, place_in, spoil_frames, writte
 
 from weft.journal.parquet.seal import seal_all
 from weft.journal.read.messages import history
-from weft.journal.read.record import Hole, Kept
+from weft.journal.read.record import Hole, JournalRecord
 from weft.journal.segment.blocks import Block, blocks_in, end_block, seal_batch
-from weft.journal.segment.file_names import Place, segments_of
+from weft.journal.segment.file_names import JournalFolder, segments_of
 from weft.journal.segment.writer import OpenSegment
 
 
 def positions(root: Path, *bounds: int | None) -> list[int | Hole]:
     found = history(root, "weather", "london", *bounds)
-    return [each.position if isinstance(each, Kept) else each for each in found]
+    return [each.position if isinstance(each, JournalRecord) else each for each in found]
 
 
-def three(root: Path) -> Place:
+def three(root: Path) -> JournalFolder:
     place = place_in(root)
     written(place, 20).finish()
     written(place, 20, first=20).finish()
@@ -28,7 +28,7 @@ def test_segments_follow_one_another(tmp_path: Path) -> None:
     three(tmp_path)
     assert positions(tmp_path) == list(range(45))
     (first, *_) = history(tmp_path, "weather", "london")
-    assert first == Kept(0, message(0))
+    assert first == JournalRecord(0, message(0))
 
 
 def test_it_can_begin_and_end_anywhere(tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ def test_damage_makes_no_block_of_what_is_in_a_message(tmp_path: Path, first: in
         damaged[at] ^= 1
         segment.path.write_bytes(damaged)
         found = list(history(tmp_path, "weather", "london"))
-        kept = [each for each in found if isinstance(each, Kept)]
+        kept = [each for each in found if isinstance(each, JournalRecord)]
         holes = [each for each in found if isinstance(each, Hole)]
-        assert kept == [Kept(0, message(0)), Kept(2, message(2))]
+        assert kept == [JournalRecord(0, message(0)), JournalRecord(2, message(2))]
         assert [(each.first, each.last) for each in holes] == [(1, 1)]
 
 
@@ -140,5 +140,5 @@ def test_of_two_that_overlap_the_later_one_counts(tmp_path: Path) -> None:
     later = written(place, 0, first=20)
     later.append(batch_of([message(100 + number) for number in range(5)], 20))
     found = list(history(tmp_path, "weather", "london"))
-    assert [each.position for each in found if isinstance(each, Kept)] == list(range(25))
-    assert found[20] == Kept(20, message(100))
+    assert [each.position for each in found if isinstance(each, JournalRecord)] == list(range(25))
+    assert found[20] == JournalRecord(20, message(100))

@@ -6,7 +6,7 @@ from tests.journal.desk import batch_of, place_in
 from weft.journal.parquet.seal import seal_all
 from weft.journal.read import time_index as module
 from weft.journal.read.time_index import LATEST, position_at
-from weft.journal.segment.file_names import Place, Segment, segments_of
+from weft.journal.segment.file_names import JournalFolder, Segment, segments_of
 from weft.journal.segment.recovery import recover
 from weft.journal.segment.writer import OpenSegment
 from weft.wire.frames import Flag, Kind, Stamp, encode, stamp_frame
@@ -22,7 +22,7 @@ def at(*times_ns: int) -> list[bytes]:
     return frames
 
 
-def segment_of(place: Place, first: int, *times_ns: int, per_block: int = 2) -> OpenSegment:
+def segment_of(place: JournalFolder, first: int, *times_ns: int, per_block: int = 2) -> OpenSegment:
     segment = OpenSegment(place, first)
     segment.append(batch_of(at(*times_ns), first, per_block))
     return segment

@@ -7,8 +7,8 @@ from weft.broker.journal.batcher import BLOCK_HEADER_BYTES
 from weft.journal.segment.blocks import (
     UNKNOWN_SALT,
     Block,
+    BlockKind,
     Damage,
-    Kind,
     about_block,
     about_in,
     block_at,
@@ -35,11 +35,11 @@ STARTS = [found.start for found in blocks_in(DATA)]
 def test_blocks_are_found_one_after_the_other() -> None:
     found = [each for each in blocks_in(DATA) if isinstance(each, Block)]
     assert [(each.kind, each.frames, each.first) for each in found] == [
-        (Kind.ABOUT, 0, 0),
-        (Kind.FRAMES, 10, 0),
-        (Kind.FRAMES, 10, 10),
-        (Kind.FRAMES, 10, 20),
-        (Kind.END, 0, 30),
+        (BlockKind.ABOUT, 0, 0),
+        (BlockKind.FRAMES, 10, 0),
+        (BlockKind.FRAMES, 10, 10),
+        (BlockKind.FRAMES, 10, 20),
+        (BlockKind.END, 0, 30),
     ]
     assert about_in(DATA, found[0]) == b"about"
     assert DATA[found[1].body : found[1].end] == b"".join(message(n) for n in range(10))

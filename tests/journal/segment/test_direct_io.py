@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.journal.desk import batch_of, message, on_border, place_in, written
 
-from weft.broker.journal.batcher import BLOCK_HEADER_BYTES, Batch
+from weft.broker.journal.batcher import BLOCK_HEADER_BYTES, JournalBatch
 from weft.journal.parquet.seal import Sealed, seal_all
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.journal.segment import direct_io
-from weft.journal.segment.blocks import Block, Kind, blocks_in, filler, filler_size
+from weft.journal.segment.blocks import Block, BlockKind, blocks_in, filler, filler_size
 from weft.journal.segment.direct_io import BORDER_BYTES, end_on_border
 from weft.journal.segment.file_names import segments_of
 from weft.journal.segment.recovery import recover
 from weft.journal.segment.tail import Tails
 from weft.journal.segment.writer import OpenSegment
 
-FRAMES = [Kind.FRAMES, Kind.FILLER]
+FRAMES = [BlockKind.FRAMES, BlockKind.FILLER]
 
 Write = Callable[[int, memoryview, int], int]
 
@@ -33,7 +33,7 @@ def anything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(direct_io, "PATIENCE_S", math.inf)
 
 
-def large(first: int) -> Batch:
+def large(first: int) -> JournalBatch:
     return batch_of([message(first + number, body=bytes(100)) for number in range(10)], first)
 
 
@@ -44,7 +44,7 @@ def kinds(segment: OpenSegment) -> list[int]:
 
 def positions(root: Path) -> list[int]:
     found = history(root, "weather", "london")
-    return [each.position for each in found if isinstance(each, Kept)]
+    return [each.position for each in found if isinstance(each, JournalRecord)]
 
 
 @given(st.integers(0, 1 << 40))
@@ -57,7 +57,7 @@ def test_a_filler_ends_on_a_border(end: int) -> None:
 def test_a_filler_is_a_block_of_its_size() -> None:
     (block,) = blocks_in(filler(100, 7, 0), salt=0)
     assert isinstance(block, Block)
-    assert (block.kind, block.end, block.frames, block.first) == (Kind.FILLER, 100, 0, 7)
+    assert (block.kind, block.end, block.frames, block.first) == (BlockKind.FILLER, 100, 0, 7)
 
 
 def test_a_large_batch_begins_and_ends_on_a_border(
@@ -76,7 +76,7 @@ def test_a_large_batch_begins_and_ends_on_a_border(
     segment.append(on_border(large(0)))
     segment.append(on_border(large(10)))
     assert written_directly == [(BORDER_BYTES, BORDER_BYTES), (2 * BORDER_BYTES, BORDER_BYTES)]
-    assert kinds(segment) == [Kind.ABOUT, Kind.FILLER, *FRAMES, *FRAMES]
+    assert kinds(segment) == [BlockKind.ABOUT, BlockKind.FILLER, *FRAMES, *FRAMES]
     assert segment.size == segment.path.stat().st_size == 3 * BORDER_BYTES
     segment.abandon()
 
@@ -87,8 +87,8 @@ def test_a_small_batch_follows_without_a_filler(tmp_path: Path) -> None:
     segment.append(batch_of([message(10)], 10))
     segment.append(batch_of([message(11)], 11))
     segment.append(on_border(large(12)))
-    small = [Kind.FRAMES, Kind.FRAMES, Kind.FILLER]
-    assert kinds(segment) == [Kind.ABOUT, Kind.FILLER, *FRAMES, *small, *FRAMES]
+    small = [BlockKind.FRAMES, BlockKind.FRAMES, BlockKind.FILLER]
+    assert kinds(segment) == [BlockKind.ABOUT, BlockKind.FILLER, *FRAMES, *small, *FRAMES]
     segment.finish()
     assert positions(tmp_path) == list(range(22))
 
@@ -101,7 +101,7 @@ def test_a_batch_elsewhere_in_memory_is_copied_this_time(tmp_path: Path) -> None
     batch.data[1 : offset + 1] = batch.data[:offset]
     assert end_on_border(batch, 0) == 0
     segment.append(batch)
-    assert kinds(segment) == [Kind.ABOUT, Kind.FRAMES]
+    assert kinds(segment) == [BlockKind.ABOUT, BlockKind.FRAMES]
     segment.abandon()
 
 
@@ -132,7 +132,7 @@ def test_a_file_system_that_cannot_is_written_the_ordinary_way(
     segment.append(on_border(large(0)))
     segment.append(on_border(large(10)))
     assert len(tried) == 1
-    assert kinds(segment) == [Kind.ABOUT, Kind.FILLER, Kind.FRAMES, Kind.FRAMES]
+    assert kinds(segment) == [BlockKind.ABOUT, BlockKind.FILLER, BlockKind.FRAMES, BlockKind.FRAMES]
     segment.finish()
     assert positions(tmp_path) == list(range(20))
 
@@ -143,7 +143,7 @@ def test_a_file_that_cannot_be_opened_so_is_written_the_ordinary_way(
     monkeypatch.setattr(direct_io, "opened", lambda _path: -1)
     segment = OpenSegment(place_in(tmp_path), 0)
     segment.append(on_border(large(0)))
-    assert kinds(segment) == [Kind.ABOUT, Kind.FRAMES]
+    assert kinds(segment) == [BlockKind.ABOUT, BlockKind.FRAMES]
     segment.abandon()
     assert direct_io.opened(tmp_path) == -1
 
@@ -155,7 +155,7 @@ def test_after_a_slow_write_the_rest_is_left_to_the_memory_of_the_system(
     segment = OpenSegment(place_in(tmp_path), 0)
     segment.append(on_border(large(0)))
     segment.append(on_border(large(10)))
-    assert kinds(segment) == [Kind.ABOUT, Kind.FILLER, *FRAMES, Kind.FRAMES]
+    assert kinds(segment) == [BlockKind.ABOUT, BlockKind.FILLER, *FRAMES, BlockKind.FRAMES]
     segment.finish()
     assert positions(tmp_path) == list(range(20))
 
@@ -180,7 +180,7 @@ def test_a_direct_write_that_fails_is_taken_back(
         segment.append(on_border(large(0)))
     monkeypatch.undo()
     assert segment.next == 0
-    assert kinds(segment) == [Kind.ABOUT, Kind.FILLER]
+    assert kinds(segment) == [BlockKind.ABOUT, BlockKind.FILLER]
     assert segment.size == segment.path.stat().st_size
     segment.abandon()
 

@@ -4,7 +4,7 @@ from tests.journal.desk import place_in, written
 
 from weft.journal.parquet.seal import seal_all
 from weft.journal.segment.file_names import (
-    Place,
+    JournalFolder,
     Segment,
     found_again,
     segment_at,
@@ -83,7 +83,7 @@ def test_a_segment_is_found_by_its_name_alone(tmp_path: Path) -> None:
 
 
 def test_a_segment_is_found_again_under_its_new_name(tmp_path: Path) -> None:
-    place = Place(tmp_path, "weather", "london")
+    place = JournalFolder(tmp_path, "weather", "london")
     place.folder.mkdir()
     place.open(5).touch()
     (before,) = segments_of(tmp_path, "weather")

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.journal.desk import batch_of, message, place_in, written
 
 from weft.errors import BadOption
-from weft.journal.segment.blocks import Block, Kind, blocks_in, end_block, header_of, salt_of
-from weft.journal.segment.file_names import Place, segments_of
-from weft.journal.segment.recovery import Found, owned, recover
+from weft.journal.segment.blocks import Block, BlockKind, blocks_in, end_block, header_of, salt_of
+from weft.journal.segment.file_names import JournalFolder, segments_of
+from weft.journal.segment.recovery import RecoveryResult, owned, recover
 from weft.journal.segment.verify import check_segment
 
 
-def crashed(place: Place, count: int, first: int = 0) -> Path:
+def crashed(place: JournalFolder, count: int, first: int = 0) -> Path:
     """A segment whose writer is gone."""
     segment = written(place, count, first)
     segment.abandon()
@@ -23,14 +23,14 @@ def crashed(place: Place, count: int, first: int = 0) -> Path:
 
 
 def test_an_empty_place_begins_at_0(tmp_path: Path) -> None:
-    assert recover(place_in(tmp_path)) == Found(0, [])
+    assert recover(place_in(tmp_path)) == RecoveryResult(0, [])
 
 
 def test_it_goes_on_after_the_last_message(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     crashed(place, 25)
-    assert recover(place) == Found(25, [])
-    assert recover(place) == Found(25, [])
+    assert recover(place) == RecoveryResult(25, [])
+    assert recover(place) == RecoveryResult(25, [])
     (segment,) = segments_of(tmp_path, "weather")
     assert (segment.state, segment.first, segment.last) == ("full", 0, 24)
     assert check_segment(segment).faults == []
@@ -38,14 +38,14 @@ def test_it_goes_on_after_the_last_message(tmp_path: Path) -> None:
 
 def test_segments_of_other_nodes_are_left_alone(tmp_path: Path) -> None:
     path = crashed(place_in(tmp_path, node="paris"), 5)
-    assert recover(place_in(tmp_path)) == Found(0, [])
+    assert recover(place_in(tmp_path)) == RecoveryResult(0, [])
     assert path.exists()
 
 
 def test_a_segment_without_messages_is_removed(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     crashed(place, 0, first=7)
-    assert recover(place) == Found(0, [])
+    assert recover(place) == RecoveryResult(0, [])
     assert segments_of(tmp_path, "weather") == []
 
 
@@ -78,9 +78,9 @@ def test_a_recovery_that_was_cut_short_gives_no_torn_position_to_others(tmp_path
     place.torn(0, 1).write_bytes(whole[last.start : last.end - 3])
     os.truncate(path, last.start)
     # Neither is of this segment: other first position, other node.
-    place.torn(1, 1).write_bytes(header_of(Kind.FRAMES, b"", 100, 1, salt))
+    place.torn(1, 1).write_bytes(header_of(BlockKind.FRAMES, b"", 100, 1, salt))
     other = place_in(tmp_path, node="london-1")
-    other.torn(0, 1).write_bytes(header_of(Kind.FRAMES, b"", 100, 1, salt))
+    other.torn(0, 1).write_bytes(header_of(BlockKind.FRAMES, b"", 100, 1, salt))
     found = recover(place)
     assert found.position == 25
     (news,) = found.news
@@ -103,7 +103,7 @@ def test_wherever_it_is_cut_what_is_whole_stays(
     kept = sum(each.frames for each in whole)
     found = recover(place)
     assert found.position >= kept
-    assert recover(place) == Found(found.position, [])
+    assert recover(place) == RecoveryResult(found.position, [])
     messages = sum(check_segment(each).messages for each in segments_of(root, "weather"))
     assert messages == kept
     torn = b"".join(each.read_bytes() for each in place.folder.glob("_torn-*"))
@@ -140,13 +140,13 @@ def test_a_segment_whose_beginning_is_damaged_is_set_aside_and_its_positions_wit
     (torn,) = place.folder.glob("_torn-*")
     assert torn.read_bytes() == data
     assert segments_of(tmp_path, "weather") == []
-    assert recover(place) == Found(found.position, [])
+    assert recover(place) == RecoveryResult(found.position, [])
 
 
 def test_no_position_is_taken_from_a_message(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     segment = written(place, 10)
-    body = end_block((1 << 63) - 2, 0) + header_of(Kind.FRAMES, b"", 1 << 31, 10, 0)
+    body = end_block((1 << 63) - 2, 0) + header_of(BlockKind.FRAMES, b"", 1 << 31, 10, 0)
     segment.append(batch_of([message(10, body=body)], 10))
     segment.abandon()
     data = segment.path.read_bytes()
@@ -166,9 +166,9 @@ def test_a_segment_that_was_ended_but_not_renamed_is(tmp_path: Path) -> None:
     segment.finish()
     full = place.full(0, 4)
     full.rename(place.open(0))
-    assert recover(place) == Found(5, [])
+    assert recover(place) == RecoveryResult(5, [])
     kinds = [each.kind for each in blocks_in(full.read_bytes()) if isinstance(each, Block)]
-    assert kinds == [Kind.ABOUT, Kind.FRAMES, Kind.END]
+    assert kinds == [BlockKind.ABOUT, BlockKind.FRAMES, BlockKind.END]
 
 
 def test_only_one_writes_to_a_place(tmp_path: Path) -> None:

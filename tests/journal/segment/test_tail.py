@@ -4,7 +4,7 @@ from pathlib import Path
 from tests.journal.desk import batch_of, message, place_in, written
 
 from weft.journal.segment.blocks import Block, blocks_in
-from weft.journal.segment.file_names import Place, segments_of
+from weft.journal.segment.file_names import JournalFolder, segments_of
 from weft.journal.segment.recovery import recover
 from weft.journal.segment.tail import Tails
 
@@ -28,14 +28,14 @@ def test_ends_are_found_as_they_move(tmp_path: Path) -> None:
 
 def test_half_a_block_does_not_count(tmp_path: Path) -> None:
     written(place_in(tmp_path), 20)
-    path = Place(tmp_path, "weather", "london").open(0)
+    path = JournalFolder(tmp_path, "weather", "london").open(0)
     path.write_bytes(path.read_bytes()[:-1])
     assert Tails(tmp_path, "weather").ends() == {"london": 10}
 
 
 def test_a_damaged_block_is_not_the_end_of_an_open_segment(tmp_path: Path) -> None:
     written(place_in(tmp_path), 200)
-    path = Place(tmp_path, "weather", "london").open(0)
+    path = JournalFolder(tmp_path, "weather", "london").open(0)
     data = bytearray(path.read_bytes())
     blocks = [each for each in blocks_in(bytes(data)) if isinstance(each, Block)]
     data[blocks[5].body] ^= 1

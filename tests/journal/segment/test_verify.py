@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.journal.desk import batch_of, message, on_border, place_in, written
 
-from weft.journal.segment.blocks import Block, Kind, blocks_in, end_block, salt_of
-from weft.journal.segment.file_names import Place, Segment, segments_of
+from weft.journal.segment.blocks import Block, BlockKind, blocks_in, end_block, salt_of
+from weft.journal.segment.file_names import JournalFolder, Segment, segments_of
 from weft.journal.segment.verify import check_segment
 
 
@@ -48,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
             segment.append(on_border(batch_of(frames, first)))
         segment.finish()
     (found,) = segments_of(folder, "weather")
-    assert Kind.FILLER in [each.kind for each in starts_in(found.path.read_bytes())]
+    assert BlockKind.FILLER in [each.kind for each in starts_in(found.path.read_bytes())]
     return found
 
 
@@ -73,7 +73,7 @@ def test_every_flipped_bit_is_found_with_its_range(whole: Segment, data: st.Data
     assert checked.messages == 40 - hit.frames
 
 
-def replaced(place: Place, data: bytes) -> Segment:
+def replaced(place: JournalFolder, data: bytes) -> Segment:
     path = place.full(0, 39)
     path.write_bytes(data)
     (segment,) = segments_of(place.folder.parent, "weather")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.journal.desk import batch_of, message, place_in, written
 
-from weft.journal.segment.blocks import Block, Kind, about_in, blocks_in
+from weft.journal.segment.blocks import Block, BlockKind, about_in, blocks_in
 from weft.journal.segment.file_names import segments_of
 from weft.journal.segment.writer import OpenSegment
 from weft.wire.message.message import Message
@@ -18,7 +18,7 @@ def test_a_segment_begins_with_what_it_is(tmp_path: Path) -> None:
     (block,) = blocks_in(data)
     assert isinstance(block, Block)
     about = Message.from_body(about_in(data, block))
-    assert (block.kind, block.first) == (Kind.ABOUT, 7)
+    assert (block.kind, block.first) == (BlockKind.ABOUT, 7)
     assert [about["service"], about["node"], about["first"]] == ["weather", "london", 7]
     segment.abandon()
 
@@ -58,7 +58,7 @@ def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.Mo
     assert segment.next == 10
     segment.append(batch_of([message(10)], 10))
     kinds = [each.kind for each in blocks_in(segment.path.read_bytes()) if isinstance(each, Block)]
-    assert kinds == [Kind.ABOUT, Kind.FRAMES, Kind.FRAMES]
+    assert kinds == [BlockKind.ABOUT, BlockKind.FRAMES, BlockKind.FRAMES]
 
 
 def full_disk(_fd: int, _data: memoryview, _at: int) -> int:

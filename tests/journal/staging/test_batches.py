@@ -8,21 +8,21 @@ from weft.errors import BadOption, TooMany
 from weft.journal.segment.writer import OpenSegment
 from weft.journal.staging import batches as module
 from weft.journal.staging import parts as parts_module
-from weft.journal.staging.batches import Batches, Mark, Order, Removed, released_rows
-from weft.journal.staging.parts import ABANDONED_S, Part, Parts, Piece
+from weft.journal.staging.batches import BatchCommit, Batches, PublishedMark, Removed, released_rows
+from weft.journal.staging.parts import ABANDONED_S, RowChunk, StagedPart, StagedParts
 from weft.wire.frames import Kind, Stamp, encode, stamp_frame
 
-MARK = Mark(7, 3, 0)
+MARK = PublishedMark(7, 3, 0)
 
 
-def desk(folder: Path) -> tuple[Parts, Batches]:
-    parts = Parts(folder, 100_000)
+def desk(folder: Path) -> tuple[StagedParts, Batches]:
+    parts = StagedParts(folder, 100_000)
     return parts, Batches(folder, parts)
 
 
-def stage(parts: Parts, writer: str = "w", batch: int = 0) -> Order:
-    parts.add(Piece(Part(writer, batch, "p"), 0, b"rows", 4, is_last=True))
-    return Order(writer, batch, ("p",), (4,))
+def stage(parts: StagedParts, writer: str = "w", batch: int = 0) -> BatchCommit:
+    parts.add(RowChunk(StagedPart(writer, batch, "p"), 0, b"rows", 4, is_last=True))
+    return BatchCommit(writer, batch, ("p",), (4,))
 
 
 def test_a_batch_is_on_its_way_until_it_is_out(tmp_path: Path) -> None:
@@ -41,20 +41,20 @@ def test_a_batch_is_on_its_way_until_it_is_out(tmp_path: Path) -> None:
 def test_what_is_on_its_way_is_neither_replaced_nor_discarded(tmp_path: Path) -> None:
     parts, batches = desk(tmp_path)
     batches.begin(stage(parts), MARK)
-    parts.add(Piece(Part("w", 0, "other"), 0, b"x", 1, is_last=True))
-    again = batches.begin(Order("w", 0, ("other",), (1,)), Mark(8, 1, 9))
-    assert again == Order("w", 0, ("p",), (4,), (MARK, Mark(8, 1, 9)))
-    batches.discard([Part("w", 0, "p")])
+    parts.add(RowChunk(StagedPart("w", 0, "other"), 0, b"x", 1, is_last=True))
+    again = batches.begin(BatchCommit("w", 0, ("other",), (1,)), PublishedMark(8, 1, 9))
+    assert again == BatchCommit("w", 0, ("p",), (4,), (MARK, PublishedMark(8, 1, 9)))
+    batches.discard([StagedPart("w", 0, "p")])
     assert list(batches.rows(again)) == [b"rows"]
 
 
 def test_every_part_has_a_number_of_rows(tmp_path: Path) -> None:
     _, batches = desk(tmp_path)
     with pytest.raises(BadOption, match="2 parts have 1 numbers"):
-        batches.begin(Order("w", 0, ("a", "b"), (1,)), MARK)
+        batches.begin(BatchCommit("w", 0, ("a", "b"), (1,)), MARK)
 
 
-def write_once(parts: Parts, batches: Batches, writer: str) -> None:
+def write_once(parts: StagedParts, batches: Batches, writer: str) -> None:
     order = stage(parts, writer)
     begun = batches.begin(order, MARK)
     assert begun is not None
@@ -142,7 +142,7 @@ def test_the_longest_idle_queries_are_forgotten_at_the_limit_only(
     with pytest.raises(TooMany, match="which is the limit"):
         stage(parts, "another")
     with pytest.raises(TooMany, match="which is the limit"):
-        batches.begin(Order("another", 0, (), ()), MARK)
+        batches.begin(BatchCommit("another", 0, (), ()), MARK)
 
 
 def test_the_journal_says_how_many_rows_it_has(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_journal_says_how_many_rows_it_has(tmp_path: Path) -> None:
     segment.append(batch_of(frames, 0, 2))
     segment.abandon()
     assert released_rows(tmp_path, "weather", "london", ()) == 0
-    assert released_rows(tmp_path, "weather", "london", (Mark(7, 3, 0),)) == 3
-    assert released_rows(tmp_path, "weather", "london", (Mark(7, 3, 1),)) == 2
-    both = (Mark(7, 3, 1), Mark(7, 5, 3), Mark(8, 4, 0))
+    assert released_rows(tmp_path, "weather", "london", (PublishedMark(7, 3, 0),)) == 3
+    assert released_rows(tmp_path, "weather", "london", (PublishedMark(7, 3, 1),)) == 2
+    both = (PublishedMark(7, 3, 1), PublishedMark(7, 5, 3), PublishedMark(8, 4, 0))
     assert released_rows(tmp_path, "weather", "london", both) == 4

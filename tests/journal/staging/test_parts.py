@@ -4,21 +4,21 @@ import pytest
 
 from weft.errors import NotKnown, TooMany
 from weft.journal.staging import parts as module
-from weft.journal.staging.parts import Part, Parts, Piece
+from weft.journal.staging.parts import RowChunk, StagedPart, StagedParts
 
-PART = Part("w", 0, "p")
-
-
-def piece(first: int, text: bytes, *, is_last: bool = False) -> Piece:
-    return Piece(PART, first, text, len(text), is_last)
+PART = StagedPart("w", 0, "p")
 
 
-def staged(parts: Parts, rows: int) -> bytes:
+def piece(first: int, text: bytes, *, is_last: bool = False) -> RowChunk:
+    return RowChunk(PART, first, text, len(text), is_last)
+
+
+def staged(parts: StagedParts, rows: int) -> bytes:
     return b"".join(parts.blocks(PART, rows))
 
 
 def test_a_piece_that_is_sent_again_is_left_out(tmp_path: Path) -> None:
-    parts = Parts(tmp_path, 10_000)
+    parts = StagedParts(tmp_path, 10_000)
     for _ in range(2):
         assert parts.add(piece(0, b"abc")) == 3
     for _ in range(3):
@@ -28,29 +28,29 @@ def test_a_piece_that_is_sent_again_is_left_out(tmp_path: Path) -> None:
 
 
 def test_another_process_goes_on_with_what_is_there(tmp_path: Path) -> None:
-    Parts(tmp_path, 10_000).add(piece(0, b"abc"))
+    StagedParts(tmp_path, 10_000).add(piece(0, b"abc"))
     file = tmp_path / "w" / "0-p.rows"
     whole = file.read_bytes()
     # A second piece that a crash came before the end of.
     file.write_bytes(whole + whole[:-1])
-    parts = Parts(tmp_path, 10_000)
+    parts = StagedParts(tmp_path, 10_000)
     with pytest.raises(NotKnown, match="has 3 rows here, not 6"):
         parts.add(piece(6, b"xyz"))
     assert parts.add(piece(3, b"de", is_last=True)) == 5
     assert staged(parts, 5) == b"abcde"
-    assert Parts(tmp_path, 10_000).add(piece(3, b"de", is_last=True)) == 5
+    assert StagedParts(tmp_path, 10_000).add(piece(3, b"de", is_last=True)) == 5
 
 
 def test_room_is_given_back(tmp_path: Path) -> None:
-    parts = Parts(tmp_path, 5000)
+    parts = StagedParts(tmp_path, 5000)
     for batch in range(10):
-        parts.add(Piece(Part("w", batch, "p"), 0, b"x" * 50, 50, is_last=False))
+        parts.add(RowChunk(StagedPart("w", batch, "p"), 0, b"x" * 50, 50, is_last=False))
         parts.remove_until("w", batch)
     assert not list(tmp_path.rglob("*.rows"))
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    parts = Parts(tmp_path, 10_000)
+    parts = StagedParts(tmp_path, 10_000)
     parts.add(piece(0, b"abc"))
     # A folder where the file was cannot be written to, by anybody.
     file = tmp_path / "w" / "0-p.rows"
@@ -66,9 +66,9 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 def test_rows_that_were_forgotten_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = Parts(tmp_path, 10_000)
+    parts = StagedParts(tmp_path, 10_000)
     for batch in (1, 2):
-        parts.add(Piece(Part("w", batch, "p"), 0, b"x", 1, is_last=True))
+        parts.add(RowChunk(StagedPart("w", batch, "p"), 0, b"x", 1, is_last=True))
     assert parts.remove_abandoned("w", wanted=2) == 0
     assert len(list(tmp_path.rglob("*.rows"))) == 2
     monkeypatch.setattr(module, "ABANDONED_S", -1.0)
@@ -80,20 +80,22 @@ def test_no_more_writers_are_known_than_can_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WRITERS_MAX", 2)
-    parts = Parts(tmp_path, 1 << 20)
+    parts = StagedParts(tmp_path, 1 << 20)
     for writer in ("one", "two"):
-        parts.add(Piece(Part(writer, 0, "p"), 0, b"x", 1, is_last=True))
+        parts.add(RowChunk(StagedPart(writer, 0, "p"), 0, b"x", 1, is_last=True))
     with pytest.raises(TooMany, match="2 writers have staged rows"):
-        Parts(tmp_path, 1 << 20).add(Piece(Part("three", 0, "p"), 0, b"x", 1, is_last=True))
-    parts.add(Piece(Part("two", 1, "p"), 0, b"x", 1, is_last=True))
+        StagedParts(tmp_path, 1 << 20).add(
+            RowChunk(StagedPart("three", 0, "p"), 0, b"x", 1, is_last=True)
+        )
+    parts.add(RowChunk(StagedPart("two", 1, "p"), 0, b"x", 1, is_last=True))
     parts.remove_writer("two")
     parts.remove_writer("never-there")
-    parts.add(Piece(Part("three", 0, "p"), 0, b"x", 1, is_last=True))
+    parts.add(RowChunk(StagedPart("three", 0, "p"), 0, b"x", 1, is_last=True))
 
 
 def test_every_part_counts_however_small(tmp_path: Path) -> None:
-    parts = Parts(tmp_path, 3 * module.PART_BYTES + 500)
+    parts = StagedParts(tmp_path, 3 * module.PART_BYTES + 500)
     for name in ("a", "b", "c"):
-        parts.add(Piece(Part("w", 0, name), 0, b"x", 1, is_last=True))
+        parts.add(RowChunk(StagedPart("w", 0, name), 0, b"x", 1, is_last=True))
     with pytest.raises(TooMany, match="staged_bytes"):
-        parts.add(Piece(Part("w", 0, "d"), 0, b"x", 1, is_last=True))
+        parts.add(RowChunk(StagedPart("w", 0, "d"), 0, b"x", 1, is_last=True))

@@ -10,11 +10,11 @@ from weft.mesh.admin.admin_command import (
     SEEN_MAX,
     SKEW_MS,
     Command,
+    CommandOrder,
+    CommandRefusal,
     Judge,
-    Order,
-    Place,
-    Refusal,
-    Signed,
+    SignedCommand,
+    TargetAttributes,
     check_target,
     is_for,
     sign,
@@ -23,7 +23,7 @@ from weft.mesh.links.signing import verify
 
 ADMIN, OTHER = identity_of(1), identity_of(2)
 NOW_MS = 1_800_000_000_000
-ORDER = Order("weather", "all", "drain")
+ORDER = CommandOrder("weather", "all", "drain")
 
 
 def judge(since_ms: int = 0) -> Judge:
@@ -32,12 +32,12 @@ def judge(since_ms: int = 0) -> Judge:
     return made
 
 
-def signed(order: Order = ORDER, nonce: int = 1, issued_ms: int = NOW_MS) -> Signed:
+def signed(order: CommandOrder = ORDER, nonce: int = 1, issued_ms: int = NOW_MS) -> SignedCommand:
     return sign(ADMIN, order, nonce.to_bytes(16, "big"), issued_ms, 1000)
 
 
-def refused(judged: Command | Refusal) -> str:
-    return judged.name if isinstance(judged, Refusal) else ""
+def refused(judged: Command | CommandRefusal) -> str:
+    return judged.name if isinstance(judged, CommandRefusal) else ""
 
 
 @pytest.mark.req("RLY-9")
@@ -84,11 +84,11 @@ def test_who_is_no_administrator_commands_nothing() -> None:
     assert refused(judge().judge(by_other, NOW_MS)) == "NotAnAdmin"
     # It says that the administrator has signed it.
     said = msgspec.msgpack.encode(Command(ADMIN.key, *ORDER, NOW_MS, 1000, bytes(16)))
-    forged = Signed(said, OTHER.sign(b"weft command 1\0" + said))
+    forged = SignedCommand(said, OTHER.sign(b"weft command 1\0" + said))
     assert refused(judge().judge(forged, NOW_MS)) == "ForgedCommand"
     real = signed()
     at = real.said.index(b"drain")
-    altered = Signed(real.said[:at] + b"train" + real.said[at + 5 :], real.signature)
+    altered = SignedCommand(real.said[:at] + b"train" + real.said[at + 5 :], real.signature)
     assert refused(judge().judge(altered, NOW_MS)) == "ForgedCommand"
 
 
@@ -107,7 +107,7 @@ def test_a_command_is_for_one_service() -> None:
     ],
 )
 def test_what_cannot_be_read_is_no_command(said: bytes) -> None:
-    assert refused(judge().judge(Signed(said, ADMIN.sign(said)), NOW_MS)) == "BadCommand"
+    assert refused(judge().judge(SignedCommand(said, ADMIN.sign(said)), NOW_MS)) == "BadCommand"
 
 
 def test_only_so_many_are_remembered_and_not_for_ever() -> None:
@@ -131,7 +131,7 @@ def test_only_so_many_are_remembered_and_not_for_ever() -> None:
 )
 def test_a_target_names_gateways(target: str, found: bool) -> None:
     check_target(target)
-    assert is_for(target, Place("paris", "ab12", "north")) == found
+    assert is_for(target, TargetAttributes("paris", "ab12", "north")) == found
 
 
 @pytest.mark.parametrize("target", ["", "paris", "node:", "region:", "everyone", "a" * 300])

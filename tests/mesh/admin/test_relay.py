@@ -8,8 +8,15 @@ from tests.mesh.impostor import Impostor, Line
 from tests.mesh.mesh import Net, identity_of, meshed
 
 from weft.errors import BadOption, NotAllowed, WeftError
-from weft.mesh.admin.admin_command import Command, Judge, Order, Place, Signed, sign
-from weft.mesh.admin.relay import COMMANDS_PER_S, DONE, Commanding, Outcome, Tell
+from weft.mesh.admin.admin_command import (
+    Command,
+    CommandOrder,
+    Judge,
+    SignedCommand,
+    TargetAttributes,
+    sign,
+)
+from weft.mesh.admin.relay import COMMANDS_PER_S, DONE, Commanding, CommandOutcome, Tell
 from weft.mesh.links.signing import verify
 from weft.mesh.protocol import CommandWord, Obeyed, frame_of
 
@@ -27,17 +34,19 @@ class Scene:
         for place, node in self.net.nodes.items():
             judge = Judge("weather", verify, 0)
             judge.admins = {ADMIN.key}
-            about = Place(node.service.gateway, node.node.hex(), "north" if place < 3 else "south")
+            about = TargetAttributes(
+                node.service.gateway, node.node.hex(), "north" if place < 3 else "south"
+            )
             commanding = Commanding(node.service, about, judge, self._obeyer(place))
             node.fabric.obey(commanding)
 
-    def signed(self, target: str = "all") -> Signed:
+    def signed(self, target: str = "all") -> SignedCommand:
         self._nonce += 1
-        order = Order("weather", target, "status", "x")
+        order = CommandOrder("weather", target, "status", "x")
         now_ms = self.net[1].service.wall_ns // 1_000_000
         return sign(ADMIN, order, self._nonce.to_bytes(16, "big"), now_ms, 30_000)
 
-    def give(self, signed: Signed, place: int = 1) -> WeftError | None:
+    def give(self, signed: SignedCommand, place: int = 1) -> WeftError | None:
         self.rows = []
         problem = self.commanding(place).begin(signed, self.rows.extend)
         self.net[place].flush()
@@ -56,7 +65,7 @@ class Scene:
     def _obeyer(self, place: int) -> Any:
         def obey(command: Command, tell: Tell) -> None:
             self.obeyed[place].append(f"{command.verb} {command.value}")
-            tell(Outcome(DONE, "", {"place": place}))
+            tell(CommandOutcome(DONE, "", {"place": place}))
 
         return obey
 
@@ -130,12 +139,12 @@ def test_of_whoever_cannot_be_reached_or_does_not_answer_that_is_told() -> None:
 def test_what_no_administrator_signed_is_refused_where_it_is_given() -> None:
     scene = Scene()
     said, signature = scene.signed()
-    problem = scene.give(Signed(said, bytes(64)))
+    problem = scene.give(SignedCommand(said, bytes(64)))
     assert isinstance(problem, NotAllowed)
     assert scene.net[1].refused == {"ForgedCommand": 1}
     assert not any(scene.obeyed.values())
-    assert scene.give(Signed(said, signature)) is None
-    assert isinstance(scene.give(Signed(said, signature)), NotAllowed)
+    assert scene.give(SignedCommand(said, signature)) is None
+    assert isinstance(scene.give(SignedCommand(said, signature)), NotAllowed)
     assert scene.net[1].refused["ReplayedCommand"] == 1
 
 

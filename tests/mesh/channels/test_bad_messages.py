@@ -7,15 +7,15 @@ from tests.mesh.rooms import ROOM, begin, keys, opened
 from weft.errors import ChannelExists, TooMany
 from weft.mesh.channels.coordinator import HELD_HERE_MAX, OPENINGS_MAX
 from weft.mesh.channels.protocol import (
+    ChannelAnnouncement,
     ChannelAsk,
-    ChannelClosed,
+    ChannelClosedNotice,
     ChannelDropped,
     ChannelRecords,
     ChannelsHeld,
     ChannelsSeen,
     ChannelVote,
     ChannelWord,
-    Held,
     Record,
 )
 from weft.mesh.protocol import RoutedWord
@@ -33,11 +33,11 @@ def test_what_nobody_should_say_about_channels_is_counted_and_changes_nothing() 
         ChannelAsk(2, half),
         ChannelRecords((half,)),
         ChannelRecords((Record(b"\xff", net[2].node, 1),)),
-        ChannelClosed(Record(b"_WEFT.x", net[2].node, 1)),
+        ChannelClosedNotice(Record(b"_WEFT.x", net[2].node, 1)),
         ChannelVote(99, "confirmed", 1 << 40),
         ChannelsSeen(99, (b"x" * 16,), (channel.id,)),
         ChannelDropped(1, ROOM, channel.id),
-        ChannelsHeld(1, (Held(b"y" * 16, 5),)),
+        ChannelsHeld(1, (ChannelAnnouncement(b"y" * 16, 5),)),
     ]
     for word in words:
         hostile(1, word)

@@ -3,7 +3,7 @@ from tests.mesh.mesh import Net, meshed
 from tests.mesh.rooms import ROOM, begin, errors, heal, isolate, joined, keys, opened, talk
 
 from weft.errors import ChannelContested, ChannelExists, NoMajority, WeftError
-from weft.mesh.channels.directory import Channel
+from weft.mesh.channels.directory import KnownChannel
 from weft.mesh.settings import Rules
 
 
@@ -244,13 +244,13 @@ def test_a_channel_of_a_gateway_that_died_alone_is_forgotten() -> None:
 def test_who_is_gone_before_its_channel_is_open_leaves_none_behind() -> None:
     net = meshed(3)
     node = net[1]
-    told: list[Channel | WeftError] = []
+    told: list[KnownChannel | WeftError] = []
     node.channels.open(
         node.local().peer, ROOM, keys("a"), lambda result, _silent: told.append(result)
     )
     node.flush()
     net.wait(1)
-    assert isinstance(told[0], Channel)
+    assert isinstance(told[0], KnownChannel)
     assert [each.channels.table.all() for each in net.nodes.values()] == [[], [], []]
     assert opened(net[2], "b").error is None
 

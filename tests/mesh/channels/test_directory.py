@@ -1,17 +1,17 @@
-from weft.mesh.channels.directory import CHANNELS_MAX, STALE_NS, Channel, ChannelTable
-from weft.mesh.channels.leases import Claim
-from weft.mesh.channels.protocol import Held, Record
+from weft.mesh.channels.directory import CHANNELS_MAX, STALE_NS, ChannelTable, KnownChannel
+from weft.mesh.channels.leases import LeaseClaim
+from weft.mesh.channels.protocol import ChannelAnnouncement, Record
 
 SERVICE = "chat"
 OPEN = Record(b"room", b"o" * 16, 1)
 PROTECTED = OPEN._replace(stored=b"k" * 32, server=b"s" * 32)
 
 
-def known(table: ChannelTable, record: Record, *places: int) -> Channel:
+def known(table: ChannelTable, record: Record, *places: int) -> KnownChannel:
     channel = table.add(record.channel(SERVICE), record)
     assert channel is not None
     for number in places:
-        table.hear(Claim(number, 1), Held(channel.id, 2, 3), 0)
+        table.hear(LeaseClaim(number, 1), ChannelAnnouncement(channel.id, 2, 3), 0)
     return channel
 
 
@@ -23,9 +23,9 @@ def test_a_channel_is_there_while_some_gateway_has_members() -> None:
     table = ChannelTable()
     channel = known(table, PROTECTED, 1, 2)
     assert (table.named(b"room"), channel.members) == ([channel], 4)
-    table.drop(Claim(1, 2), channel.id)
+    table.drop(LeaseClaim(1, 2), channel.id)
     assert table.all() == [channel]
-    table.drop(Claim(2, 2), channel.id)
+    table.drop(LeaseClaim(2, 2), channel.id)
     assert (table.named(b"room"), table.all(), len(table)) == ([], [], 0)
 
 
@@ -40,7 +40,7 @@ def test_what_is_only_known_and_held_nowhere_is_not_there() -> None:
 def test_what_was_not_heard_of_for_too_long_is_forgotten() -> None:
     table = ChannelTable()
     channel = known(table, PROTECTED, 1)
-    table.hear(Claim(2, 1), Held(channel.id, 1), 5)
+    table.hear(LeaseClaim(2, 1), ChannelAnnouncement(channel.id, 1), 5)
     table.expire(STALE_NS, nobody_gone)
     assert list(channel.places) == [2]
     table.expire(STALE_NS, lambda number: number == 2)
@@ -49,7 +49,7 @@ def test_what_was_not_heard_of_for_too_long_is_forgotten() -> None:
 
 def test_an_unknown_channel_is_not_learnt_from_its_members() -> None:
     table = ChannelTable()
-    assert table.hear(Claim(1, 1), Held(b"x" * 16, 1), 0) is None
+    assert table.hear(LeaseClaim(1, 1), ChannelAnnouncement(b"x" * 16, 1), 0) is None
     assert len(table) == 0
 
 
@@ -93,7 +93,7 @@ def test_there_are_not_more_than_a_limit() -> None:
 def test_words_that_overtake_each_other_count_in_the_order_they_were_said() -> None:
     table = ChannelTable()
     channel = known(table, PROTECTED)
-    table.hear(Claim(1, 5), Held(channel.id, 3), 0)
-    table.hear(Claim(1, 4), Held(channel.id, 9), 1)
-    table.drop(Claim(1, 3), channel.id)
+    table.hear(LeaseClaim(1, 5), ChannelAnnouncement(channel.id, 3), 0)
+    table.hear(LeaseClaim(1, 4), ChannelAnnouncement(channel.id, 9), 1)
+    table.drop(LeaseClaim(1, 3), channel.id)
     assert channel.places[1].members == 3

@@ -14,8 +14,8 @@ from tests.broker.talk import NotedDoor
 from weft.broker.limits import Limits
 from weft.broker.service import Service
 from weft.errors import WeftError
-from weft.mesh.channels.coordinator import Channels
-from weft.mesh.channels.directory import Channel
+from weft.mesh.channels.coordinator import ChannelCoordinator
+from weft.mesh.channels.directory import KnownChannel
 from weft.mesh.channels.leases import Promises
 from weft.mesh.channels.open_vote import WAIT_NS
 from weft.mesh.channels.protocol import ChannelWord
@@ -89,10 +89,10 @@ class Town:
         self.gateways = [self._gateway(each) for each in range(NODES)]
         self.begin()
 
-    def _gateway(self, place: int) -> Channels:
+    def _gateway(self, place: int) -> ChannelCoordinator:
         service = Service("chat", f"g{place}", place + 1, Limits())
         service.now_ns = self.now_ns
-        channels = Channels(service, Voters(node_of(place)), Promises())
+        channels = ChannelCoordinator(service, Voters(node_of(place)), Promises())
 
         def say(number: int, word: ChannelWord) -> bool:
             if self.cut not in (place, number - 1):
@@ -112,7 +112,7 @@ class Town:
         channels = self.gateways[place]
         peer = channels.service.join(place, NotedDoor())
 
-        def opened(result: Channel | WeftError, _silent: list[str]) -> None:
+        def opened(result: KnownChannel | WeftError, _silent: list[str]) -> None:
             if isinstance(result, WeftError):
                 self.refused.append((place, type(result).__name__))
             else:

@@ -6,15 +6,15 @@ from weft.errors import BadWord
 from weft.mesh.channels.protocol import (
     HELD_MAX,
     RECORDS_MAX,
+    ChannelAnnouncement,
     ChannelAsk,
-    ChannelClosed,
+    ChannelClosedNotice,
     ChannelDropped,
     ChannelRecords,
     ChannelsHeld,
     ChannelsSeen,
     ChannelVote,
     ChannelWord,
-    Held,
     Record,
 )
 from weft.mesh.protocol import WORD_MAX_BYTES, decode, encode
@@ -29,11 +29,11 @@ ID = b"i" * 16
     [
         ChannelAsk(1, RECORD),
         ChannelVote(1, "confirmed", 3),
-        ChannelsHeld(2, (Held(ID, 4, 5),)),
+        ChannelsHeld(2, (ChannelAnnouncement(ID, 4, 5),)),
         ChannelsSeen(2, (ID,), (b"j" * 16,)),
         ChannelRecords((RECORD, OPEN)),
         ChannelDropped(3, b"room", ID),
-        ChannelClosed(OPEN),
+        ChannelClosedNotice(OPEN),
     ],
 )
 def test_a_word_comes_back_as_it_was(word: ChannelWord) -> None:
@@ -48,9 +48,9 @@ def test_a_word_comes_back_as_it_was(word: ChannelWord) -> None:
         ChannelAsk(1, RECORD._replace(owner=b"short")),
         ChannelAsk(1, RECORD._replace(stored=b"k" * 33)),
         ChannelAsk(-1, RECORD),
-        ChannelsHeld(1, (Held(ID, 0),)),
-        ChannelsHeld(1, (Held(ID[:15], 1),)),
-        ChannelsHeld(1, (Held(ID, 1),) * (HELD_MAX + 1)),
+        ChannelsHeld(1, (ChannelAnnouncement(ID, 0),)),
+        ChannelsHeld(1, (ChannelAnnouncement(ID[:15], 1),)),
+        ChannelsHeld(1, (ChannelAnnouncement(ID, 1),) * (HELD_MAX + 1)),
         ChannelRecords((OPEN,) * (RECORDS_MAX + 1)),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_word_over_its_bounds_is_none(word: ChannelWord) -> None:
 
 def test_the_longest_words_fit() -> None:
     longest = RECORD._replace(name=b"n" * 127, opener="o" * 255, gateway="g" * 255)
-    held = ChannelsHeld(1 << 61, (Held(ID, 1 << 61, 1 << 61),) * HELD_MAX)
+    held = ChannelsHeld(1 << 61, (ChannelAnnouncement(ID, 1 << 61, 1 << 61),) * HELD_MAX)
     seen = ChannelsSeen(1 << 61, (ID,) * HELD_MAX, (ID,) * HELD_MAX)
     for word in (held, seen, ChannelRecords((longest,) * RECORDS_MAX)):
         assert len(encode(word)) < WORD_MAX_BYTES

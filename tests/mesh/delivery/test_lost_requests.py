@@ -4,7 +4,7 @@ import pytest
 from tests.mesh.gateways import Local, Mesh
 
 from weft.mesh.delivery.origin_stream import MISSED_MAX, Incoming
-from weft.mesh.protocol import Missed
+from weft.mesh.protocol import LostRanges
 from weft.wire.frames import Flag, Frame, Kind, encode
 from weft.wire.message.message import Message
 
@@ -155,7 +155,7 @@ def test_what_was_lost_is_not_told_for_ever() -> None:
 def test_what_cannot_be_lost_is_not(ranges: tuple[tuple[int, int], ...]) -> None:
     mesh, asking, _ = prepared()
     ask(asking)
-    mesh[2].traffic.send_word(1, Missed(ranges))
+    mesh[2].traffic.send_word(1, LostRanges(ranges))
     mesh[2].flush()
     mesh.wait(1000)
     assert refusals(asking) == []

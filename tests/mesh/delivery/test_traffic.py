@@ -4,7 +4,7 @@ import pytest
 from tests.mesh.gateways import Local, Mesh
 
 from weft.broker.limits import Limits
-from weft.mesh.protocol import Pong, Probe, Wanted, Word, decode, frame_of
+from weft.mesh.protocol import InterestEntry, Pong, Probe, Word, decode, frame_of
 from weft.wire.frames import Flag, Frame, Kind, encode
 from weft.wire.message.message import Message
 
@@ -398,7 +398,7 @@ def test_whoever_was_forgotten_and_is_back_begins_another_epoch() -> None:
     mesh[1].traffic.part(2)
     mesh[1].traffic.meet(2, "gateway-2")
     mesh.plot()
-    mesh[1].traffic.want(2, [Wanted(b"a")], [])
+    mesh[1].traffic.want(2, [InterestEntry(b"a")], [])
     here.publish(b"a", b"2")
     mesh.carry()
     frames = there.frames()

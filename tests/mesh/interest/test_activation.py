@@ -9,7 +9,7 @@ from weft.broker.delivery.policy import Bounds, Policy
 from weft.broker.routing.route import Route
 from weft.broker.routing.router import Router
 from weft.mesh.interest.activation import ROUTES_MAX, Activation
-from weft.mesh.protocol import Wanted
+from weft.mesh.protocol import InterestEntry
 from weft.mesh.routing.forward_header import MARKS, mark_of, version_of
 
 
@@ -31,8 +31,8 @@ class Place:
         """Advertise the next version."""
         self.version += 1
         self.router.changes = {}
-        changes = [(Wanted(pattern, b"", True), False) for pattern in removed]
-        changes += [(Wanted(pattern, b"", True), True) for pattern in added]
+        changes = [(InterestEntry(pattern, b"", True), False) for pattern in removed]
+        changes += [(InterestEntry(pattern, b"", True), True) for pattern in added]
         self.activation.apply(changes, self.version)
         return self.version
 
@@ -105,7 +105,7 @@ def test_members_of_groups_are_served_apart() -> None:
     place = Place()
     place.subscribe(b"a", b"workers")
     before = place.tell()
-    place.activation.apply([(Wanted(b"a", b"workers", True), True)], place.version)
+    place.activation.apply([(InterestEntry(b"a", b"workers", True), True)], place.version)
     place.subscribe(b"b")
     assert place.served(b"a", before) == []
 

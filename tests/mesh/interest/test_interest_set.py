@@ -8,26 +8,29 @@ from weft.mesh.interest.interest_set import (
     NO_CHANGE,
     WANTED_MAX,
     WANTED_MAX_BYTES,
-    Change,
+    InterestChange,
     WantedSet,
     digest_of,
     is_too_much,
 )
-from weft.mesh.protocol import Wanted, wanted_bytes
+from weft.mesh.protocol import InterestEntry, wanted_bytes
 
 A, B, C = wanted(b"a"), wanted(b"b", b"g"), wanted(b"a", is_listener=True)
 some = st.builds(
-    Wanted, st.sampled_from([b"a", b"b", b"a.>"]), st.sampled_from([b"", b"g"]), st.booleans()
+    InterestEntry,
+    st.sampled_from([b"a", b"b", b"a.>"]),
+    st.sampled_from([b"", b"g"]),
+    st.booleans(),
 )
 changes = st.lists(st.tuples(st.lists(some), st.lists(some)))
 
 
 @given(changes)
 def test_it_is_the_set_that_its_changes_lead_to(
-    steps: list[tuple[list[Wanted], list[Wanted]]],
+    steps: list[tuple[list[InterestEntry], list[InterestEntry]]],
 ) -> None:
     found = WantedSet()
-    brute: set[Wanted] = set()
+    brute: set[InterestEntry] = set()
     for added, removed in steps:
         before = set(brute)
         brute = (brute - set(removed)) | set(added)
@@ -42,7 +45,9 @@ def test_it_is_the_set_that_its_changes_lead_to(
 
 
 @given(st.sets(some), st.sets(some))
-def test_it_becomes_another_set_by_what_differs(before: set[Wanted], after: set[Wanted]) -> None:
+def test_it_becomes_another_set_by_what_differs(
+    before: set[InterestEntry], after: set[InterestEntry]
+) -> None:
     found = WantedSet()
     found.apply(before, ())
     change = found.become(after)
@@ -52,14 +57,16 @@ def test_it_becomes_another_set_by_what_differs(before: set[Wanted], after: set[
 
 
 @given(st.sets(some), st.sets(some))
-def test_digests_are_the_same_for_the_same_set_only(one: set[Wanted], other: set[Wanted]) -> None:
+def test_digests_are_the_same_for_the_same_set_only(
+    one: set[InterestEntry], other: set[InterestEntry]
+) -> None:
     assert (digest_of(one) == digest_of(other)) == (one == other)
 
 
 def test_what_is_taken_away_twice_is_taken_away_once() -> None:
     found = WantedSet()
     found.apply([A, B], ())
-    assert found.apply((), [A, A]) == Change((), (A,))
+    assert found.apply((), [A, A]) == InterestChange((), (A,))
     assert found.bytes == wanted_bytes(B)
     assert found.digest == digest_of([B])
 
@@ -79,8 +86,8 @@ def test_to_listen_is_not_the_same_as_to_answer() -> None:
 
 
 def test_a_name_cannot_be_moved_between_pattern_and_group() -> None:
-    assert digest_of([Wanted(b"a", b"b")]) != digest_of([Wanted(b"ab")])
-    assert digest_of([Wanted(b"ab", b"c")]) != digest_of([Wanted(b"a", b"bc")])
+    assert digest_of([InterestEntry(b"a", b"b")]) != digest_of([InterestEntry(b"ab")])
+    assert digest_of([InterestEntry(b"ab", b"c")]) != digest_of([InterestEntry(b"a", b"bc")])
 
 
 def test_nobody_may_want_more_than_the_bounds() -> None:

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from tests.mesh.gateways import wanted
 
 from weft.mesh.interest import local_interest
-from weft.mesh.interest.interest_set import NO_CHANGE, Change, WantedSet, is_too_much
+from weft.mesh.interest.interest_set import NO_CHANGE, InterestChange, WantedSet, is_too_much
 from weft.mesh.interest.local_interest import OwnInterest, coarsened
-from weft.mesh.protocol import Wanted
+from weft.mesh.protocol import InterestEntry
 
 patterns = st.sampled_from(
     [b"a", b"b", b">", b"*", b"a.b", b"a.c", b"a.*", b"b.>", b"*.c", b"c.d.e", b"d.e", b"e.f"]
 )
-some = st.builds(Wanted, patterns, st.sampled_from([b"", b"", b"g"]), st.booleans())
+some = st.builds(InterestEntry, patterns, st.sampled_from([b"", b"", b"g"]), st.booleans())
 subjects = [b"a", b"b", b"a.b", b"a.c", b"b.c", b"x.c", b"c.d.e", b"d.e", b"x", b"e.f", b"x.y.z"]
 
 
@@ -25,26 +25,26 @@ def matches(pattern: bytes, subject: bytes) -> bool:
     return re.fullmatch(made, subject.decode()) is not None
 
 
-def asks_for(told: Iterable[Wanted], subject: bytes) -> bool:
+def asks_for(told: Iterable[InterestEntry], subject: bytes) -> bool:
     """Whether messages to a subject are asked for."""
     return any(matches(each.pattern, subject) and not each.group for each in told)
 
 
-def everything_of_a() -> Wanted:
+def everything_of_a() -> InterestEntry:
     return wanted(b"a.>", is_listener=True)
 
 
-def as_subscribed(told: list[Wanted]) -> dict[tuple[bytes, bytes], bool]:
+def as_subscribed(told: list[InterestEntry]) -> dict[tuple[bytes, bytes], bool]:
     """What routers make of it: one subscription for each pattern and group."""
     return {(each.pattern, each.group): each.is_listener for each in told}
 
 
 @given(st.lists(some, max_size=40), st.integers(0, 6))
-def test_others_are_never_asked_for_less(steps: list[Wanted], exact_max: int) -> None:
+def test_others_are_never_asked_for_less(steps: list[InterestEntry], exact_max: int) -> None:
     own = OwnInterest(exact_max=exact_max)
     followed = WantedSet()
     routed: dict[tuple[bytes, bytes], bool] = {}
-    now: dict[tuple[bytes, bytes], Wanted] = {}
+    now: dict[tuple[bytes, bytes], InterestEntry] = {}
     for step in steps:
         before = now.pop(step[:2], None)
         changes = [] if before is None else [(before, False)]
@@ -75,7 +75,7 @@ def test_others_are_never_asked_for_less(steps: list[Wanted], exact_max: int) ->
 def test_what_is_wanted_is_told_as_it_is_up_to_a_limit() -> None:
     own = OwnInterest(exact_max=2)
     change = own.change([(wanted(b"a.b"), True), (wanted(b"a.c"), True)])
-    assert change == Change((wanted(b"a.b"), wanted(b"a.c")), ())
+    assert change == InterestChange((wanted(b"a.b"), wanted(b"a.c")), ())
     assert not own.is_coarse
 
 
@@ -84,7 +84,7 @@ def test_above_the_limit_first_elements_are_told() -> None:
     own.change([(wanted(b"a.b"), True), (wanted(b"a.c"), True)])
     change = own.change([(wanted(b"a.d.e"), True)])
     assert own.is_coarse
-    assert change == Change((everything_of_a(),), (wanted(b"a.b"), wanted(b"a.c")))
+    assert change == InterestChange((everything_of_a(),), (wanted(b"a.b"), wanted(b"a.c")))
     # The prefix stays until the last that it stands for is gone.
     assert own.change([(wanted(b"a.d.e"), False)]) == NO_CHANGE
 
@@ -102,10 +102,10 @@ def test_below_half_of_the_limit_it_is_told_as_it_is_again() -> None:
 def test_what_the_gateway_wants_itself_stays_whoever_comes_and_goes() -> None:
     own = OwnInterest([b"a", b"b.>"], exact_max=2)
     a, b = wanted(b"a", is_listener=True), wanted(b"b.>", is_listener=True)
-    assert own.change(()) == Change((a, b), ())
+    assert own.change(()) == InterestChange((a, b), ())
     # To others a pattern is one: it is answered if a connection does.
-    assert own.change([(wanted(b"a"), True)]) == Change((wanted(b"a"),), (a,))
-    assert own.change([(wanted(b"a"), False)]) == Change((a,), (wanted(b"a"),))
+    assert own.change([(wanted(b"a"), True)]) == InterestChange((wanted(b"a"),), (a,))
+    assert own.change([(wanted(b"a"), False)]) == InterestChange((a,), (wanted(b"a"),))
     many = [wanted(b"b.%d" % each) for each in range(3)]
     assert own.change([(each, True) for each in many]) == NO_CHANGE
     assert own.is_coarse
@@ -153,7 +153,7 @@ def test_members_of_groups_beyond_what_others_take_wait_for_their_turn(
     assert own.told.sorted() == [a, b]
     assert own.untold == 2
     assert own.change([(c, False)]) == NO_CHANGE
-    assert own.change([(a, False)]) == Change((d,), (a,))
+    assert own.change([(a, False)]) == InterestChange((d,), (a,))
     assert own.untold == 0
 
 

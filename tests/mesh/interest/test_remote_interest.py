@@ -7,7 +7,7 @@ from tests.mesh.mesh import Net, meshed
 
 from weft.mesh.interest.interest_set import WANTED_MAX, digest_of
 from weft.mesh.links.link import OUTBOX_BYTES
-from weft.mesh.protocol import Delta, Goodbye, Ready, Snapshot, Summary, Want, Wanted
+from weft.mesh.protocol import Delta, Goodbye, InterestEntry, LinkReady, Snapshot, Summary, Want
 
 WEATHER, RAIN, SNOW = wanted(b"weather"), wanted(b"rain"), wanted(b"snow", b"g")
 
@@ -18,7 +18,7 @@ def prepared() -> tuple[Net, Impostor, Line]:
     return net, rogue, rogue.join(net[1])
 
 
-def wants(net: Net, place: int, rogue: Impostor) -> list[Wanted]:
+def wants(net: Net, place: int, rogue: Impostor) -> list[InterestEntry]:
     """What a gateway believes that somebody wants."""
     return net[place].fabric.members[rogue.node].wanted.sorted()
 
@@ -298,5 +298,5 @@ def test_a_link_that_is_being_told_everything_is_not_asked() -> None:
     line = rogue.dial(net[1])
     line.say(rogue.advert(version=2, digest=digest_of([RAIN]), links=(1,)))
     assert line.words(Want) == []
-    line.say(rogue.snapshot(2, RAIN), Summary((), True), Ready())
+    line.say(rogue.snapshot(2, RAIN), Summary((), True), LinkReady())
     assert wants(net, 1, rogue) == [RAIN]

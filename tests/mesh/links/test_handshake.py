@@ -21,8 +21,8 @@ from weft.mesh.links.handshake import (
     HANDSHAKE_MAX_BYTES,
     NONCE_BYTES,
     Admission,
+    GatewayIntroduction,
     Handshake,
-    Introduction,
     admission_mac,
     node_id,
 )
@@ -32,8 +32,8 @@ from weft.wire.frames import HEADER_BYTES, NAME_MAX_BYTES, Frame, Kind, encode, 
 ANN = Signer(b"a" * 32)
 BOB = Signer(b"b" * 32)
 EVE = Signer(b"e" * 32)
-ABOUT_ANN = Introduction(11, 5, "ann", "127.0.0.1:7411", "north", 2)
-ABOUT_BOB = Introduction(4_000_000_000, 6, "bob", "[::1]:7412", "", 0, is_registering=True)
+ABOUT_ANN = GatewayIntroduction(11, 5, "ann", "127.0.0.1:7411", "north", 2)
+ABOUT_BOB = GatewayIntroduction(4_000_000_000, 6, "bob", "[::1]:7412", "", 0, is_registering=True)
 SECRET = b"what only members know"
 FRAMES = ["hello", "answer", "proof"]
 
@@ -48,7 +48,7 @@ def pair(
     bob: Admission,
     *,
     nonces: tuple[bytes, bytes] = (b"1", b"2"),
-    about: Introduction = ABOUT_ANN,
+    about: GatewayIntroduction = ABOUT_ANN,
 ) -> Pair:
     first, second = (each * NONCE_BYTES for each in nonces)
     return Pair(
@@ -240,7 +240,7 @@ def test_a_gateway_that_meets_another_with_its_key_says_so() -> None:
 
 
 def test_two_gateways_with_one_number_do_not_link() -> None:
-    same = Introduction(ABOUT_BOB.number, 5, "ann", "127.0.0.1:7411", "", 0)
+    same = GatewayIntroduction(ABOUT_BOB.number, 5, "ann", "127.0.0.1:7411", "", 0)
     both = pair(Admission(ANN, verify), Admission(BOB, verify), about=same)
     with pytest.raises(SameNumber, match="4000000000"):
         shake(both)
@@ -249,7 +249,7 @@ def test_two_gateways_with_one_number_do_not_link() -> None:
 
 def test_the_largest_introduction_fits_into_a_greeting() -> None:
     text = "\N{MUSICAL SYMBOL G CLEF}" * 255
-    about = Introduction((1 << 32) - 1, (1 << 62) - 1, text, text, text, (1 << 62) - 1)
+    about = GatewayIntroduction((1 << 32) - 1, (1 << 62) - 1, text, text, text, (1 << 62) - 1)
     both = pair(Admission(ANN, verify, SECRET), Admission(BOB, verify, SECRET), about=about)
     said = shake(both)
     room = Limits().greeting_bytes - HEADER_BYTES - 2 * NAME_MAX_BYTES
@@ -259,16 +259,16 @@ def test_the_largest_introduction_fits_into_a_greeting() -> None:
 @pytest.mark.parametrize(
     "about",
     [
-        Introduction(0, 5, "ann", "", "", 0),
-        Introduction(1 << 32, 5, "ann", "", "", 0),
-        Introduction(1, -1, "ann", "", "", 0),
-        Introduction(1, 5, "a" * 256, "", "", 0),
-        Introduction(1, 5, "ann", "a" * 256, "", 0),
-        Introduction(1, 5, "ann", "", "a" * 256, 0),
-        Introduction(1, 5, "ann", "", "", -1),
+        GatewayIntroduction(0, 5, "ann", "", "", 0),
+        GatewayIntroduction(1 << 32, 5, "ann", "", "", 0),
+        GatewayIntroduction(1, -1, "ann", "", "", 0),
+        GatewayIntroduction(1, 5, "a" * 256, "", "", 0),
+        GatewayIntroduction(1, 5, "ann", "a" * 256, "", 0),
+        GatewayIntroduction(1, 5, "ann", "", "a" * 256, 0),
+        GatewayIntroduction(1, 5, "ann", "", "", -1),
     ],
 )
-def test_what_is_over_its_bounds_is_refused(about: Introduction) -> None:
+def test_what_is_over_its_bounds_is_refused(about: GatewayIntroduction) -> None:
     both = pair(Admission(ANN, verify), Admission(BOB, verify), about=about)
     with pytest.raises(BadGreeting):
         shake(both)

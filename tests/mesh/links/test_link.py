@@ -3,7 +3,7 @@
 from tests.broker.talk import NotedDoor
 from tests.mesh.gateways import Gateway, wanted
 
-from weft.mesh.links.link import Link, Parts, mesh_links
+from weft.mesh.links.link import Link, SnapshotParts, mesh_links
 from weft.mesh.protocol import Snapshot, wanted_bytes
 
 NODE = bytes(16)
@@ -47,7 +47,7 @@ def test_registrations_and_those_that_are_over_are_not_part_of_the_mesh() -> Non
 def test_parts_are_taken_in_order_and_counted() -> None:
     first, second = wanted(b"a"), wanted(b"b", b"g")
     begun = Snapshot(NODE, 7, 0, False, (first,))
-    parts = Parts(begun)
+    parts = SnapshotParts(begun)
     assert parts.take(begun)
     assert not parts.take(begun)
     assert not parts.take(Snapshot(NODE, 7, 2, True, (second,)))

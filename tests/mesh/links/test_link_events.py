@@ -5,22 +5,22 @@ import pytest
 from tests.mesh.impostor import Impostor
 from tests.mesh.mesh import SECRET, Net, address_of, admission_of, identity_of, meshed
 
-from weft.mesh.links.handshake import Handshake, Introduction
-from weft.mesh.links.link_events import EVENTS_MAX, Ended, LinkEvents, Warned
+from weft.mesh.links.handshake import GatewayIntroduction, Handshake
+from weft.mesh.links.link_events import EVENTS_MAX, LinkEnded, LinkEvents, Warned
 from weft.mesh.settings import Rules
 from weft.wire.frames import Kind, encode, parse
 from weft.wire.message.message import Message
 
 
-def ended(events: LinkEvents) -> list[Ended]:
-    return [event for event in events.take() if isinstance(event, Ended)]
+def ended(events: LinkEvents) -> list[LinkEnded]:
+    return [event for event in events.take() if isinstance(event, LinkEnded)]
 
 
 def test_a_link_that_is_closed_without_a_word_says_so() -> None:
     net = meshed(2)
     net.kill(2)
     net.wait(0.1)
-    assert ended(net[1].fabric.events) == [Ended(2, "its connection was closed", False)]
+    assert ended(net[1].fabric.events) == [LinkEnded(2, "its connection was closed", False)]
 
 
 def test_a_link_whose_gateway_is_silent_says_for_how_long() -> None:
@@ -37,8 +37,8 @@ def test_a_gateway_that_leaves_ends_its_links_in_order_at_both_ends() -> None:
     node = net[2]
     node.fabric.leave()
     net.wait(3)
-    assert ended(net[1].fabric.events) == [Ended(2, "it is closing down", True)]
-    assert ended(node.fabric.events) == [Ended(1, "this gateway is closing down", True)]
+    assert ended(net[1].fabric.events) == [LinkEnded(2, "it is closing down", True)]
+    assert ended(node.fabric.events) == [LinkEnded(1, "this gateway is closing down", True)]
 
 
 def test_a_link_that_is_one_too_many_says_so_at_both_ends() -> None:
@@ -48,7 +48,7 @@ def test_a_link_that_is_one_too_many_says_so_at_both_ends() -> None:
     here, *_ = ended(net[1].fabric.events)
     assert here.text == "this gateway is at its limit of links"
     there, *_ = ended(net[here.number].fabric.events)
-    assert there == Ended(1, "it is at its limit of links", True)
+    assert there == LinkEnded(1, "it is at its limit of links", True)
 
 
 def test_the_gateway_at_the_other_end_says_why_it_ends_a_link() -> None:
@@ -57,7 +57,9 @@ def test_the_gateway_at_the_other_end_says_why_it_ends_a_link() -> None:
     line = rogue.join(net[1])
     body = Message(number=4007, name="NotAllowed", text="not with you").encode()
     line.send(encode(Kind.ERROR, body=body))
-    assert ended(net[1].fabric.events) == [Ended(rogue.number, "remote error: not with you", False)]
+    assert ended(net[1].fabric.events) == [
+        LinkEnded(rogue.number, "remote error: not with you", False)
+    ]
 
 
 def test_events_that_nobody_takes_are_bounded() -> None:
@@ -112,7 +114,7 @@ def test_the_dialled_gateway_names_a_key_that_is_not_on_its_roster() -> None:
 def test_the_dialled_gateway_says_that_the_version_is_another() -> None:
     net = meshed(1)
     rogue = Impostor(net)
-    introduction = Introduction(99, 5, "impostor", rogue.address, "", 0)
+    introduction = GatewayIntroduction(99, 5, "impostor", rogue.address, "", 0)
     shake = Handshake(rogue.admission, "weather", introduction, bytes(32), is_dialler=True)
     hello = msgspec.msgpack.decode(parse(shake.begin()).body)
     hello[1] = 2
@@ -151,7 +153,7 @@ def test_a_handshake_that_is_not_finished_is_counted_and_no_warning() -> None:
     rogue = Impostor(net)
     pipes = net.connect(rogue.address, net[1].address)
     assert pipes is not None
-    introduction = Introduction(99, 5, "impostor", rogue.address, "", 0)
+    introduction = GatewayIntroduction(99, 5, "impostor", rogue.address, "", 0)
     shake = Handshake(rogue.admission, "weather", introduction, bytes(32), is_dialler=True)
     pipes[0].took(shake.begin())
     pipes[1].hear = lambda _: None

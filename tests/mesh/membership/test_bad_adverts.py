@@ -15,8 +15,8 @@ from weft.mesh.links.signing import verify
 from weft.mesh.membership import advert as adverts
 from weft.mesh.membership.advert import Advert
 from weft.mesh.membership.gossip import ADVERTS_PER_S
-from weft.mesh.protocol import AdvertWord, Delta, Goodbye, Ready, Summary
-from weft.mesh.routing.forward_header import COUNT_AT, PLAIN, Entry, make
+from weft.mesh.protocol import AdvertWord, Delta, Goodbye, LinkReady, Summary
+from weft.mesh.routing.forward_header import COUNT_AT, PLAIN, PlannedGateway, make
 from weft.mesh.settings import Rules
 from weft.wire.frames import Kind, encode
 
@@ -339,8 +339,8 @@ def test_news_before_everything_is_known_do_no_harm() -> None:
     weather = wanted(b"weather")
     line.say(
         rogue.advert(Delta((weather,)), version=7, digest=digest_of([weather]), links=(1,)),
-        Ready(),
-        Ready(),
+        LinkReady(),
+        LinkReady(),
         Summary((), False),
         rogue.snapshot(7, weather),
         Summary((), True),
@@ -358,7 +358,7 @@ def test_nobody_can_claim_a_link_alone_and_speak_for_whom_it_leads_to() -> None:
     there = net[1].listen(b"a")
     line.say(rogue.advert(links=(1, 2)))
     net.wait(1)
-    header = make(PLAIN, b"", [2, rogue.number], [Entry(1, 0, True)])
+    header = make(PLAIN, b"", [2, rogue.number], [PlannedGateway(1, 0, True)])
     header[COUNT_AT] = 1
     message = bytearray(encode(Kind.MESSAGE, b"a", b"false"))
     message[8] = 2

@@ -4,7 +4,7 @@ from tests.mesh.impostor import Impostor, Line
 from tests.mesh.mesh import Net, meshed
 
 from weft.mesh.membership.gossip import MISMATCHES
-from weft.mesh.protocol import AdvertWord, Known, Ping, Ready, Snapshot, Summary
+from weft.mesh.protocol import AdvertWord, Known, LinkReady, Ping, Snapshot, Summary
 
 
 def linked() -> tuple[Net, Impostor, Line]:
@@ -18,7 +18,7 @@ def test_two_that_were_just_linked_tell_what_they_know() -> None:
     (summary,) = line.words(Summary)
     assert summary.is_last
     assert {known.node for known in summary.entries} == {net[1].node, net[2].node}
-    assert line.words(Ready) == []
+    assert line.words(LinkReady) == []
 
 
 def test_whoever_tells_what_it_knows_is_sent_the_rest_and_that_this_was_all() -> None:
@@ -30,7 +30,7 @@ def test_whoever_tells_what_it_knows_is_sent_the_rest_and_that_this_was_all() ->
     line.say(Summary((there.known,), False), Summary((), True))
     assert len(line.words(AdvertWord)) == 1
     assert line.words(Snapshot) == []
-    assert line.words(Ready) == [Ready()]
+    assert line.words(LinkReady) == [LinkReady()]
 
 
 def test_whoever_has_the_advert_and_not_what_is_wanted_is_sent_that() -> None:
@@ -49,7 +49,7 @@ def test_whoever_knows_more_is_sent_nothing() -> None:
     entries = [Known(node.node, 1 << 60, 1, 9) for node in net.nodes.values()]
     line.say(Summary(tuple(entries), True))
     assert line.words(AdvertWord) == []
-    assert line.words(Ready) == [Ready()]
+    assert line.words(LinkReady) == [LinkReady()]
 
 
 def test_whoever_knows_something_else_for_a_while_is_compared_with() -> None:

@@ -6,7 +6,7 @@ from tests.mesh.mesh import admission_of
 
 from weft.mesh.interest.interest_set import digest_of
 from weft.mesh.membership import advert as adverts
-from weft.mesh.membership.advert import Signed
+from weft.mesh.membership.advert import SignedAdvert
 from weft.mesh.membership.own_advert import OwnAdvert
 from weft.mesh.protocol import AdvertWord, Delta
 from weft.mesh.settings import Rules
@@ -23,7 +23,7 @@ class Scene:
 
     def next(
         self, claimed: int = 0, *, is_leaving: bool = False
-    ) -> tuple[Signed, Delta | None] | None:
+    ) -> tuple[SignedAdvert, Delta | None] | None:
         said = self.own.next(self.gateway.traffic, {}, claimed, is_leaving=is_leaving)
         if said is not None:
             self.own.member.signed = said[0]

@@ -4,7 +4,7 @@ import pytest
 from tests.mesh.impostor import Impostor, Line
 from tests.mesh.mesh import Net, address_of, meshed
 
-from weft.mesh.protocol import ADDRESSES_MAX, Goodbye, Registered
+from weft.mesh.protocol import ADDRESSES_MAX, Goodbye, RegistrationConfirmed
 
 
 def registered(net: Net, place: int, address: str | None = None) -> Line:
@@ -16,7 +16,7 @@ def registered(net: Net, place: int, address: str | None = None) -> Line:
 
 
 def told(line: Line) -> tuple[str, ...]:
-    last: Registered = line.words(Registered)[-1]
+    last: RegistrationConfirmed = line.words(RegistrationConfirmed)[-1]
     return last.addresses
 
 
@@ -34,7 +34,7 @@ def test_nothing_is_told_twice() -> None:
     net = meshed(1)
     line = registered(net, 8)
     net.wait(5)
-    assert len(line.words(Registered)) == 1
+    assert len(line.words(RegistrationConfirmed)) == 1
 
 
 def test_whoever_leaves_is_not_told_of_any_more() -> None:

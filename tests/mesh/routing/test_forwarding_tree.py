@@ -10,23 +10,23 @@ from weft.broker.delivery.outbox import Outbox
 from weft.broker.delivery.policy import Bounds
 from weft.broker.limits import Limits
 from weft.broker.service import Peer, Service
-from weft.mesh.delivery.remote_gateway import Distant
+from weft.mesh.delivery.remote_gateway import RemoteGateway
 from weft.mesh.delivery.remote_transport import Post
-from weft.mesh.routing.forward_header import PLAIN, Entry, read
+from weft.mesh.routing.forward_header import PLAIN, PlannedGateway, read
 from weft.mesh.routing.forwarding_tree import Branch, Ways
 
 SERVICE = Service("weather", "one", 1, Limits())
 
 
-def distant(number: int) -> Distant:
-    return Distant(Peer(SERVICE, number, b"", Post.__new__(Post)), "", 0)
+def distant(number: int) -> RemoteGateway:
+    return RemoteGateway(Peer(SERVICE, number, b"", Post.__new__(Post)), "", 0)
 
 
 def outbox() -> Outbox:
     return Outbox(Arena(1024), Bounds())
 
 
-def reached(entries: tuple[Entry, ...]) -> dict[int, int]:
+def reached(entries: tuple[PlannedGateway, ...]) -> dict[int, int]:
     """Who passes it to whom, read from the tree of an envelope."""
     parents: dict[int, int] = {}
 
@@ -98,7 +98,10 @@ def test_a_branch_numbers_everyone_that_it_is_for() -> None:
     (branch,) = ways.branches(PLAIN, b"", [there])
     for first in (0, 5):
         branch.count(5)
-        assert read(branch.header).entries == (Entry(2, 1, False, 0), Entry(3, 0, True, first))
+        assert read(branch.header).entries == (
+            PlannedGateway(2, 1, False, 0),
+            PlannedGateway(3, 0, True, first),
+        )
 
 
 def _counted(branch: Branch) -> bytes:

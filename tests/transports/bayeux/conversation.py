@@ -17,10 +17,10 @@ from weft.broker.auth.keys import KeyRecord, Keyring
 from weft.broker.limits import Limits
 from weft.broker.service import Service
 from weft.transports.bayeux.handler import BayeuxDoor
-from weft.transports.bayeux.session import Session
+from weft.transports.bayeux.session import BayeuxSession
 from weft.transports.http.exchange import Request
 from weft.transports.http.origins import WebRules
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.loop.poller import Poll
 from weft.transports.loop.turn import Turn
 from weft.transports.tcp import TcpDoor
@@ -47,7 +47,7 @@ class Hall:
         self.turn.begin()
         self.turn.flush()
         self.poll = Poll(self.turn, loop)
-        self.house = House(self.turn, self.poll, WebRules(**web))
+        self.house = HttpServer(self.turn, self.poll, WebRules(**web))
         self.door = BayeuxDoor(self.house)
         self.house.doors["bayeux"] = self.door.answer
         self._writers: list[asyncio.StreamWriter] = []
@@ -57,7 +57,7 @@ class Hall:
     def sessions(self) -> int:
         return len(self.door.desk.sessions)
 
-    def session(self, client: "Speaker") -> Session:
+    def session(self, client: "Speaker") -> BayeuxSession:
         found = self.door.desk.sessions.find(client.client_id, Request("", "", "", (), {}, {}))
         assert found is not None
         return found

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from weft.transports.bayeux.batch import Batch, array_of
+from weft.transports.bayeux.batch import BayeuxBatch, array_of
 
 pytestmark = pytest.mark.req("TUN-24")
 
 
 def test_a_batch_is_answered_once_when_all_its_answers_are_there() -> None:
     sent: list[bytes] = []
-    batch = Batch([{"channel": "/a"}, {"channel": "/b"}], sent.append)
+    batch = BayeuxBatch([{"channel": "/a"}, {"channel": "/b"}], sent.append)
     batch.settle()
     batch.asked[1].answer = {"b": 2}
     batch.settle()

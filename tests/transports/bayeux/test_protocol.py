@@ -19,8 +19,8 @@ from weft.errors import (
 from weft.transports.bayeux.protocol import (
     CHANNELS_MAX,
     MESSAGES_MAX,
-    Conversation,
-    Greeting,
+    HandshakeCredentials,
+    PendingAnswers,
     Wait,
     advice,
     failed,
@@ -61,7 +61,7 @@ def error(subject: bytes, kind: Kind) -> Frame:
 
 @given(JSON)
 def test_what_is_published_is_what_is_told(data: Any) -> None:
-    said = Conversation[int]().frame({"channel": "/a/b", "data": data}, 1)
+    said = PendingAnswers[int]().frame({"channel": "/a/b", "data": data}, 1)
     frame = parse(said)
     assert (frame.kind, frame.subject, frame.flags) == (Kind.MESSAGE, b"a.b", Flag.ANSWER)
     told = told_message(said, frame._replace(origin=7, sequence=42))
@@ -70,13 +70,13 @@ def test_what_is_published_is_what_is_told(data: Any) -> None:
 
 
 def test_a_publication_without_data_is_an_empty_message() -> None:
-    said = Conversation[int]().frame({"channel": "/a"}, 1)
+    said = PendingAnswers[int]().frame({"channel": "/a"}, 1)
     assert told_message(said, parse(said))["data"] == {}
 
 
 def test_a_subscription_asks_to_lose_the_oldest_and_never_to_answer() -> None:
     message = {"channel": "/meta/subscribe", "subscription": "/a/**"}
-    frame = parse(Conversation[int]().frame(message, 1))
+    frame = parse(PendingAnswers[int]().frame(message, 1))
     assert (frame.kind, frame.subject, frame.flags) == (Kind.SUBSCRIBE, b"a.>", Flag.ANSWER)
     options = Message.from_body(frame.body).to_dict()
     assert options == {"policy": "drop_old", "listen_only": True}
@@ -84,21 +84,21 @@ def test_a_subscription_asks_to_lose_the_oldest_and_never_to_answer() -> None:
 
 def test_several_channels_are_one_frame() -> None:
     message = {"channel": "/meta/unsubscribe", "subscription": ["/a", "/b/*"]}
-    frame = parse(Conversation[int]().frame(message, 1))
+    frame = parse(PendingAnswers[int]().frame(message, 1))
     assert (frame.kind, frame.subject) == (Kind.UNSUBSCRIBE, b"a")
     assert Message.from_body(frame.body).to_dict() == {"patterns": ["b.*"]}
 
 
 @pytest.mark.parametrize("wanted", [None, [], 7, {}, [None], ["/a", 7], ["/a"] * 257])
 def test_a_subscription_names_channels(wanted: object) -> None:
-    conversation = Conversation[int]()
+    conversation = PendingAnswers[int]()
     with pytest.raises(BadSubject):
         conversation.frame({"channel": "/meta/subscribe", "subscription": wanted}, 1)
     assert len(conversation) == 0
 
 
 def test_answers_find_whoever_asked_in_order() -> None:
-    conversation = Conversation[str]()
+    conversation = PendingAnswers[str]()
     for name in ("first", "second"):
         conversation.frame({"channel": "/a", "data": 1}, name)
     conversation.frame({"channel": "/meta/subscribe", "subscription": "/a"}, "subscribed")
@@ -112,7 +112,7 @@ def test_answers_find_whoever_asked_in_order() -> None:
 
 
 def test_what_nobody_asked_for_is_nobodys_answer() -> None:
-    conversation = Conversation[str]()
+    conversation = PendingAnswers[str]()
     assert conversation.answered(ok(b"a")) is None
     conversation.frame({"channel": "/a"}, "x")
     assert conversation.answered(ok(b"a")) is None
@@ -124,7 +124,7 @@ def test_what_nobody_asked_for_is_nobodys_answer() -> None:
 @pytest.mark.parametrize("channel", ["/meta/connect", "/meta/x", "/meta"])
 def test_the_protocols_channels_are_not_published_to(channel: str) -> None:
     with pytest.raises(Reserved):
-        Conversation[int]().frame({"channel": channel, "data": 1}, 1)
+        PendingAnswers[int]().frame({"channel": channel, "data": 1}, 1)
 
 
 def test_too_deep_data_is_refused() -> None:
@@ -132,13 +132,13 @@ def test_too_deep_data_is_refused() -> None:
     for _ in range(40):
         deep = [deep]
     with pytest.raises(BadField, match="nesting"):
-        Conversation[int]().frame({"channel": "/a", "data": deep}, 1)
+        PendingAnswers[int]().frame({"channel": "/a", "data": deep}, 1)
 
 
 def test_too_wide_data_is_refused() -> None:
     wide = {str(number): 1 for number in range(5000)}
     with pytest.raises(BadField, match="fields"):
-        Conversation[int]().frame({"channel": "/a", "data": wide}, 1)
+        PendingAnswers[int]().frame({"channel": "/a", "data": wide}, 1)
 
 
 def test_one_message_or_an_array_of_them() -> None:
@@ -184,8 +184,8 @@ def test_nothing_in_common_is_refused(offered: object) -> None:
 def test_a_handshake_shows_keys_and_asks_for_acknowledgements() -> None:
     shown = {"ack": True, "binary": {}, "authentication": {"key": "k", "ticket": "t"}}
     message = {"channel": "/meta/handshake", "ext": shown}
-    assert greeting_of(message, TYPES) == Greeting("k", "t", True, True)
-    nothing = Greeting("", "", False, False)
+    assert greeting_of(message, TYPES) == HandshakeCredentials("k", "t", True, True)
+    nothing = HandshakeCredentials("", "", False, False)
     assert greeting_of({"channel": "/meta/handshake"}, TYPES) == nothing
     odd = {"ack": 1, "binary": 1, "authentication": "k"}
     assert greeting_of({"channel": "/meta/handshake", "ext": odd}, TYPES) == nothing

@@ -10,7 +10,7 @@ from tests.transports.loops import on_both_loops, until
 from weft.broker.limits import Limits
 from weft.transports.http.connection import AT_ONCE_MAX, CHUNKS_MAX, HttpDoor
 from weft.transports.http.exchange import Exchange
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 
 ECHO = b"/weather/echo"
 
@@ -28,7 +28,7 @@ def _path(path: tuple[str, ...]) -> list[bytes]:
 class Desk:
     """A door that answers when it is told to."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self.exchanges: list[Exchange] = []
         self.lost = 0
         house.doors["echo"] = echo

@@ -10,7 +10,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Close
 
-from weft.transports.middleman.protocol import Said, read, written
+from weft.transports.middleman.protocol import MiddlemanMessage, read, written
 
 LIMIT_S = 20
 KEY = "MyServerKey"
@@ -32,14 +32,14 @@ class MiddlemanPeer:
     async def say(self, command: str, target: str, body: str = "", **headers: str) -> None:
         await self.send(written(command, target, body, **headers))
 
-    async def told(self) -> Said:
+    async def told(self) -> MiddlemanMessage:
         text = await self.recv()
         assert isinstance(text, str)
         return read(text)
 
-    async def settle(self) -> list[Said]:
+    async def settle(self) -> list[MiddlemanMessage]:
         """Wait until the gateway has dealt with everything said; what was told until then."""
-        before: list[Said] = []
+        before: list[MiddlemanMessage] = []
         await self.say("SETTLE", "settled")
         while (said := await self.told()).target != "settled":
             before.append(said)
@@ -79,7 +79,7 @@ async def let_in(
         yield peer
 
 
-def error_in(said: Said) -> tuple[str, str, str]:
+def error_in(said: MiddlemanMessage) -> tuple[str, str, str]:
     """Of an ERR: its target, its name and the ReqID it is about."""
     assert said.command == "ERR"
     assert said.body

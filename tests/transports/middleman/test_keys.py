@@ -10,7 +10,7 @@ from tests.transports.loops import until
 from tests.transports.middleman.raw_peer import MiddlemanPeer, error_in
 
 from weft.broker.auth.keys import KeyRecord
-from weft.transports.middleman.protocol import Said
+from weft.transports.middleman.protocol import MiddlemanMessage
 from weft.transports.middleman.websocket import NOT_LET_IN
 
 SERVICE, CLIENT = record("service"), record("client", "client")
@@ -86,11 +86,11 @@ async def test_a_service_may_do_everything() -> None:
     async with company("service", "service") as (one, two):
         await one.subscribe("a")
         await two.say("PUB", "a", "x")
-        assert await one.told() == Said("PUB", "a", {}, "x")
+        assert await one.told() == MiddlemanMessage("PUB", "a", {}, "x")
         await two.say("REQ", "a", "y", ReqID="1")
         request = await one.told()
         await one.say("RES", "a", "z", ReqID=request.request_id)
-        assert await two.told() == Said("RES", "a", {"reqid": "1"}, "z")
+        assert await two.told() == MiddlemanMessage("RES", "a", {"reqid": "1"}, "z")
         for command in COMMANDS:
             await one.say(command, "a")
         assert await one.settle() == await two.settle() == []
@@ -103,7 +103,7 @@ async def test_a_client_may_do_nothing_that_was_not_enabled(command: str) -> Non
         await service.subscribe("a")
         assert await refused(client, command)
         await service.say("PUB", "a", "not for clients")
-        assert await service.told() == Said("PUB", "a", {}, "not for clients")
+        assert await service.told() == MiddlemanMessage("PUB", "a", {}, "not for clients")
         assert await service.settle() == await client.settle() == []
 
 
@@ -131,11 +131,11 @@ async def test_the_three_rights_are_apart_and_add_up() -> None:
         await service.settle()
         await client.subscribe("a")
         await client.say("PUB", "a", "x")
-        assert await client.told() == await service.told() == Said("PUB", "a", {}, "x")
+        assert await client.told() == await service.told() == MiddlemanMessage("PUB", "a", {}, "x")
         await client.say("REQ", "a", "y", ReqID="1")
         request = await service.told()
         await service.say("RES", "a", "z", ReqID=request.request_id)
-        assert await client.told() == Said("RES", "a", {"reqid": "1"}, "z")
+        assert await client.told() == MiddlemanMessage("RES", "a", {"reqid": "1"}, "z")
 
 
 @pytest.mark.req("MID-13")
@@ -164,7 +164,7 @@ async def test_what_is_published_reaches_services_and_clients() -> None:
         await two.subscribe("a")
         await client.subscribe("a")
         await one.say("PUB", "a", "x")
-        assert await two.told() == await client.told() == Said("PUB", "a", {}, "x")
+        assert await two.told() == await client.told() == MiddlemanMessage("PUB", "a", {}, "x")
 
 
 @pytest.mark.req("MID-9")

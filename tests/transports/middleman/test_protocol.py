@@ -8,7 +8,7 @@ from weft.transports.middleman.protocol import (
     HEADERS_MAX,
     NO_TARGET,
     REQUEST_ID_MAX,
-    Said,
+    MiddlemanMessage,
     gist,
     is_request_id,
     read,
@@ -28,7 +28,9 @@ request_ids = st.text(
 def test_a_message_is_a_command_a_target_headers_a_body_and_a_dot() -> None:
     text = "REQ weather.london\nReqID:7\nAccept: all \n\nhow is it?\nand tomorrow?\n.\n"
     headers = {"reqid": "7", "accept": "all"}
-    assert read(text) == Said("REQ", "weather.london", headers, "how is it?\nand tomorrow?")
+    assert read(text) == MiddlemanMessage(
+        "REQ", "weather.london", headers, "how is it?\nand tomorrow?"
+    )
 
 
 @pytest.mark.req("MID-4")
@@ -44,7 +46,7 @@ def test_a_message_is_a_command_a_target_headers_a_body_and_a_dot() -> None:
     ],
 )
 def test_lines_end_with_lf_or_crlf(text: str) -> None:
-    assert read(text) == Said("PUB", "a", {"x": "1"}, "one")
+    assert read(text) == MiddlemanMessage("PUB", "a", {"x": "1"}, "one")
 
 
 @pytest.mark.req("MID-5")
@@ -184,7 +186,7 @@ def test_a_request_has_a_request_id(header: str) -> None:
 @given(targets, request_ids, texts)
 def test_what_was_written_is_read_again(target: str, request_id: str, body: str) -> None:
     said = read(written("RES", target, body, ReqID=request_id))
-    assert said == Said("RES", target, {"reqid": request_id}, body)
+    assert said == MiddlemanMessage("RES", target, {"reqid": request_id}, body)
     assert said.request_id == request_id
     assert said.subject == target.encode()
 

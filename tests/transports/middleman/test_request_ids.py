@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from weft.errors import NotYours, TooMany, UsageError
-from weft.transports.middleman.request_ids import Asked, Given, RequestIds
+from weft.transports.middleman.request_ids import Given, PendingRequest, RequestIds
 
 INBOX = b"_INBOX.1.2."
 
@@ -20,8 +20,8 @@ def ids() -> RequestIds:
     return RequestIds(INBOX, tokens().__next__)
 
 
-def asked(request_id: str, time_ns: int = 0) -> Asked:
-    return Asked("weather", request_id, time_ns)
+def asked(request_id: str, time_ns: int = 0) -> PendingRequest:
+    return PendingRequest("weather", request_id, time_ns)
 
 
 def test_an_answer_finds_its_request_once(ids: RequestIds) -> None:

@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from weft.broker.limits import Limits
 from weft.gateway.config.settings import Settings
 from weft.gateway.gateway import Gateway
-from weft.transports.middleman.protocol import Said, written
+from weft.transports.middleman.protocol import MiddlemanMessage, written
 from weft.transports.middleman.websocket import KEY_MAX, NOT_LET_IN
 
 HERE = "127.0.0.1:0"
@@ -71,7 +71,7 @@ async def test_a_key_and_more_may_come_at_once() -> None:
         for text in ("key", "SUB a\n\n.\n", "PUB a\n\nhello\n.\n"):
             await peer.send(text)
         assert await peer.recv() == "MM OK"
-        assert await peer.told() == Said("PUB", "a", {}, "hello")
+        assert await peer.told() == MiddlemanMessage("PUB", "a", {}, "hello")
 
 
 @pytest.mark.parametrize("offered", ["middleman", "chat"])
@@ -104,7 +104,7 @@ async def test_a_publisher_that_subscribed_hears_itself_once() -> None:
         await peer.subscribe("a")
         await peer.subscribe("a")
         await peer.say("PUB", "a", "x")
-        assert await peer.settle() == [Said("PUB", "a", {}, "x")]
+        assert await peer.settle() == [MiddlemanMessage("PUB", "a", {}, "x")]
 
 
 @pytest.mark.req("MID-5")
@@ -115,7 +115,7 @@ async def test_a_body_arrives_as_it_was_sent(body: str) -> None:
     async with company(2) as (publisher, subscriber):
         await subscriber.subscribe("a")
         await publisher.say("PUB", "a", body)
-        assert await subscriber.told() == Said("PUB", "a", {}, body)
+        assert await subscriber.told() == MiddlemanMessage("PUB", "a", {}, body)
 
 
 @pytest.mark.req("MID-9", "MID-11")
@@ -127,10 +127,10 @@ async def test_a_request_reaches_one_and_its_answer_the_requester() -> None:
         assert await client.settle() == []
         given = [(peer, said) for peer in (first, second) for said in await peer.settle()]
         [(service, request)] = given
-        assert request == Said("REQ", "time", {"reqid": request.request_id}, "now?")
+        assert request == MiddlemanMessage("REQ", "time", {"reqid": request.request_id}, "now?")
         assert request.request_id != "7"
         await service.say("RES", "time", "noon", ReqID=request.request_id)
-        assert await client.told() == Said("RES", "time", {"reqid": "7"}, "noon")
+        assert await client.told() == MiddlemanMessage("RES", "time", {"reqid": "7"}, "noon")
         assert await service.settle() == await other.settle() == []
 
 
@@ -153,8 +153,8 @@ async def test_clients_with_the_same_request_id_never_cross() -> None:
         assert len({request.request_id for request in requests}) == 2
         for request in sorted(requests, key=lambda said: said.body, reverse=True):
             await service.say("RES", "echo", request.body, ReqID=request.request_id)
-        assert await one.told() == Said("RES", "echo", {"reqid": "1"}, "one")
-        assert await two.told() == Said("RES", "echo", {"reqid": "1"}, "two")
+        assert await one.told() == MiddlemanMessage("RES", "echo", {"reqid": "1"}, "one")
+        assert await two.told() == MiddlemanMessage("RES", "echo", {"reqid": "1"}, "two")
         assert await one.settle() == await two.settle() == []
 
 
@@ -173,7 +173,7 @@ async def test_an_id_answers_once_and_for_whoever_was_given_it() -> None:
         await service.say("RES", "time", "noon", ReqID=stand_in)
         await service.say("RES", "time", "again", ReqID=stand_in)
         assert error_in(await service.told()) == ("time", "NotYours", stand_in)
-        assert await client.told() == Said("RES", "time", {"reqid": "7"}, "noon")
+        assert await client.told() == MiddlemanMessage("RES", "time", {"reqid": "7"}, "noon")
         assert await client.settle() == []
 
 
@@ -188,7 +188,7 @@ async def test_an_id_may_wait_once_and_be_used_again() -> None:
             request = await service.told()
             assert request.body == body
             await service.say("RES", "time", body, ReqID=request.request_id)
-            assert await client.told() == Said("RES", "time", {"reqid": "7"}, body)
+            assert await client.told() == MiddlemanMessage("RES", "time", {"reqid": "7"}, body)
             await client.say("REQ", "time", "third", ReqID="7")
 
 
@@ -225,7 +225,9 @@ async def test_services_join_and_leave_while_it_runs() -> None:
                 await client.say("REQ", "time", "", ReqID=str(number))
                 request = await service.told()
                 await service.say("RES", "time", "noon", ReqID=request.request_id)
-                assert await client.told() == Said("RES", "time", {"reqid": str(number)}, "noon")
+                assert await client.told() == MiddlemanMessage(
+                    "RES", "time", {"reqid": str(number)}, "noon"
+                )
             while not await is_unserved(client, "time"):
                 pass
 

@@ -7,9 +7,14 @@ from hypothesis import strategies as st
 
 from weft.errors import BadOption
 from weft.transports.json.datagrams import text_of
-from weft.transports.tunnel.formats import FormatSettings, Place, checked_callback, formats_of
+from weft.transports.tunnel.formats import (
+    FormatSettings,
+    FormatValues,
+    checked_callback,
+    formats_of,
+)
 
-PLACE = Place(b"ID", b"/_INBOX/1/2")
+PLACE = FormatValues(b"ID", b"/_INBOX/1/2")
 OWN = FormatSettings(
     header="<%(tunnel)s %(path)s %(data)s>",
     envelope="[%(id)s %(path)s %(tunnel)s %(data)s]",
@@ -127,5 +132,5 @@ def test_data_is_never_taken_for_the_end_of_a_part(data: str) -> None:
 def test_a_held_answer_is_one_list() -> None:
     known = formats_of({}, has_jsonp=True)
     assert known["poll"].whole(PLACE, [b"1", b"2"]) == b"[1,2]\n"
-    place = Place(b"ID", b"/p", b"page.got")
+    place = FormatValues(b"ID", b"/p", b"page.got")
     assert known["jsonp"].whole(place, [b"1"]) == b"/**/page.got([1]);\n"

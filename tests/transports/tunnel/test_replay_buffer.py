@@ -6,7 +6,7 @@ from weft.transports.tunnel.replay_buffer import (
     KEPT_COST_BYTES,
     Item,
     Own,
-    Ring,
+    ReplayBuffer,
     identity_of,
     is_all_messages,
 )
@@ -44,8 +44,8 @@ def gaps(items: list[Item]) -> list[tuple[str, int]]:
     return [(gap["reason"], gap["count"]) for gap in own]
 
 
-def sent(*items: Item, limit: int = LIMIT) -> Ring:
-    ring = Ring()
+def sent(*items: Item, limit: int = LIMIT) -> ReplayBuffer:
+    ring = ReplayBuffer()
     for item in items:
         ring.sent(item, 0, limit)
     return ring
@@ -80,7 +80,7 @@ def test_proof_may_lie_within_frames_that_came_together() -> None:
 
 
 def test_what_is_no_message_has_a_number_of_the_tunnel() -> None:
-    ring = Ring()
+    ring = ReplayBuffer()
     ring.sent(ring.own({"ok": 1}), 0, LIMIT)
     ring.sent(message(1), 0, LIMIT)
     assert known_by(ring.replay(0)) == ["t.1", "7.1"]
@@ -138,7 +138,7 @@ def test_what_is_larger_than_the_ring_is_sent_and_not_kept() -> None:
 
 
 def test_while_nobody_is_attached_the_newest_are_not_taken_in() -> None:
-    ring = Ring()
+    ring = ReplayBuffer()
     for number in range(1, 11):
         ring.wait(message(number), 0, 3 * COST)
     items = ring.replay(0)
@@ -147,7 +147,7 @@ def test_while_nobody_is_attached_the_newest_are_not_taken_in() -> None:
 
 
 def test_of_frames_that_came_together_as_many_are_taken_in_as_fit() -> None:
-    ring = Ring()
+    ring = ReplayBuffer()
     ring.wait(b"".join(message(number) for number in range(1, 11)), 0, 3 * COST)
     items = ring.replay(0)
     assert known_by(items) == ["7.1", "7.2", "7.3", "t.1"]
@@ -161,7 +161,7 @@ def test_what_was_sent_gives_way_to_what_waits() -> None:
 
 
 def test_news_of_a_loss_comes_where_the_loss_was() -> None:
-    ring = Ring()
+    ring = ReplayBuffer()
     for number in (1, 2):
         ring.wait(message(number), 0, COST)
     ring.wait(message(3), 0, 2 * COST)
@@ -169,7 +169,7 @@ def test_news_of_a_loss_comes_where_the_loss_was() -> None:
 
 
 def test_what_waited_too_long_is_lost_and_that_is_told() -> None:
-    ring = Ring()
+    ring = ReplayBuffer()
     ring.wait(message(1) + message(2), 1, LIMIT)
     ring.wait(message(3), 5, LIMIT)
     ring.expire(5)
@@ -208,7 +208,7 @@ def test_whoever_comes_back_gets_everything_once_or_hears_of_a_loss(
     steps: list[tuple[str, int]],
 ) -> None:
     limit = 5 * COST
-    ring, got, told, seen, now = Ring(), "", 0, 0, 0
+    ring, got, told, seen, now = ReplayBuffer(), "", 0, 0, 0
     for step, number in steps:
         now += number
         if step in {"sent", "wait"}:

@@ -14,9 +14,9 @@ from tests.transports.pages import Line
 
 from weft.broker.auth.keys import Keyring
 from weft.broker.limits import Limits
-from weft.transports.adapter_peer import Seat
+from weft.transports.adapter_peer import AdapterPeer
 from weft.transports.http.origins import WebRules
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.tunnel.formats import FormatSettings
 
 S = 1_000_000_000
@@ -25,7 +25,7 @@ S = 1_000_000_000
 class Rooms:
     """A house whose time a test tells."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self.house = house
         self.service = house.service
         self.lines: list[Line] = []
@@ -267,7 +267,7 @@ async def test_while_only_readers_are_behind_events_are_taken() -> None:
         _, known_by = await house.tunnel("ndjson")
         [peer] = house.service.peers.values()
         seat = peer.door
-        assert isinstance(seat, Seat)
+        assert isinstance(seat, AdapterPeer)
         peer.is_paused = True
         seat._speaker.rest()
         assert await house.say(known_by, ping="") == 202
@@ -278,7 +278,7 @@ async def test_while_the_journal_is_written_nothing_is_taken() -> None:
         _, known_by = await house.tunnel("ndjson")
         [peer] = house.service.peers.values()
         seat = peer.door
-        assert isinstance(seat, Seat)
+        assert isinstance(seat, AdapterPeer)
         peer.is_held = True
         seat._speaker.rest()
         assert await house.say(known_by, ping="") == 503

@@ -12,13 +12,13 @@ from tests.transports.loops import until
 from tests.transports.tabs import INTEREST, Tab, bearer, publish, publishing
 
 from weft.broker.auth.keys import KeyRecord, Keyring
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 
 MINE, OTHER = bearer(key_of("mine")), bearer(key_of("other"))
 
 
 @asynccontextmanager
-async def locked(*records: KeyRecord) -> AsyncIterator[House]:
+async def locked(*records: KeyRecord) -> AsyncIterator[HttpServer]:
     """A house that asks for keys."""
     async with housing() as house:
         house.service.set_keys(Keyring(records or (record("mine"), record("other"))))
@@ -26,7 +26,7 @@ async def locked(*records: KeyRecord) -> AsyncIterator[House]:
         yield house
 
 
-async def ticket_of(house: House, key: bytes) -> str:
+async def ticket_of(house: HttpServer, key: bytes) -> str:
     """A ticket for a key."""
     guest = Guest(house)
     await guest.say(get(b"/weather/ticket", HOST, key, method=b"POST"))
@@ -36,7 +36,7 @@ async def ticket_of(house: House, key: bytes) -> str:
     return str(json.loads(body)["ticket"])
 
 
-async def let_in(house: House, *headers: bytes) -> tuple[Tab, str]:
+async def let_in(house: HttpServer, *headers: bytes) -> tuple[Tab, str]:
     """A tab with a key, and the id of its tunnel."""
     tab = Tab(house)
     header = await tab.enter("new=1", *headers)

@@ -22,8 +22,8 @@ from websockets.frames import Opcode
 
 from weft.broker.limits import Limits
 from weft.gateway.config.settings import JournalSettings
-from weft.gateway.worker.host import Host
-from weft.transports.adapter_peer import Seat
+from weft.gateway.worker.host import ServiceHost
+from weft.transports.adapter_peer import AdapterPeer
 from weft.transports.http.origins import WebRules
 
 BAD_TEXTS = ["", "{", "[]x", "1", '[{"path":"/a"},1]', '{"nothing":1}', '{"ping":"x","tunnel":"y"}']
@@ -228,7 +228,7 @@ async def test_whoever_reads_late_is_told_everything() -> None:
 async def test_one_that_publishes_faster_than_the_journal_is_paused_and_nothing_is_refused(
     tmp_path: Path,
 ) -> None:
-    host = Host("weather", "london-1", Limits())
+    host = ServiceHost("weather", "london-1", Limits())
     try:
         host.keep(tmp_path, JournalSettings(patterns=(">",)))
         tab = Tab(host._house)
@@ -251,7 +251,7 @@ async def test_who_comes_back_while_the_journal_is_written_is_paused_too() -> No
         tab, known_by = await listening(house)
         (peer,) = house.service.peers.values()
         seat = peer.door
-        assert isinstance(seat, Seat)
+        assert isinstance(seat, AdapterPeer)
         peer.is_held = True
         seat._speaker.rest()
         again = Tab(house)
@@ -268,7 +268,7 @@ async def test_who_comes_back_while_the_journal_is_written_is_paused_too() -> No
 
 @on_both_loops
 async def test_draining_says_goodbye_and_closes_with_a_code_to_come_back() -> None:
-    host = Host("weather", "london-1", Limits())
+    host = ServiceHost("weather", "london-1", Limits())
     tabs = [Tab(host._house) for _ in range(2)]
     for tab in tabs:
         await tab.enter()
@@ -283,7 +283,7 @@ async def test_draining_says_goodbye_and_closes_with_a_code_to_come_back() -> No
 
 @on_both_loops
 async def test_a_request_in_flight_is_answered_while_draining() -> None:
-    host = Host("weather", "london-1", Limits())
+    host = ServiceHost("weather", "london-1", Limits())
     asker, answerer = Tab(host._house), Tab(host._house)
     inbox = (await asker.enter())["welcome"]["inbox"]
     await answerer.enter()

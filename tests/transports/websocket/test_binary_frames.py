@@ -8,7 +8,7 @@ from tests.transports.loops import on_both_loops, until
 from websockets.frames import Opcode
 
 from weft.broker.limits import Limits
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.wire.frames import Decoder, Flag, Frame, Kind, encode, parse
 
 CONNECT = encode(Kind.CONNECT, b"weather")
@@ -38,7 +38,7 @@ class Native(Page):
         return heard
 
 
-async def native(house: House) -> Native:
+async def native(house: HttpServer) -> Native:
     page = Native(house)
     await page.start()
     return page

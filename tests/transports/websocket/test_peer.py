@@ -10,22 +10,22 @@ from tests.transports.loops import on_both_loops, until
 
 from weft.broker.limits import Limits
 from weft.gateway.config.settings import JournalSettings
-from weft.gateway.worker.host import Host
-from weft.transports.adapter_peer import Seat
+from weft.gateway.worker.host import ServiceHost
+from weft.transports.adapter_peer import AdapterPeer
 from weft.transports.websocket.json_messages import DatagramSocket
 
 
 @asynccontextmanager
-async def hosting(limits: Limits | None = None) -> AsyncIterator[Host]:
+async def hosting(limits: Limits | None = None) -> AsyncIterator[ServiceHost]:
     """A service called weather, ended at the end."""
-    host = Host("weather", "london-1", limits or Limits())
+    host = ServiceHost("weather", "london-1", limits or Limits())
     try:
         yield host
     finally:
         await host.close()
 
 
-def page_of(host: Host) -> Page:
+def page_of(host: ServiceHost) -> Page:
     return Page(host._house)
 
 
@@ -171,7 +171,7 @@ async def test_nothing_is_said_for_a_peer_that_has_left() -> None:
         await page.greet()
         (peer,) = house.service.peers.values()
         seat = peer.door
-        assert isinstance(seat, Seat)
+        assert isinstance(seat, AdapterPeer)
         page.close()
         await until(lambda: not house.service.peers)
         seat.say(b"anything at all")

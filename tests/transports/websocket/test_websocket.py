@@ -14,7 +14,7 @@ from websockets.frames import Opcode
 from weft.broker.limits import Limits
 from weft.errors import BadFrame, BadKey, Draining, SlowReader
 from weft.transports.http.origins import WebRules
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.websocket.websocket import close_code
 from weft.transports.websocket.websocket import framed as framed_by_server
 
@@ -25,7 +25,7 @@ KEY = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
 VERSION = b"Sec-WebSocket-Version: 13"
 
 
-async def listening(house: House, *headers: bytes) -> Page:
+async def listening(house: HttpServer, *headers: bytes) -> Page:
     """Someone who hears what is published to /a, the own words too."""
     page = Page(house)
     await page.greet(*headers)
@@ -34,7 +34,7 @@ async def listening(house: House, *headers: bytes) -> Page:
     return page
 
 
-def refused(house: House) -> dict[str, int]:
+def refused(house: HttpServer) -> dict[str, int]:
     return dict(house.service.refused)
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from weft.errors import BadFrame
 from weft.wire import frames
 from weft.wire.frames import Flag, Kind, Run, Stamp
-from weft.wire.message.lazy_body import Envelope
+from weft.wire.message.lazy_body import LazyBody
 from weft.wire.message.message import Field, Message
 
 BODY = Message(value=21.5).encode()
@@ -30,7 +30,7 @@ def received(
 
 
 def test_a_message_is_an_envelope() -> None:
-    assert isinstance(Message(), Envelope)
+    assert isinstance(Message(), LazyBody)
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -8,7 +8,7 @@ from weft.broker.limits import Limits
 from weft.errors import TooMany
 
 
-class Shares:
+class KeyQuota:
     """Counts of one kind of resource by holder."""
 
     def __init__(self, things: str) -> None:

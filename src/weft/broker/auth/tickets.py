@@ -6,7 +6,7 @@ not appear. Only hashes are stored. The caller generates the text, which must be
 
 from hashlib import sha256
 
-from weft.broker.auth.key_quota import Shares
+from weft.broker.auth.key_quota import KeyQuota
 from weft.broker.limits import Limits
 from weft.errors import TooMany
 
@@ -22,7 +22,7 @@ class Tickets:
         self._life_ns = life_ns
         # By the hash of the text, oldest first: id of the key, and time of issue.
         self._made: dict[bytes, tuple[str, int]] = {}
-        self._shares = Shares("unused tickets")
+        self._shares = KeyQuota("unused tickets")
 
     def __len__(self) -> int:
         return len(self._made)

@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.broker.delivery.chunk cimport Piece
+from weft.broker.delivery.chunk cimport FrameChunk
 from weft.wire.byteops cimport cut, put_bytes, room_for
 
 cdef Py_ssize_t _FIRST_SPANS
@@ -33,8 +33,8 @@ cdef class Arena:
     @cython.locals(number=int)
     cpdef int add_span(self, int start, int length, int policy) except -1
 
-    @cython.locals(kept=Piece)
-    cpdef Piece shared_cut(self, Py_ssize_t start, Py_ssize_t length)
+    @cython.locals(kept=FrameChunk)
+    cpdef FrameChunk shared_cut(self, Py_ssize_t start, Py_ssize_t length)
 
     cpdef object reset(self)
 

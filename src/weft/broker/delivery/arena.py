@@ -8,7 +8,7 @@ them to its backlog, nothing refers to the buffer and the next turn starts at 0.
 from array import array
 from typing import Any
 
-from weft.broker.delivery.chunk import Piece
+from weft.broker.delivery.chunk import FrameChunk
 from weft.wire.byteops import Bytes, cut, put_bytes, room_for
 
 ARENA_BYTES = 4 << 20
@@ -36,7 +36,7 @@ class Arena:
         self.lengths = _ints(_FIRST_SPANS)
         self.nexts = _ints(_FIRST_SPANS)
         self.policies = _ints(_FIRST_SPANS)
-        self._cuts: dict[int, Piece] = {}
+        self._cuts: dict[int, FrameChunk] = {}
 
     def room(self) -> int:
         """Free bytes until the next reset()."""
@@ -76,13 +76,13 @@ class Arena:
         self.span_count = number + 1
         return number
 
-    def shared_cut(self, start: int, length: int) -> Piece:
+    def shared_cut(self, start: int, length: int) -> FrameChunk:
         """A range as a shared piece: the same range gives the same object within a turn."""
         # No range is longer than the arena, so the two numbers make a unique key.
         key = start * (self.size + 1) + length
         kept = self._cuts.get(key)
         if kept is None:
-            kept = Piece(cut(self.data, start, start + length))
+            kept = FrameChunk(cut(self.data, start, start + length))
             self._cuts[key] = kept
         return kept
 

@@ -5,7 +5,7 @@ from weft.broker.delivery.arena cimport Arena
 from weft.broker.delivery.policy cimport Bounds
 from weft.broker.delivery.memory_budget cimport Budget
 from weft.broker.delivery.drop_counts cimport Losses
-from weft.broker.delivery.chunk cimport Kept, Piece, piece_end
+from weft.broker.delivery.chunk cimport BacklogEntry, FrameChunk, piece_end
 from weft.wire.byteops cimport cut, u32_at
 
 cdef int _LATEST
@@ -20,7 +20,7 @@ cdef Py_ssize_t _HEADER
 cdef Py_ssize_t _KEPT_COST
 cdef Py_ssize_t _HOLE_ORIGINS
 cdef Py_ssize_t _HOLE_COST
-cdef Piece _NOTHING
+cdef FrameChunk _NOTHING
 cdef double _S
 
 
@@ -40,7 +40,7 @@ cdef class Backlog:
     cdef Budget _budget
     cdef bytes _front
     cdef Py_ssize_t _front_at
-    cdef Piece _front_piece
+    cdef FrameChunk _front_piece
     cdef bint _is_begun
     cdef int64_t _offered_ns
     cdef Py_ssize_t _taken
@@ -75,47 +75,49 @@ cdef class Backlog:
     @cython.locals(frames=bytes)
     cpdef bytes draw(self, Py_ssize_t limit_bytes, int64_t now_ns)
 
-    @cython.locals(age_ns=int64_t, oldest_ns=int64_t, first=Kept)
+    @cython.locals(age_ns=int64_t, oldest_ns=int64_t, first=BacklogEntry)
     cpdef object expire(self, int64_t now_ns)
 
-    @cython.locals(rest=bytes, lost=bytes, kept=Kept)
+    @cython.locals(rest=bytes, lost=bytes, kept=BacklogEntry)
     cpdef object cut(self, str problem)
 
     @cython.locals(rest=bytes)
     cpdef object finish_with(self, bytes frames)
 
-    @cython.locals(kept=Kept)
+    @cython.locals(kept=BacklogEntry)
     cpdef object close(self)
 
     cpdef bint is_empty(self) except -1
 
-    @cython.locals(frames=bytes, subject=bytes, kept=Kept)
-    cdef object _keep(self, Piece piece, int policy, int64_t now_ns)
+    @cython.locals(frames=bytes, subject=bytes, kept=BacklogEntry)
+    cdef object _keep(self, FrameChunk piece, int policy, int64_t now_ns)
 
     @cython.locals(number=Py_ssize_t)
-    cdef object _append(self, Kept kept)
+    cdef object _append(self, BacklogEntry kept)
 
-    @cython.locals(bounds=Bounds, hole=Kept, is_room=bint)
+    @cython.locals(bounds=Bounds, hole=BacklogEntry, is_room=bint)
     cdef object _refuse(self, bytes frames)
 
     @cython.locals(bounds=Bounds, limit=Py_ssize_t)
-    cdef bint _make_room(self, Kept kept) except -1
+    cdef bint _make_room(self, BacklogEntry kept) except -1
 
-    @cython.locals(kept=Kept)
+    @cython.locals(kept=BacklogEntry)
     cdef object _drop_before(self, those, int64_t oldest_ns)
 
-    @cython.locals(kept=Kept)
+    @cython.locals(kept=BacklogEntry)
     cdef object _drop(self, Py_ssize_t number, int reason)
 
     cdef object _count(self, bytes frames, int reason)
 
-    @cython.locals(kept=Kept)
-    cdef Kept _remove(self, Py_ssize_t number)
+    @cython.locals(kept=BacklogEntry)
+    cdef BacklogEntry _remove(self, Py_ssize_t number)
 
-    @cython.locals(parts=list, length=Py_ssize_t, last=Piece, number=Py_ssize_t, kept=Kept)
+    @cython.locals(
+        parts=list, length=Py_ssize_t, last=FrameChunk, number=Py_ssize_t, kept=BacklogEntry
+    )
     cdef object _refill(self, Py_ssize_t limit_bytes)
 
-    @cython.locals(kept=Kept)
+    @cython.locals(kept=BacklogEntry)
     cdef bint _is_between_envelopes(self) except -1
 
     cdef object _count_urgent(self, Py_ssize_t count)
@@ -125,7 +127,7 @@ cdef class Backlog:
     @cython.locals(news=bytes)
     cdef Py_ssize_t _put_news(self, list parts, Losses losses) except -1
 
-    @cython.locals(length=Py_ssize_t, piece=Piece)
+    @cython.locals(length=Py_ssize_t, piece=FrameChunk)
     cdef object _drop_front(self)
 
     cdef object _set_last(self, bytes frames)

@@ -9,7 +9,7 @@ newer message replaces an older one of its subject.
 from collections import OrderedDict
 
 from weft.broker.delivery.arena import Arena
-from weft.broker.delivery.chunk import KEPT_COST_BYTES, Kept, Piece, piece_end
+from weft.broker.delivery.chunk import KEPT_COST_BYTES, BacklogEntry, FrameChunk, piece_end
 from weft.broker.delivery.drop_counts import Losses
 from weft.broker.delivery.policy import (
     HOLE_COST_BYTES,
@@ -33,7 +33,7 @@ _HEADER = HEADER_BYTES
 _KEPT_COST = KEPT_COST_BYTES
 _HOLE_ORIGINS = HOLE_ORIGINS_MAX
 _HOLE_COST = HOLE_COST_BYTES
-_NOTHING = Piece(b"")
+_NOTHING = FrameChunk(b"")
 _S = 1e9
 
 
@@ -62,17 +62,17 @@ class Backlog:
         self._front = b""
         self._front_at = 0
         # The piece in front, if it is one; whether the front begins in the middle of a frame.
-        self._front_piece: Piece | None = None
+        self._front_piece: FrameChunk | None = None
         self._is_begun = False
         # When bytes were last offered to the reader; bytes taken since `paced_ns`.
         self._offered_ns = 0
         self._taken = 0
-        self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self._kept: OrderedDict[int, BacklogEntry] = OrderedDict()
         # The same by policy: frames dropped to make room, frames dropped only by age, and frames
         # that must not be dropped.
-        self._yielding: OrderedDict[int, Kept] = OrderedDict()
-        self._staying: OrderedDict[int, Kept] = OrderedDict()
-        self._firm: OrderedDict[int, Kept] = OrderedDict()
+        self._yielding: OrderedDict[int, BacklogEntry] = OrderedDict()
+        self._staying: OrderedDict[int, BacklogEntry] = OrderedDict()
+        self._firm: OrderedDict[int, BacklogEntry] = OrderedDict()
         self._yielding_cost = 0
         # Newest frame of each subject; number of holes, and the last one.
         self._latest: dict[bytes, int] = {}
@@ -116,7 +116,7 @@ class Backlog:
 
     def keep(self, frames: bytes, policy: int, now_ns: int) -> None:
         """Queue whole frames as one piece, or drop messages by the policy."""
-        self._keep(Piece(frames), policy, now_ns)
+        self._keep(FrameChunk(frames), policy, now_ns)
 
     def overtake(self, frames: bytes) -> None:
         """Queue whole frames before all queued batches, in order among themselves.
@@ -176,7 +176,7 @@ class Backlog:
         if self.size > 0 and self.moved_ns < oldest_ns:
             self.cut(f"it took nothing for {age_ns / _S:g} s (outbox_age_s)")
         elif self._firm and self.paced_ns < oldest_ns:
-            first: Kept = next(iter(self._firm.values()))
+            first: BacklogEntry = next(iter(self._firm.values()))
             if first.time_ns < oldest_ns:
                 pace = f"it took less than {self._bounds.pace_bytes} bytes"
                 self.cut(f"{pace} in {age_ns / _S:g} s (outbox_age_s)")
@@ -222,12 +222,12 @@ class Backlog:
         """Return whether nothing is left to send, not even a GAP."""
         return self.size == 0 and not self._kept and len(self._losses) == 0
 
-    def _keep(self, piece: Piece, policy: int, now_ns: int) -> None:
+    def _keep(self, piece: FrameChunk, policy: int, now_ns: int) -> None:
         if self.size == 0:
             self._moved(now_ns)
         frames = piece.frames
         subject = cut(frames, _HEADER, _HEADER + frames[6]) if policy == _LATEST else None
-        kept = Kept(piece, policy, now_ns, subject)
+        kept = BacklogEntry(piece, policy, now_ns, subject)
         if not self._make_room(kept):
             if policy == _CUT:
                 self._count(frames, _SLOW)
@@ -244,7 +244,7 @@ class Backlog:
         if subject is not None:
             self._latest[subject] = self._number
 
-    def _append(self, kept: Kept) -> None:
+    def _append(self, kept: BacklogEntry) -> None:
         number = self._number = self._number + 1
         self._kept[number] = kept
         if kept.losses is not None:
@@ -264,7 +264,7 @@ class Backlog:
         if self._hole is None or not self._is_hole_last:
             is_room = self.cost + _HOLE_COST <= bounds.keep_bytes
             if self._kept and is_room and self._holes < bounds.holes_max:
-                hole = Kept(_NOTHING, _DROP_NEW, 0, None)
+                hole = BacklogEntry(_NOTHING, _DROP_NEW, 0, None)
                 hole.losses = self._hole = Losses(bounds.dropped, _HOLE_ORIGINS)
                 self._append(hole)
                 self._is_hole_last = True
@@ -277,7 +277,7 @@ class Backlog:
             # If the hole is not last in the queue, they are reported too early, never too late.
             self.dropped += self._hole.count(frames, _SLOW)
 
-    def _make_room(self, kept: Kept) -> bool:
+    def _make_room(self, kept: BacklogEntry) -> bool:
         """Drop queued messages until this one fits; if it cannot fit, drop none: False."""
         bounds = self._bounds
         limit = self._budget.allowance()
@@ -295,7 +295,7 @@ class Backlog:
             self._drop(next(iter(self._yielding)), _SLOW)
         return True
 
-    def _drop_before(self, those: "OrderedDict[int, Kept]", oldest_ns: int) -> None:
+    def _drop_before(self, those: "OrderedDict[int, BacklogEntry]", oldest_ns: int) -> None:
         while those:
             number = next(iter(those))
             kept = those[number]
@@ -311,7 +311,7 @@ class Backlog:
     def _count(self, frames: bytes, reason: int) -> None:
         self.dropped += self._losses.count(frames, reason)
 
-    def _remove(self, number: int) -> Kept:
+    def _remove(self, number: int) -> BacklogEntry:
         kept = self._kept.pop(number)
         if kept.policy <= _DROP_OLD:
             del self._yielding[number]

@@ -32,7 +32,7 @@ cdef class Allowances:
 
 
 @cython.final
-cdef class Hold:
+cdef class PublisherHold:
     cdef readonly Peer publisher
     cdef readonly Outbox reader
     cdef readonly int64_t since_ns
@@ -43,7 +43,7 @@ cpdef object hold_publisher(Peer peer)
 
 cpdef object hold_for_link(Peer peer, Outbox link)
 
-@cython.locals(now_ns=int64_t, hold=Hold, is_over=bint)
+@cython.locals(now_ns=int64_t, hold=PublisherHold, is_over=bint)
 cpdef list end_holds(Service service)
 
 @cython.locals(own=Allowances)
@@ -65,4 +65,4 @@ cdef Outbox _full_group(Peer peer)
 cdef bint _may_hold(Outbox reader, Peer publisher) except -1
 
 @cython.locals(owner=Peer)
-cdef object _spend(Hold hold, int64_t now_ns)
+cdef object _spend(PublisherHold hold, int64_t now_ns)

@@ -65,7 +65,7 @@ class Allowances:
         self.holding = Allowance()
 
 
-class Hold:
+class PublisherHold:
     """Publisher that is paused for one subscriber."""
 
     def __init__(self, publisher: Peer, reader: Outbox, since_ns: int) -> None:
@@ -97,9 +97,9 @@ def end_holds(service: Service) -> list[Peer]:
     """End the pauses whose subscriber caught up or whose time is over; return the publishers."""
     now_ns = service.now_ns
     ended: list[Peer] = []
-    kept: list[Hold] = []
+    kept: list[PublisherHold] = []
     for position in range(len(service.holds)):
-        hold: Hold = service.holds[position]
+        hold: PublisherHold = service.holds[position]
         is_over = service.is_draining or now_ns - hold.since_ns >= _SLICE
         if not hold.reader.is_eased() and not is_over:
             kept.append(hold)
@@ -131,7 +131,7 @@ def _hold(peer: Peer, reader: Outbox, low_bytes: int) -> None:
     service = peer.service
     reader.ask_for_ease(low_bytes)
     peer.is_paused = True
-    service.holds.append(Hold(peer, reader, service.now_ns))
+    service.holds.append(PublisherHold(peer, reader, service.now_ns))
 
 
 def _plain_reader(peer: Peer) -> Outbox | None:
@@ -166,7 +166,7 @@ def _may_hold(reader: Outbox, publisher: Peer) -> bool:
     return allowances(owner).holding.left_ns(now_ns) > 0
 
 
-def _spend(hold: Hold, now_ns: int) -> None:
+def _spend(hold: PublisherHold, now_ns: int) -> None:
     """Charge both connections with the time of a pause."""
     owner: Peer | None = hold.reader.owner
     if owner is not None:

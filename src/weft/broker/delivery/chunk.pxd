@@ -7,14 +7,14 @@ cdef Py_ssize_t _KEPT_COST
 
 
 @cython.final
-cdef class Piece:
+cdef class FrameChunk:
     cdef readonly bytes frames
     cdef public Py_ssize_t holders
 
 
 @cython.final
-cdef class Kept:
-    cdef readonly Piece piece
+cdef class BacklogEntry:
+    cdef readonly FrameChunk piece
     cdef readonly Py_ssize_t cost
     cdef readonly int policy
     cdef readonly int64_t time_ns

@@ -14,7 +14,7 @@ KEPT_COST_BYTES = 256
 _KEPT_COST = KEPT_COST_BYTES
 
 
-class Piece:
+class FrameChunk:
     """Whole frames that are queued in one or more backlogs."""
 
     def __init__(self, frames: bytes) -> None:
@@ -22,10 +22,10 @@ class Piece:
         self.holders = 0
 
 
-class Kept:
+class BacklogEntry:
     """Entry of a backlog: a piece under one policy, or a hole that counts refused messages."""
 
-    def __init__(self, piece: Piece, policy: int, time_ns: int, subject: bytes | None) -> None:
+    def __init__(self, piece: FrameChunk, policy: int, time_ns: int, subject: bytes | None) -> None:
         self.piece = piece
         self.cost = len(piece.frames) + _KEPT_COST
         self.policy = policy

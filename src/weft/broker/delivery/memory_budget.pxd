@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.broker.delivery.chunk cimport Piece
+from weft.broker.delivery.chunk cimport FrameChunk
 
 cdef Py_ssize_t _FLOOR
 
@@ -19,6 +19,6 @@ cdef class Budget:
 
     cpdef object charge(self, Py_ssize_t count)
 
-    cpdef object hold(self, Piece piece)
+    cpdef object hold(self, FrameChunk piece)
 
-    cpdef object release(self, Piece piece)
+    cpdef object release(self, FrameChunk piece)

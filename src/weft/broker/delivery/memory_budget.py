@@ -5,7 +5,7 @@ every backlog: a few slow consumers may each queue much, many only a little, and
 others without space.
 """
 
-from weft.broker.delivery.chunk import Piece
+from weft.broker.delivery.chunk import FrameChunk
 
 BACKLOGS_LIMIT_BYTES = 512 << 20
 # Every connection may queue this much, even if the budget is used up.
@@ -45,13 +45,13 @@ class Budget:
         """Count bytes as used; a negative count releases them."""
         self.used_bytes += count
 
-    def hold(self, piece: Piece) -> None:
+    def hold(self, piece: FrameChunk) -> None:
         """Charge a piece when it gets its first holder."""
         if piece.holders == 0:
             self.used_bytes += len(piece.frames)
         piece.holders += 1
 
-    def release(self, piece: Piece) -> None:
+    def release(self, piece: FrameChunk) -> None:
         """Release the bytes of a piece when it loses its last holder."""
         piece.holders -= 1
         if piece.holders == 0:

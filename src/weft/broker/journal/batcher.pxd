@@ -15,7 +15,7 @@ cdef Py_ssize_t _TIME
 
 
 @cython.final
-cdef class Batch:
+cdef class JournalBatch:
     cdef readonly Writer writer
     cdef readonly list blocks
     cdef public bint is_awaited
@@ -26,7 +26,7 @@ cdef class Batch:
 
 
 @cython.final
-cdef class Asked:
+cdef class PendingAcks:
     cdef public int64_t position
     cdef public object peer
     cdef public Writer oks
@@ -43,14 +43,14 @@ cdef class Journal:
     cdef readonly str problem
     cdef Outbox _outbox
     cdef object _write
-    cdef Batch _batch
-    cdef Batch _spare
+    cdef JournalBatch _batch
+    cdef JournalBatch _spare
     cdef Py_ssize_t _block
     cdef int64_t _first
     cdef int64_t _kept
     cdef int64_t _latest_ns
     cdef object _asked
-    cdef Asked _last
+    cdef PendingAcks _last
     cdef list _held
 
     @cython.locals(pattern=bytes)
@@ -68,7 +68,7 @@ cdef class Journal:
 
     cpdef object hold(self, object publisher)
 
-    @cython.locals(asked=Asked)
+    @cython.locals(asked=PendingAcks)
     cpdef Writer ask(self, object peer)
 
     @cython.locals(
@@ -83,9 +83,9 @@ cdef class Journal:
 
     cpdef object keep(self)
 
-    cpdef object written(self, Batch batch)
+    cpdef object written(self, JournalBatch batch)
 
-    @cython.locals(each=Asked)
+    @cython.locals(each=PendingAcks)
     cpdef object safe_until(self, int64_t position)
 
     cpdef list failed(self, str problem)
@@ -94,7 +94,7 @@ cdef class Journal:
 
     cdef bint _is_empty(self) except -1
 
-    @cython.locals(batch=Batch, held=list)
+    @cython.locals(batch=JournalBatch, held=list)
     cdef object _pass_on(self)
 
     @cython.locals(count=int64_t)

@@ -37,21 +37,21 @@ _TIME = 24
 _BOUNDS = Bounds()
 
 
-class Waiting(Protocol):
+class DurabilityWaiter(Protocol):
     """Publisher, or other part, that awaits the durability of a message."""
 
     def owe(self, frames: bytes) -> None:
         """Send frames to it."""
 
 
-class Held(Protocol):
+class PausedPublisher(Protocol):
     """Publisher that is not read from."""
 
     def resume(self) -> None:
         """Resume reading."""
 
 
-class Asked:
+class PendingAcks:
     """OKs of one peer and turn, to be sent once the message at `position` is durable."""
 
     def __init__(self, peer: Any) -> None:
@@ -60,7 +60,7 @@ class Asked:
         self.oks = Writer()
 
 
-class Block(NamedTuple):
+class BlockRange(NamedTuple):
     """Range of a batch: its header begins at `start`, its frames end at `end`."""
 
     start: int
@@ -69,7 +69,7 @@ class Block(NamedTuple):
     frames: int
 
 
-class Batch:
+class JournalBatch:
     """Blocks that are written at once: `data[start:end]`, complete except for block headers.
 
     `is_awaited`: an OK waits for it. The writer may set `lead`, the free space before the blocks
@@ -78,7 +78,7 @@ class Batch:
 
     def __init__(self) -> None:
         self.writer = Writer()
-        self.blocks: list[Block] = []
+        self.blocks: list[BlockRange] = []
         self.is_awaited = False
         self.lead = 0
         # Latest time of a message, in ns since the epoch.
@@ -134,7 +134,7 @@ class Journal:
         patterns: list[bytes],
         position: int,
         arena: Arena,
-        write: Callable[[Batch], None],
+        write: Callable[[JournalBatch], None],
     ) -> None:
         for pattern in patterns:
             if not is_pattern(pattern):
@@ -151,8 +151,8 @@ class Journal:
         self.problem = ""
         self._outbox = Outbox(arena, _BOUNDS)
         self._write = write
-        self._batch = Batch()
-        self._spare: Batch | None = Batch()
+        self._batch = JournalBatch()
+        self._spare: JournalBatch | None = JournalBatch()
         # Offset of the incomplete block's header, and the position of its first message.
         self._block = -1
         self._first = position
@@ -160,9 +160,9 @@ class Journal:
         self._kept = position
         # Latest time of a message that is not copied yet.
         self._latest_ns = 0
-        self._asked: deque[Asked] = deque()
-        self._last: Asked | None = None
-        self._held: list[Held] = []
+        self._asked: deque[PendingAcks] = deque()
+        self._last: PendingAcks | None = None
+        self._held: list[PausedPublisher] = []
 
     def wants(self, subject: bytes) -> bool:
         """Return whether the messages of a subject are journaled."""
@@ -214,15 +214,15 @@ class Journal:
         self.position += count
         self._kept = self.position
 
-    def hold(self, publisher: Held) -> None:
+    def hold(self, publisher: PausedPublisher) -> None:
         """Resume a publisher after the next batch was passed to the writer."""
         self._held.append(publisher)
 
-    def ask(self, peer: Waiting) -> Writer:
+    def ask(self, peer: DurabilityWaiter) -> Writer:
         """Return where to write the OK of a peer for the message that was appended last."""
         asked = self._last
         if asked is None or asked.peer is not peer:
-            asked = Asked(peer)
+            asked = PendingAcks(peer)
             self._last = asked
             self._asked.append(asked)
         asked.position = self.position - 1
@@ -236,7 +236,7 @@ class Journal:
             self._end_block()
         self._pass_on()
 
-    def written(self, batch: Batch) -> None:
+    def written(self, batch: JournalBatch) -> None:
         """Take back a batch, written or failed, to be filled again."""
         batch.clear()
         self._spare = batch
@@ -253,7 +253,7 @@ class Journal:
             asked.popleft()
             each.peer.owe(each.oks.take())
 
-    def failed(self, problem: str) -> list[Asked]:
+    def failed(self, problem: str) -> list[PendingAcks]:
         """Stop journaling after an error; return the pending OKs, which are dropped here."""
         self._last = None
         self.is_failing = True
@@ -311,6 +311,8 @@ class Journal:
 
     def _end_block(self) -> None:
         count = self._kept - self._first
-        self._batch.blocks.append(Block(self._block, self._batch.writer.size, self._first, count))
+        self._batch.blocks.append(
+            BlockRange(self._block, self._batch.writer.size, self._first, count)
+        )
         self._first = self._kept
         self._block = -1

@@ -1,7 +1,7 @@
 cimport cython
 
 from weft.broker.delivery.arena cimport Arena
-from weft.broker.routing.subscription_trie cimport Audience, Members, Subscriber
+from weft.broker.routing.subscription_trie cimport Audience, GroupMembers, Subscriber
 from weft.broker.delivery.outbox cimport Outbox
 from weft.wire.byteops cimport u32_at
 
@@ -16,7 +16,7 @@ cdef class Group:
     cdef readonly bytearray policies
     cdef readonly bytearray is_plain
     cdef readonly bint is_full
-    cdef Members _source
+    cdef GroupMembers _source
 
     cdef object fill(self, Gathered gathered)
 
@@ -50,7 +50,7 @@ cdef class Gathered:
 
     cdef object add(self, Subscriber subscriber)
 
-    cdef object add_member(self, bytes name, Members source, Subscriber subscriber)
+    cdef object add_member(self, bytes name, GroupMembers source, Subscriber subscriber)
 
 
 @cython.final
@@ -108,7 +108,7 @@ cdef class Route:
         here=Gathered,
         far=Gathered,
         audience=Audience,
-        members=Members,
+        members=GroupMembers,
         subscriber=Subscriber,
         group=Group,
     )

@@ -11,7 +11,7 @@ requests only if there is no receiver at this gateway.
 from typing import Any
 
 from weft.broker.delivery.outbox import Outbox
-from weft.broker.routing.subscription_trie import Audience, Members, Place, Subscriber
+from weft.broker.routing.subscription_trie import Audience, GroupMembers, Place, Subscriber
 from weft.wire.byteops import u32_at
 
 # A queue group is full when each member has more than this queued.
@@ -29,7 +29,7 @@ class Group:
     have one, the member with the smallest is next. `is_full`: that is over GROUP_HIGH_BYTES.
     """
 
-    def __init__(self, name: bytes, source: Members) -> None:
+    def __init__(self, name: bytes, source: GroupMembers) -> None:
         self.name = name
         self.members: list[Outbox] = []
         self.policies = bytearray()
@@ -99,7 +99,7 @@ class Gathered:
         """Add a plain subscriber."""
         _add_subscriber(subscriber, self.plain, self.answering)
 
-    def add_member(self, name: bytes, source: Members, subscriber: Subscriber) -> None:
+    def add_member(self, name: bytes, source: GroupMembers, subscriber: Subscriber) -> None:
         """Add a member of a group."""
         if name not in self.groups:
             self.groups[name] = Group(name, source)

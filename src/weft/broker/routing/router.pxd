@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.broker.routing.subscription_trie cimport Interest, Members, Subscriber
+from weft.broker.routing.subscription_trie cimport Interest, GroupMembers, Subscriber
 from weft.broker.journal.batcher cimport Journal
 from weft.broker.delivery.outbox cimport Outbox
 from weft.broker.routing.route_cache cimport RouteCache
@@ -13,7 +13,7 @@ cdef int _POLICIES
 
 
 @cython.final
-cdef class Registered:
+cdef class OutboxSubscriptions:
     cdef list subscribers
     cdef dict plain
     cdef dict grouped
@@ -32,21 +32,21 @@ cdef class Router:
     cdef public dict changes
     cdef public bint is_changed
 
-    @cython.locals(registered=Registered, subscriber=Subscriber, present=Subscriber)
+    @cython.locals(registered=OutboxSubscriptions, subscriber=Subscriber, present=Subscriber)
     cpdef bint subscribe(
         self, Outbox outbox, bytes pattern, bytes group=*, int policy=*, bint is_listener=*
     ) except -1
 
-    @cython.locals(registered=Registered, present=Subscriber)
+    @cython.locals(registered=OutboxSubscriptions, present=Subscriber)
     cpdef bint unsubscribe(self, Outbox outbox, bytes pattern, bytes group=*) except -1
 
-    @cython.locals(registered=Registered, count=Py_ssize_t)
+    @cython.locals(registered=OutboxSubscriptions, count=Py_ssize_t)
     cpdef Py_ssize_t leave(self, Outbox outbox) except -1
 
-    @cython.locals(registered=Registered)
+    @cython.locals(registered=OutboxSubscriptions)
     cpdef bint has(self, Outbox outbox, bytes pattern, bytes group=*) except -1
 
-    @cython.locals(registered=Registered)
+    @cython.locals(registered=OutboxSubscriptions)
     cpdef Py_ssize_t count(self, Outbox outbox) except -1
 
     @cython.locals(subscriber=Subscriber)
@@ -55,7 +55,7 @@ cdef class Router:
     @cython.locals(found=list, more=Py_ssize_t, subscriber=Subscriber)
     cpdef tuple listeners(self, bytes subject, bint is_distant, Py_ssize_t limit)
 
-    @cython.locals(found=list, members=Members, subscriber=Subscriber)
+    @cython.locals(found=list, members=GroupMembers, subscriber=Subscriber)
     cdef list _subscribers(self, bytes subject)
 
     @cython.locals(route=Route)
@@ -65,10 +65,10 @@ cdef class Router:
 
     cdef object _changed(self, Outbox outbox, bytes pattern, bytes group)
 
-    @cython.locals(registered=Registered, subscriber=Subscriber)
+    @cython.locals(registered=OutboxSubscriptions, subscriber=Subscriber)
     cpdef list subscriptions(self, Outbox outbox, Py_ssize_t limit=*)
 
 
 cdef object _shown(bytes pattern, bytes group, Subscriber subscriber)
 
-cdef Subscriber _present(Registered registered, bytes pattern, bytes group)
+cdef Subscriber _present(OutboxSubscriptions registered, bytes pattern, bytes group)

@@ -25,7 +25,7 @@ _DROP_OLD = int(Policy.DROP_OLD)
 _POLICIES = len(Policy)
 
 
-class Subscription(NamedTuple):
+class ListedSubscription(NamedTuple):
     """Subscription as tools list it."""
 
     pattern: bytes
@@ -34,14 +34,14 @@ class Subscription(NamedTuple):
     is_listener: bool = False
 
 
-class Listener(NamedTuple):
+class MatchingSubscriber(NamedTuple):
     """Subscription that matches a subject, and the outbox of its subscriber."""
 
     outbox: Outbox
-    subscription: Subscription
+    subscription: ListedSubscription
 
 
-class Wanted(IntEnum):
+class SubscriberKind(IntEnum):
     """Whether a pattern has subscribers, and whether one of them answers requests."""
 
     NOT = 0
@@ -49,7 +49,7 @@ class Wanted(IntEnum):
     TO_ANSWER = 2
 
 
-class Registered:
+class OutboxSubscriptions:
     """Subscriptions of one outbox."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Router:
     def __init__(self, cached_routes_max: int = CACHED_ROUTES_MAX) -> None:
         self._interest = Interest()
         self._cache = RouteCache(cached_routes_max)
-        self._registry: dict[Outbox, Registered] = {}
+        self._registry: dict[Outbox, OutboxSubscriptions] = {}
         self._count = 0
         # Set before the first call of route(), or never.
         self.journal: Journal | None = None
@@ -105,7 +105,7 @@ class Router:
             raise UsageError(f"there is no policy {policy}; the last is {_POLICIES - 1}")
         registered = self._registry.get(outbox)
         if registered is None:
-            registered = Registered()
+            registered = OutboxSubscriptions()
             self._registry[outbox] = registered
         subscriber = registered.subscriber(outbox, policy, is_listener)
         present = _present(registered, pattern, group)
@@ -162,29 +162,31 @@ class Router:
         registered = self._registry.get(outbox)
         return 0 if registered is None else len(registered.plain) + len(registered.grouped)
 
-    def wanted_here(self, pattern: bytes, group: bytes = b"") -> Wanted:
+    def wanted_here(self, pattern: bytes, group: bytes = b"") -> SubscriberKind:
         """How local connections subscribe to exactly this pattern, plain or as group members."""
-        wanted = Wanted.NOT
+        wanted = SubscriberKind.NOT
         for subscriber in self._interest.subscribers(pattern, group):
             if not subscriber.outbox.is_distant:
                 if not subscriber.is_listener:
-                    return Wanted.TO_ANSWER
-                wanted = Wanted.TO_LISTEN
+                    return SubscriberKind.TO_ANSWER
+                wanted = SubscriberKind.TO_LISTEN
         return wanted
 
-    def listeners(self, subject: bytes, is_distant: bool, limit: int) -> tuple[list[Listener], int]:
+    def listeners(
+        self, subject: bytes, is_distant: bool, limit: int
+    ) -> tuple[list[MatchingSubscriber], int]:
         """List the local or remote subscriptions that match a valid subject, up to a limit.
 
         The second value is the number of those left out.
         """
-        found: list[Listener] = []
+        found: list[MatchingSubscriber] = []
         more = 0
         for pattern, group, subscriber in self._subscribers(subject):
             if subscriber.outbox.is_distant != is_distant:
                 continue
             if len(found) < limit:
                 shown = _shown(pattern, group, subscriber)
-                found.append(Listener(subscriber.outbox, shown))
+                found.append(MatchingSubscriber(subscriber.outbox, shown))
             else:
                 more += 1
         return found, more
@@ -220,9 +222,11 @@ class Router:
         if self.changes is not None and not outbox.is_distant:
             self.changes[(pattern, group)] = None
 
-    def subscriptions(self, outbox: Outbox, limit: int = SUBSCRIPTIONS_MAX) -> list[Subscription]:
+    def subscriptions(
+        self, outbox: Outbox, limit: int = SUBSCRIPTIONS_MAX
+    ) -> list[ListedSubscription]:
         """The subscriptions of an outbox, up to a limit."""
-        found: list[Subscription] = []
+        found: list[ListedSubscription] = []
         registered = self._registry.get(outbox)
         if registered is None:
             return found
@@ -238,11 +242,11 @@ class Router:
         return found
 
 
-def _shown(pattern: bytes, group: bytes, subscriber: Subscriber) -> Subscription:
-    return Subscription(pattern, group, Policy(subscriber.policy), subscriber.is_listener)
+def _shown(pattern: bytes, group: bytes, subscriber: Subscriber) -> ListedSubscription:
+    return ListedSubscription(pattern, group, Policy(subscriber.policy), subscriber.is_listener)
 
 
-def _present(registered: Registered, pattern: bytes, group: bytes) -> Subscriber | None:
+def _present(registered: OutboxSubscriptions, pattern: bytes, group: bytes) -> Subscriber | None:
     if group:
         return registered.grouped.get((pattern, group))
     return registered.plain.get(pattern)

@@ -12,7 +12,7 @@ cdef class Subscriber:
 
 
 @cython.final
-cdef class Members:
+cdef class GroupMembers:
     cdef readonly dict subscribers
     cdef public Py_ssize_t turn
 
@@ -24,9 +24,9 @@ cdef class Audience:
 
 
 @cython.final
-cdef class Node:
+cdef class TrieNode:
     cdef dict children
-    cdef Node star
+    cdef TrieNode star
     cdef object here
     cdef object tail
 
@@ -36,44 +36,50 @@ cdef class Node:
 @cython.final
 cdef class Interest:
     cdef dict _literals
-    cdef Node _root
+    cdef TrieNode _root
 
-    @cython.locals(node=Node, element=bytes)
+    @cython.locals(node=TrieNode, element=bytes)
     cpdef object add(self, bytes pattern, bytes group, Subscriber subscriber)
 
-    @cython.locals(node=Node, element=bytes, path=list, parts=list, is_tail=bint)
+    @cython.locals(node=TrieNode, element=bytes, path=list, parts=list, is_tail=bint)
     cpdef object remove(self, bytes pattern, bytes group, Subscriber subscriber)
 
     cpdef object subscribers(self, bytes pattern, bytes group)
 
-    @cython.locals(found=list, parts=list, node=Node)
+    @cython.locals(found=list, parts=list, node=TrieNode)
     cpdef list match(self, bytes subject)
 
     @cython.locals(
-        found=list, parts=list, stack=list, walked=list, node=Node, child=Node, element=bytes
+        found=list,
+        parts=list,
+        stack=list,
+        walked=list,
+        node=TrieNode,
+        child=TrieNode,
+        element=bytes,
     )
     cpdef list matching(self, bytes subject)
 
-    @cython.locals(node=Node, element=bytes)
+    @cython.locals(node=TrieNode, element=bytes)
     cdef object _place(self, bytes pattern)
 
 
-@cython.locals(child=Node)
-cdef object _collect(Node node, list parts, Py_ssize_t at, list found)
+@cython.locals(child=TrieNode)
+cdef object _collect(TrieNode node, list parts, Py_ssize_t at, list found)
 
-@cython.locals(child=Node)
-cdef Node _next(Node node, bytes element)
+@cython.locals(child=TrieNode)
+cdef TrieNode _next(TrieNode node, bytes element)
 
-@cython.locals(child=Node)
-cdef Node _stepped(Node node, bytes element)
+@cython.locals(child=TrieNode)
+cdef TrieNode _stepped(TrieNode node, bytes element)
 
-@cython.locals(depth=Py_ssize_t, parent=Node, node=Node, children=dict)
+@cython.locals(depth=Py_ssize_t, parent=TrieNode, node=TrieNode, children=dict)
 cdef object _prune(list path, list parts)
 
-@cython.locals(audience=Audience, members=Members)
+@cython.locals(audience=Audience, members=GroupMembers)
 cdef object _joined(object place, bytes group, Subscriber subscriber)
 
-@cython.locals(audience=Audience, members=Members)
+@cython.locals(audience=Audience, members=GroupMembers)
 cdef object _parted(object place, bytes group, Subscriber subscriber)
 
 @cython.locals(audience=Audience)

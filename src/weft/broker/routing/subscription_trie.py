@@ -23,7 +23,7 @@ class Subscriber:
         self.is_listener = is_listener
 
 
-class Members:
+class GroupMembers:
     """Members of a queue group at one place, and the turn of the next.
 
     The turn is kept here and not in a route, because routes are cached per subject.
@@ -40,18 +40,18 @@ class Audience:
 
     def __init__(self) -> None:
         self.plain: dict[Subscriber, None] = {}
-        self.groups: dict[bytes, Members] = {}
+        self.groups: dict[bytes, GroupMembers] = {}
 
 
 Place = Subscriber | Audience
 
 
-class Node:
+class TrieNode:
     """Node of the trie: subscribers of exactly this pattern, and of this followed by `>`."""
 
     def __init__(self) -> None:
-        self.children: dict[bytes, Node] | None = None
-        self.star: Node | None = None
+        self.children: dict[bytes, TrieNode] | None = None
+        self.star: TrieNode | None = None
         self.here: Place | None = None
         self.tail: Place | None = None
 
@@ -67,7 +67,7 @@ class Interest:
 
     def __init__(self) -> None:
         self._literals: dict[bytes, Place] = {}
-        self._root = Node()
+        self._root = TrieNode()
 
     def add(self, pattern: bytes, group: bytes, subscriber: Subscriber) -> None:
         """Add a subscriber to a valid pattern, plain or as a member of a group."""
@@ -140,7 +140,7 @@ class Interest:
             found.append((subject, place))
         parts = elements(subject)
         is_system = is_reserved(subject)
-        stack: list[tuple[Node, list[bytes]]] = [(self._root, [])]
+        stack: list[tuple[TrieNode, list[bytes]]] = [(self._root, [])]
         while stack:
             node, walked = stack.pop()
             if len(walked) == len(parts):
@@ -162,7 +162,7 @@ class Interest:
     def _place(self, pattern: bytes) -> Place | None:
         if is_literal(pattern):
             return self._literals.get(pattern)
-        node: Node | None = self._root
+        node: TrieNode | None = self._root
         for element in elements(pattern):
             if node is None:
                 return None
@@ -172,7 +172,7 @@ class Interest:
         return None if node is None else node.here
 
 
-def _collect(node: Node, parts: list[bytes], at: int, found: list[Place]) -> None:
+def _collect(node: TrieNode, parts: list[bytes], at: int, found: list[Place]) -> None:
     if at == len(parts):
         if node.here is not None:
             found.append(node.here)
@@ -187,7 +187,7 @@ def _collect(node: Node, parts: list[bytes], at: int, found: list[Place]) -> Non
         _collect(node.star, parts, at + 1, found)
 
 
-def _next(node: Node, element: bytes) -> Node:
+def _next(node: TrieNode, element: bytes) -> TrieNode:
     """The child for an element of a pattern that was added."""
     child = node.star if element == b"*" else (node.children or {}).get(element)
     if child is None:
@@ -195,22 +195,22 @@ def _next(node: Node, element: bytes) -> Node:
     return child
 
 
-def _stepped(node: Node, element: bytes) -> Node:
+def _stepped(node: TrieNode, element: bytes) -> TrieNode:
     """The child for an element, created if it is missing."""
     if element == b"*":
         if node.star is None:
-            node.star = Node()
+            node.star = TrieNode()
         return node.star
     if node.children is None:
         node.children = {}
     child = node.children.get(element)
     if child is None:
-        child = Node()
+        child = TrieNode()
         node.children[element] = child
     return child
 
 
-def _prune(path: list[Node], parts: list[bytes]) -> None:
+def _prune(path: list[TrieNode], parts: list[bytes]) -> None:
     """Remove the empty nodes at the end of a path."""
     for depth in range(len(parts) - 1, -1, -1):
         node = path[depth + 1]
@@ -233,7 +233,7 @@ def _joined(place: Place | None, group: bytes, subscriber: Subscriber) -> Place:
     if group:
         members = audience.groups.get(group)
         if members is None:
-            members = Members()
+            members = GroupMembers()
             audience.groups[group] = members
         members.subscribers[subscriber] = None
     else:

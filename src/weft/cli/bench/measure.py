@@ -17,7 +17,7 @@ from functools import partial
 
 import msgspec
 
-from weft.cli.bench.plan import Plan
+from weft.cli.bench.plan import BenchPlan
 from weft.cli.bench.worker import START_S, partner
 from weft.cli.output.units import rate
 from weft.client.asyncio.connection import AsyncConnection, AsyncSubscription
@@ -115,7 +115,7 @@ class Partners:
                     await self._changed.wait()
 
 
-async def measure_throughput(plan: Plan, readers: int, tell: Tell) -> Throughput:
+async def measure_throughput(plan: BenchPlan, readers: int, tell: Tell) -> Throughput:
     """Publish to `readers` subscribers for the time of the plan.
 
     Raises:
@@ -142,7 +142,7 @@ async def measure_throughput(plan: Plan, readers: int, tell: Tell) -> Throughput
     return Throughput(readers=readers, size=plan.size, messages=sent - plan.step, seconds=seconds)
 
 
-async def measure_requests(plan: Plan, tell: Tell) -> RoundTrips:
+async def measure_requests(plan: BenchPlan, tell: Tell) -> RoundTrips:
     """Send sequential requests for the time of the plan."""
     body = bytes(plan.size)
     subject = plan.subject("request")
@@ -175,7 +175,7 @@ def percentile(ordered: Sequence[float], part: float) -> float:
 
 @asynccontextmanager
 async def _together(
-    plan: Plan, role: str, count: int
+    plan: BenchPlan, role: str, count: int
 ) -> AsyncIterator[tuple[AsyncConnection, Partners]]:
     """Yield a connection to measure with, and the partners in one process per spare CPU."""
     partners = Partners(count)

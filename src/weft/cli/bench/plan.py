@@ -4,7 +4,7 @@ import secrets
 
 import msgspec
 
-from weft.cli.options.target import Target
+from weft.cli.options.target import CommandTarget
 
 # In flight in total; well below the buffers of a gateway and a client for one subscriber.
 WINDOW_BYTES = 1 << 20
@@ -12,7 +12,7 @@ WINDOW_BYTES = 1 << 20
 STEPS_IN_WINDOW = 4
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class BenchPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark; every process that takes part in it has the same."""
 
     gateway: str
@@ -31,9 +31,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Number of messages between two reports of a subscriber."""
         return max(1, self.window // STEPS_IN_WINDOW)
 
-    def target(self) -> Target:
+    def target(self) -> CommandTarget:
         """Return the gateway and service to measure."""
-        return Target(
+        return CommandTarget(
             gateway=self.gateway,
             service=self.service,
             name="",

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import uvloop
 
-from weft.cli.bench.plan import Plan
+from weft.cli.bench.plan import BenchPlan
 from weft.cli.errors import sentence_of
 from weft.cli.output import streams
 from weft.errors import WeftError
@@ -23,7 +23,7 @@ END_S = 5.0
 
 @asynccontextmanager
 async def partner(
-    plan: Plan, role: str, numbers: range
+    plan: BenchPlan, role: str, numbers: range
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Start a process with one connection for each number, and stop it with the block."""
     process = await asyncio.create_subprocess_exec(
@@ -46,7 +46,7 @@ async def partner(
             await process.wait()
 
 
-async def read(plan: Plan, number: int) -> None:
+async def read(plan: BenchPlan, number: int) -> None:
     """Count messages, and report after every step; the first report means subscribed."""
     async with (
         plan.target().connect() as connection,
@@ -62,7 +62,7 @@ async def read(plan: Plan, number: int) -> None:
                 await connection.publish(progress, {"reader": number, "received": received})
 
 
-async def respond(plan: Plan, number: int) -> None:
+async def respond(plan: BenchPlan, number: int) -> None:
     """Answer every request with its own body."""
     async with (
         plan.target().connect() as connection,
@@ -77,7 +77,7 @@ async def respond(plan: Plan, number: int) -> None:
 ROLES = {"read": read, "respond": respond}
 
 
-async def take_part(role: str, numbers: range, plan: Plan) -> None:
+async def take_part(role: str, numbers: range, plan: BenchPlan) -> None:
     """Run subscribers or responders of these numbers until the end of standard input."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
@@ -93,7 +93,7 @@ def main() -> None:
     role, start, stop, plan = sys.argv[1:]
     numbers = range(int(start), int(stop))
     try:
-        uvloop.run(take_part(role, numbers, msgspec.json.decode(plan, type=Plan)))
+        uvloop.run(take_part(role, numbers, msgspec.json.decode(plan, type=BenchPlan)))
     except* WeftError as failed:
         streams.news(sentence_of(failed.exceptions[0]))
         sys.exit(1)

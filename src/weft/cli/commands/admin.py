@@ -11,7 +11,7 @@ import msgspec
 
 from weft.cli import errors as failures
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, target_options
+from weft.cli.options.target import CommandTarget, target_options
 from weft.cli.output import streams
 from weft.cli.output.fitted_table import FittedTable
 from weft.cli.output.message_text import printable, to_json
@@ -19,7 +19,7 @@ from weft.cli.output.units import rate, short
 from weft.cli.query import check_service, read
 from weft.errors import BadOption
 from weft.gateway.keys.admin_key import identity_of
-from weft.mesh.admin.admin_command import ALL, NODE, NONCE_BYTES, Order, check_target, sign
+from weft.mesh.admin.admin_command import ALL, NODE, NONCE_BYTES, CommandOrder, check_target, sign
 from weft.mesh.admin.relay import DONE
 
 # Validity of a command: longer than the differences of clocks, too short to be worth stealing.
@@ -30,7 +30,7 @@ TIMEOUT_S = 8.0
 Command = Callable[..., Any]
 
 
-class Numbers(msgspec.Struct, frozen=True):
+class GatewayNumbers(msgspec.Struct, frozen=True):
     """Status of a gateway."""
 
     connections: int = 0
@@ -45,20 +45,20 @@ class Numbers(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-class PlaceRow(msgspec.Struct, frozen=True):
+class CommandRow(msgspec.Struct, frozen=True):
     """Result of a command at one gateway."""
 
     name: str
     state: str
     text: str = ""
     region: str = ""
-    facts: Numbers | None = None
+    facts: GatewayNumbers | None = None
 
 
-class Page(msgspec.Struct, frozen=True):
+class CommandPage(msgspec.Struct, frozen=True):
     """Results of a command."""
 
-    gateways: tuple[PlaceRow, ...] = ()
+    gateways: tuple[CommandRow, ...] = ()
 
 
 @click.group()
@@ -75,7 +75,7 @@ def _command(default: str | None = None) -> Callable[[Command], Command]:
 
     def wrapped(command: Command) -> Command:
         @functools.wraps(command)
-        def with_target(target: Target, to: str, **options: Any) -> int:
+        def with_target(target: CommandTarget, to: str, **options: Any) -> int:
             return _give(target, to, command(**options))
 
         extra = {"required": True} if default is None else {"default": default}
@@ -143,7 +143,7 @@ def links(count: int) -> tuple[str, str]:
     return "links", str(count)
 
 
-def _give(target: Target, to: str, order: tuple[str, str]) -> int:
+def _give(target: CommandTarget, to: str, order: tuple[str, str]) -> int:
     """Send a command and print its results; return the exit status."""
     whom = to if to == ALL or ":" in to else f"{NODE}{to}"
     check_target(whom)
@@ -152,7 +152,7 @@ def _give(target: Target, to: str, order: tuple[str, str]) -> int:
         raise BadOption("a command needs the key of an admin: --key-file FILE, or WEFT_KEY")
     signed = sign(
         identity_of(key),
-        Order(target.service, whom, *order),
+        CommandOrder(target.service, whom, *order),
         os.urandom(NONCE_BYTES),
         time.time_ns() // 1_000_000,
         LIFE_MS,
@@ -162,7 +162,7 @@ def _give(target: Target, to: str, order: tuple[str, str]) -> int:
         answer = connection.send_request(
             "_WEFT.ask.command", signed._asdict(), timeout=TIMEOUT_S
         ).to_dict()
-    page = read(answer, Page)
+    page = read(answer, CommandPage)
     if target.is_json:
         streams.json_result(to_json(answer))
     elif page.gateways:
@@ -172,7 +172,7 @@ def _give(target: Target, to: str, order: tuple[str, str]) -> int:
     return 0 if all(each.state == DONE for each in page.gateways) else failures.FAILED
 
 
-def _table(page: Page) -> FittedTable:
+def _table(page: CommandPage) -> FittedTable:
     if not any(each.facts for each in page.gateways):
         rows = ((_name(each), each.state, printable(each.text)) for each in page.gateways)
         return streams.table("", ("gateway", "state", "result"), rows)
@@ -183,7 +183,7 @@ def _table(page: Page) -> FittedTable:
     return streams.table("", columns, map(_row, page.gateways))
 
 
-def _row(row: PlaceRow) -> tuple[str, ...]:
+def _row(row: CommandRow) -> tuple[str, ...]:
     numbers = row.facts
     if numbers is None:
         return _name(row), row.state, printable(row.text)
@@ -195,6 +195,6 @@ def _row(row: PlaceRow) -> tuple[str, ...]:
     )
 
 
-def _name(row: PlaceRow) -> str:
+def _name(row: CommandRow) -> str:
     region = f" ({printable(row.region)})" if row.region else ""
     return f"{printable(row.name)}{region}"

@@ -14,9 +14,9 @@ from weft.cli.bench.measure import (
     measure_requests,
     measure_throughput,
 )
-from weft.cli.bench.plan import Plan, window_for
+from weft.cli.bench.plan import BenchPlan, window_for
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, target_options
+from weft.cli.options.target import CommandTarget, target_options
 from weft.cli.options.types import SECONDS_MAX, FiniteRange
 from weft.cli.output import streams
 from weft.cli.output.message_text import to_json
@@ -27,7 +27,7 @@ Result = Throughput | RoundTrips
 Measure = Callable[[Tell], Coroutine[Any, Any, Result]]
 
 
-class Manner(msgspec.Struct, frozen=True, kw_only=True):
+class BenchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the command."""
 
     size: int
@@ -80,15 +80,15 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     help="Take one measurement instead of all three.",
 )
 @target_options
-def bench(target: Target, **options: Any) -> None:
+def bench(target: CommandTarget, **options: Any) -> None:
     """Measure throughput and latency through a gateway.
 
     Three measurements: one publisher to one subscriber, one publisher to many, and sequential
     requests. The subscribers run in processes of their own. No message is lost: the publisher
     waits for its slowest subscriber.
     """
-    manner = Manner(**options)
-    plan = Plan(
+    manner = BenchOptions(**options)
+    plan = BenchPlan(
         gateway=target.gateway,
         service=target.service,
         tls_ca=target.tls_ca,
@@ -108,7 +108,7 @@ def bench(target: Target, **options: Any) -> None:
         streams.json_result(to_json({name: _facts(result) for name, result in results.items()}))
 
 
-def _measures(plan: Plan, manner: Manner) -> dict[str, tuple[str, Measure]]:
+def _measures(plan: BenchPlan, manner: BenchOptions) -> dict[str, tuple[str, Measure]]:
     return {
         "one": ("one to one", lambda tell: measure_throughput(plan, 1, tell)),
         "fan-out": (

@@ -10,7 +10,7 @@ from weft.cli.commands.sub import show as show_message
 from weft.cli.options.body import Content, content_options
 from weft.cli.options.help_text import examples
 from weft.cli.options.password import PasswordSource, password_options
-from weft.cli.options.target import Option, Target, target_options
+from weft.cli.options.target import CommandTarget, Option, target_options
 from weft.cli.output import streams
 from weft.cli.output.message_text import printable, to_json
 from weft.cli.output.units import rate
@@ -33,7 +33,7 @@ _COUNT: Option = click.option(
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ChannelOptions:
     """Options of open and join."""
 
     patterns: tuple[str, ...]
@@ -57,14 +57,14 @@ def channel() -> None:
 @_COUNT
 @password_options
 @target_options
-def open_(target: Target, channel: str, source: PasswordSource, **options: Any) -> None:
+def open_(target: CommandTarget, channel: str, source: PasswordSource, **options: Any) -> None:
     """Open a CHANNEL, stay a member until ^C, and show its messages."""
     password = source.password()
     with target.open() as connection, connection.open_channel(channel, password) as opened:
         if opened.silent:
             names = ", ".join(map(printable, opened.silent))
             streams.news(f"these gateways did not answer: {names}")
-        _listen(target, opened, Manner(**options), f"opened {channel}")
+        _listen(target, opened, ChannelOptions(**options), f"opened {channel}")
 
 
 @channel.command(
@@ -78,11 +78,11 @@ def open_(target: Target, channel: str, source: PasswordSource, **options: Any) 
 @_COUNT
 @password_options
 @target_options
-def join(target: Target, channel: str, source: PasswordSource, **options: Any) -> None:
+def join(target: CommandTarget, channel: str, source: PasswordSource, **options: Any) -> None:
     """Join a CHANNEL, stay a member until ^C, and show its messages."""
     password = source.password()
     with target.open() as connection, connection.join_channel(channel, password) as joined:
-        _listen(target, joined, Manner(**options), f"joined {channel}")
+        _listen(target, joined, ChannelOptions(**options), f"joined {channel}")
 
 
 @channel.command(
@@ -97,7 +97,7 @@ def join(target: Target, channel: str, source: PasswordSource, **options: Any) -
 @password_options
 @target_options
 def pub(
-    target: Target, channel: str, subject: str, content: Content, source: PasswordSource
+    target: CommandTarget, channel: str, subject: str, content: Content, source: PasswordSource
 ) -> None:
     """Join a CHANNEL, publish one message in it, and leave."""
     # A wrong subject is reported whether the channel exists or not.
@@ -120,7 +120,7 @@ def pub(
     help="Show at most N channels, those with the most members.",
 )
 @target_options
-def list_(target: Target, limit: int) -> None:
+def list_(target: CommandTarget, limit: int) -> None:
     """List the channels without a password; services and admins see all."""
     check_service(target)
     with target.open() as connection:
@@ -147,7 +147,7 @@ def list_(target: Target, limit: int) -> None:
 @channel.command(epilog=examples("weft channel show games.chess"))
 @_NAME
 @target_options
-def show(target: Target, channel: str) -> None:
+def show(target: CommandTarget, channel: str) -> None:
     """Show the opener and the members of a CHANNEL."""
     check_service(target)
     with target.open() as connection:
@@ -162,7 +162,7 @@ def show(target: Target, channel: str) -> None:
 @channel.command(epilog=examples("weft channel close games.chess --key-file service.key"))
 @_NAME
 @target_options
-def close(target: Target, channel: str) -> None:
+def close(target: CommandTarget, channel: str) -> None:
     """Close a CHANNEL for all members; needs a key of a service or an admin."""
     check_service(target)
     with target.open() as connection:
@@ -173,7 +173,7 @@ def close(target: Target, channel: str) -> None:
         streams.news(f"closed {channel}")
 
 
-def _listen(target: Target, joined: Channel, manner: Manner, done: str) -> None:
+def _listen(target: CommandTarget, joined: Channel, manner: ChannelOptions, done: str) -> None:
     with joined.subscribe(manner.patterns, listen_only=True) as subscription:
         # Only now are messages received that others publish when they read this line.
         streams.news(f"{done} at {target.gateway}")

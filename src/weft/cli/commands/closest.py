@@ -7,12 +7,12 @@ import click
 
 from weft.cli import errors
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import REGION, Target, target_options
+from weft.cli.options.target import REGION, CommandTarget, target_options
 from weft.cli.output import streams
 from weft.cli.output.message_text import printable, to_json
 from weft.cli.output.units import latency
 from weft.cli.query_errors import place
-from weft.client.connection.closest import Found, Sought, ask, measure
+from weft.client.connection.closest import DiscoveryQuery, RankedCandidate, ask, measure
 from weft.wire.address import addresses_from
 
 LIMIT_MAX = 100
@@ -34,16 +34,16 @@ LIMIT_MAX = 100
     help="Most gateways to ask for and to measure.",
 )
 @target_options
-def closest(target: Target, limit: int) -> int:
+def closest(target: CommandTarget, limit: int) -> int:
     """Show the gateways of a service, and how far each is.
 
     A gateway lists the gateways that it knows, by region and load; then each is measured from
     here. They are shown in the order in which a client tries them. Exit status 1 if there is none.
     """
     asked = addresses_from(target.gateway)[0]
-    sought = Sought(target.service, target.region, target.key(), target.tls())
+    sought = DiscoveryQuery(target.service, target.region, target.key(), target.tls())
 
-    async def survey() -> list[Found]:
+    async def survey() -> list[RankedCandidate]:
         return await measure(await ask(asked, sought, limit), sought.tls)
 
     found = asyncio.run(survey())
@@ -66,7 +66,7 @@ def closest(target: Target, limit: int) -> int:
 _COLUMNS = ("name", "address", "region", "load", "rtt")
 
 
-def _text(found: Found, column: str) -> str:
+def _text(found: RankedCandidate, column: str) -> str:
     if column == "rtt":
         return latency(found.rtt_s) if math.isfinite(found.rtt_s) else "no answer"
     if column == "address":
@@ -74,7 +74,7 @@ def _text(found: Found, column: str) -> str:
     return printable(str(getattr(found, column)))
 
 
-def _facts(found: Found) -> dict[str, object]:
+def _facts(found: RankedCandidate) -> dict[str, object]:
     is_there = math.isfinite(found.rtt_s)
     return {
         "name": found.name,

@@ -20,7 +20,7 @@ from weft.journal.segment.file_names import found_again, root_of
 if TYPE_CHECKING:
     from weft.journal.parquet.seal import NotSealed, Sealed
     from weft.journal.segment.file_names import Segment
-    from weft.journal.segment.verify import Checked, Fault
+    from weft.journal.segment.verify import DamagedRange, SegmentResult
 
 _SERVICE = click.option("--service", metavar="NAME", help="Only this service.")
 
@@ -125,7 +125,7 @@ def _size_of(segment: "Segment") -> int:
         return 0
 
 
-def _check(root: Path, segment: "Segment") -> "Checked | None":
+def _check(root: Path, segment: "Segment") -> "SegmentResult | None":
     """Check a segment, also if it was renamed; None if it was removed."""
     from weft.journal.segment.verify import check_segment  # noqa: PLC0415  # slow to import
 
@@ -138,7 +138,7 @@ def _check(root: Path, segment: "Segment") -> "Checked | None":
     return None
 
 
-def _checked(root: Path, segments: "list[Segment]") -> "Iterator[Checked]":
+def _checked(root: Path, segments: "list[Segment]") -> "Iterator[SegmentResult]":
     total = sum(_size_of(each) for each in segments)
     done = 0
     with Bar("verify", total) as bar:
@@ -163,15 +163,15 @@ def _facts(segment: "Segment") -> dict[str, object]:
     }
 
 
-def _result(checked: "Checked") -> dict[str, object]:
-    faults: Iterable[Fault] = checked.faults
+def _result(checked: "SegmentResult") -> dict[str, object]:
+    faults: Iterable[DamagedRange] = checked.faults
     return {
         "messages": checked.messages,
         "faults": [{**fault._asdict(), "path": str(fault.path)} for fault in faults],
     }
 
 
-def _fault_line(fault: "Fault") -> str:
+def _fault_line(fault: "DamagedRange") -> str:
     lost = f"; positions {fault.first} … {fault.last} are lost" if fault.first >= 0 else ""
     return f"{fault.path}: bytes {fault.start} … {fault.end}: {fault.why}{lost}"
 

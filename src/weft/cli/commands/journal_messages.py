@@ -10,7 +10,7 @@ import click
 
 from weft.cli.options.help_text import examples
 from weft.cli.options.journal import JSON, Selection, selection_options
-from weft.cli.options.target import DEFAULT_GATEWAY, KEY_FILE, Target
+from weft.cli.options.target import DEFAULT_GATEWAY, KEY_FILE, CommandTarget
 from weft.cli.options.types import FiniteRange
 from weft.cli.output import streams
 from weft.cli.output.message_text import bare_payload, message_json, message_line, to_json
@@ -19,14 +19,14 @@ from weft.errors import BadOption
 from weft.wire.message.message import Message
 
 if TYPE_CHECKING:
-    from weft.journal.read.record import Kept
+    from weft.journal.read.record import JournalRecord
 
 _ROWS = 65_536
 _S = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RepublishOptions:
     """Options of replay."""
 
     gateway: str
@@ -107,9 +107,9 @@ def export(selection: Selection, file: Path) -> int:
 @KEY_FILE
 def replay(selection: Selection, **options: Any) -> int:
     """Publish the messages again, as new ones, at their original pace."""
-    manner = Manner(**options)
+    manner = RepublishOptions(**options)
     service = manner.to_service or selection.service
-    target = Target(
+    target = CommandTarget(
         *(manner.gateway, service, "", manner.tls_ca), is_json=False, key_file=manner.key_file
     )
     prefix = f"{manner.prefix}." if manner.prefix else ""
@@ -169,10 +169,10 @@ def _write_parquet(file: Path, selection: Selection, bar: Bar) -> int:
     return count
 
 
-def _as_line(kept: "Kept") -> str:
+def _as_line(kept: "JournalRecord") -> str:
     return f"{kept.position:>12}  {message_line(Message.from_frame(kept.frame))}"
 
 
-def _as_json(node: str, kept: "Kept") -> str:
+def _as_json(node: str, kept: "JournalRecord") -> str:
     header = to_json({"node": node, "position": kept.position})
     return f"{header[:-1]},{message_json(Message.from_frame(kept.frame))[1:]}"

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 
 from weft import Connection
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, target_options
+from weft.cli.options.target import CommandTarget, target_options
 from weft.cli.output import mesh_tables, streams
 from weft.cli.output.mesh_rows import ListenersPage, MeshPage
 from weft.cli.output.message_text import printable, to_json
@@ -17,7 +17,7 @@ from weft.cli.query import ALL, Answer, ask, check_service, read
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class MeshOptions:
     """Options of the command."""
 
     tree: bool
@@ -39,9 +39,9 @@ class Manner:
 @click.option("--listeners", metavar="SUBJECT", help="Show the subscribers of this subject.")
 @click.option("--watch", is_flag=True, help="Refresh every second.")
 @target_options
-def mesh(target: Target, **options: Any) -> None:
+def mesh(target: CommandTarget, **options: Any) -> None:
     """Show the gateways of a mesh and their links."""
-    manner = Manner(**options)
+    manner = MeshOptions(**options)
     if manner.tree + manner.interest + (manner.listeners is not None) > 1:
         raise click.UsageError("ask for one of --tree, --interest and --listeners")
     check_service(target)
@@ -58,13 +58,13 @@ def mesh(target: Target, **options: Any) -> None:
             )
 
 
-def _asked(connection: Connection, manner: Manner) -> Answer:
+def _asked(connection: Connection, manner: MeshOptions) -> Answer:
     if manner.listeners is not None:
         return ask(connection, "listeners", {"subject": manner.listeners, **ALL})
     return ask(connection, "mesh", {"interest": manner.interest, **ALL})
 
 
-def _print(target: Target, manner: Manner, connection: Connection) -> None:
+def _print(target: CommandTarget, manner: MeshOptions, connection: Connection) -> None:
     answer = _asked(connection, manner)
     if target.is_json:
         streams.json_result(to_json(answer))
@@ -73,7 +73,7 @@ def _print(target: Target, manner: Manner, connection: Connection) -> None:
         _tell_more(answer)
 
 
-def _drawn(manner: Manner, answer: Answer) -> list[RenderableType]:
+def _drawn(manner: MeshOptions, answer: Answer) -> list[RenderableType]:
     if manner.listeners is not None:
         return _listeners(read(answer, ListenersPage))
     page = read(answer, MeshPage)

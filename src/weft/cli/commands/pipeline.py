@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli.options.help_text import examples
-from weft.cli.options.spark import MOMENT, Asked, check_installed, spark_options
+from weft.cli.options.spark import MOMENT, SparkOptions, check_installed, spark_options
 from weft.cli.output import streams
 from weft.cli.output.message_text import to_json
 from weft.cli.running_services import check_there
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from weft.pipeline.job import Job
-    from weft.pipeline.user_jobs import Query
+    from weft.pipeline.user_jobs import SqlJob
 
 _FOLDER = click.option(
     "--folder",
@@ -84,7 +84,7 @@ def list_jobs(folder: Path, is_json: bool) -> None:
     help="Plot the result to a .png, or a self-contained .html.",
 )
 @_FOLDER
-def run_job(name: str, asked: Asked, folder: Path, **options: Any) -> int:
+def run_job(name: str, asked: SparkOptions, folder: Path, **options: Any) -> int:
     """Run the job NAME, and print, write or publish its result.
 
     The exit status is 1 if the job finds faults, as an audit may.
@@ -95,7 +95,7 @@ def run_job(name: str, asked: Asked, folder: Path, **options: Any) -> int:
 class _Run:
     """One run of one job."""
 
-    def __init__(self, name: str, asked: Asked, folder: Path, **options: Any) -> None:
+    def __init__(self, name: str, asked: SparkOptions, folder: Path, **options: Any) -> None:
         self._asked = asked
         self._subject: str = options["subject"]
         for pattern in self._subject.split(","):
@@ -161,7 +161,7 @@ class _Run:
             streams.news(f"{job.name} found no faults")
         return 1 if count else 0
 
-    def _query(self, job: "Query") -> int:
+    def _query(self, job: "SqlJob") -> int:
         from weft.pipeline.tables import Tables  # noqa: PLC0415  # needs pyspark
 
         services = tables_for(job.text, self._asked)
@@ -203,7 +203,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _job(name: str, folder: Path) -> "Job | Query":
+def _job(name: str, folder: Path) -> "Job | SqlJob":
     from weft.pipeline import user_jobs  # noqa: PLC0415  # needs pyspark
     from weft.pipeline.catalog import NAMES, shipped  # noqa: PLC0415
 
@@ -223,7 +223,7 @@ def _facts(folder: Path) -> list[dict[str, Any]]:
     from weft.pipeline.catalog import shipped  # noqa: PLC0415
 
     files = user_jobs.files_in(folder)
-    jobs: dict[str, Job | Query] = {**shipped()}
+    jobs: dict[str, Job | SqlJob] = {**shipped()}
     for name, path in files.items():
         try:
             jobs[name] = user_jobs.load(path)

@@ -18,7 +18,7 @@ from weft.cli.options.body import (
     standard_input,
 )
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, closest_options, target_options
+from weft.cli.options.target import CommandTarget, closest_options, target_options
 from weft.cli.options.types import RATE_MIN, FiniteRange
 from weft.cli.output import streams
 from weft.cli.output.connection_status import Teller
@@ -30,7 +30,7 @@ from weft.wire.subjects import checked_subject
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class PubOptions:
     """Options of the command."""
 
     reply: str
@@ -66,13 +66,13 @@ class Manner:
 @click.option("--ack", is_flag=True, help="Wait for the gateway's OK after every message.")
 @closest_options
 @target_options
-def pub(target: Target, subject: str, content: Content, **options: Any) -> None:
+def pub(target: CommandTarget, subject: str, content: Content, **options: Any) -> None:
     """Publish a message, or every line of standard input.
 
     The message is TEXT, or made of --field and --message-json. Lines are read if TEXT is -, or if
     there is neither TEXT nor a field.
     """
-    manner = Manner(**options)
+    manner = PubOptions(**options)
     # A wrong subject is reported even if there is nothing to publish.
     checked_subject(subject)
     if manner.reply:
@@ -143,7 +143,7 @@ class _Sent:
             )
 
 
-def _messages(content: Content, manner: Manner) -> Iterator[Body]:
+def _messages(content: Content, manner: PubOptions) -> Iterator[Body]:
     if content.is_given and content.text != "-":
         if manner.json_lines:
             raise click.UsageError("--json-lines is for standard input, and there is a message")
@@ -170,7 +170,7 @@ def _paced(messages: Iterator[Body], rate_limit: float | None) -> Iterator[Body]
 
 
 def _publish(
-    connection: Connection, subject: str, message: Body, manner: Manner, *, is_first: bool
+    connection: Connection, subject: str, message: Body, manner: PubOptions, *, is_first: bool
 ) -> None:
     # The first is always acknowledged, to report a refused subject.
     if manner.ack or is_first:

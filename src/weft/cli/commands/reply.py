@@ -10,7 +10,7 @@ from weft import BlockingReceived, Message
 from weft.cli.commands import sub
 from weft.cli.options.body import Body, Content, content_options
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, closest_options, target_options
+from weft.cli.options.target import CommandTarget, closest_options, target_options
 from weft.cli.options.types import SECONDS
 from weft.cli.output import streams
 from weft.cli.output.message_text import bare_payload, bare_text
@@ -21,7 +21,7 @@ Answer = Callable[[Message], Body]
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ReplyOptions:
     """Options of the command."""
 
     echo: bool
@@ -65,9 +65,9 @@ class Manner:
 )
 @closest_options
 @target_options
-def reply(target: Target, subject: str, content: Content, **options: Any) -> None:
+def reply(target: CommandTarget, subject: str, content: Content, **options: Any) -> None:
     """Answer the requests that match a PATTERN, until ^C."""
-    manner = Manner(**options)
+    manner = ReplyOptions(**options)
     answer = _answer(content, manner)
     answered = 0
     with (
@@ -97,7 +97,7 @@ def _respond(received: BlockingReceived, answer: Answer) -> None:
         received.respond_error(str(error))
 
 
-def _answer(content: Content, manner: Manner) -> Answer:
+def _answer(content: Content, manner: ReplyOptions) -> Answer:
     ways = [content.is_given, manner.echo, manner.command is not None]
     if sum(ways) != 1:
         raise click.UsageError("answer with one of TEXT, --field, --echo and --command")

@@ -10,7 +10,7 @@ import click
 from weft import Message
 from weft.cli.options.body import Content, content_options
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, closest_options, target_options
+from weft.cli.options.target import CommandTarget, closest_options, target_options
 from weft.cli.options.types import SECONDS
 from weft.cli.output import streams
 from weft.cli.output.message_text import bare_text, body_text, is_readable, message_json, printable
@@ -20,7 +20,7 @@ from weft.errors import BadMessage, TimedOut
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ReqOptions:
     """Options of the command."""
 
     timeout: float
@@ -58,9 +58,9 @@ class Manner:
 @click.option("--masked", is_flag=True, help="Hide the requester from the responders.")
 @closest_options
 @target_options
-def req(target: Target, subject: str, content: Content, **options: Any) -> None:
+def req(target: CommandTarget, subject: str, content: Content, **options: Any) -> None:
     """Send a request to a SUBJECT and print the answer."""
-    manner = Manner(**options)
+    manner = ReqOptions(**options)
     if not manner.many and (manner.count is not None or manner.quiet is not None):
         raise click.UsageError("--count and --quiet need --many")
     body = content.message()

@@ -8,7 +8,7 @@ import msgspec
 
 from weft import Connection
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, target_options
+from weft.cli.options.target import CommandTarget, target_options
 from weft.cli.output import streams
 from weft.cli.output.fitted_table import FittedTable
 from weft.cli.output.message_text import printable, to_json
@@ -43,7 +43,7 @@ class RouteRow(msgspec.Struct, frozen=True):
 @click.argument("subject", required=False)
 @click.option("--watch", "is_watched", is_flag=True, help="Refresh every second.")
 @target_options
-def routes(target: Target, subject: str | None, is_watched: bool) -> None:
+def routes(target: CommandTarget, subject: str | None, is_watched: bool) -> None:
     """Show which routes are direct, and why others are not.
 
     A route is the traffic of one connection to one SUBJECT (default: all).
@@ -67,7 +67,7 @@ def _asked(connection: Connection, subject: str | None) -> Answer:
     return ask(connection, "routes", {**about, **ALL})
 
 
-def _print(target: Target, connection: Connection, subject: str | None) -> None:
+def _print(target: CommandTarget, connection: Connection, subject: str | None) -> None:
     answer = _asked(connection, subject)
     if target.is_json:
         streams.json_result(to_json(answer))

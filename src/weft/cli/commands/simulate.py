@@ -18,13 +18,13 @@ from weft.simulation.checker import KINDS
 from weft.simulation.faults import FAULTS
 from weft.simulation.runs import CRASHED, Totals, run_all
 from weft.simulation.scale import SIZES, Size, measure
-from weft.simulation.scenario import Manner, Outcome, Scenario
+from weft.simulation.scenario import RunOutcome, Scenario, ScenarioOptions
 
 # Most violations that are printed for a failed run; its trace has all.
 _SHOWN_VIOLATIONS = 3
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class SimulateOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the command."""
 
     seeds: int
@@ -111,7 +111,7 @@ def simulate(**given: Any) -> int:
     part, gateways hang or are killed, clocks are wrong. Every message is accounted for. The same
     seed gives the same run.
     """
-    options = Options(**given)
+    options = SimulateOptions(**given)
     if options.is_scale:
         return _scale(options)
     if options.is_channels and (options.nodes or options.faults != tuple(FAULTS)):
@@ -126,7 +126,7 @@ def simulate(**given: Any) -> int:
     return _run_many(options)
 
 
-def _run_one(seed: int, options: Options) -> int:
+def _run_one(seed: int, options: SimulateOptions) -> int:
     trace: list[str] = []
     scenario = Scenario(seed, _manner(options), trace if options.is_traced else None)
     outcome = scenario.run()
@@ -138,9 +138,9 @@ def _run_one(seed: int, options: Options) -> int:
     return errors.FAILED if outcome.verdict.violations else 0
 
 
-def _run_many(options: Options) -> int:
+def _run_many(options: SimulateOptions) -> int:
     totals = Totals()
-    failed: list[Outcome] = []
+    failed: list[RunOutcome] = []
     with Bar("simulating", options.seeds) as bar:
         for outcome in run_all(range(options.seeds), _manner(options), options.jobs):
             totals.add(outcome)
@@ -151,11 +151,11 @@ def _run_many(options: Options) -> int:
     return errors.FAILED if failed else 0
 
 
-def _manner(options: Options) -> Manner:
-    return Manner(options.nodes, options.faults)
+def _manner(options: SimulateOptions) -> ScenarioOptions:
+    return ScenarioOptions(options.nodes, options.faults)
 
 
-def _show(totals: Totals, outcomes: list[Outcome], options: Options) -> None:
+def _show(totals: Totals, outcomes: list[RunOutcome], options: SimulateOptions) -> None:
     where = commit()
     failed = [each for each in outcomes if each.verdict.violations]
     if options.is_json:
@@ -195,7 +195,7 @@ def _rows(totals: Totals) -> list[tuple[str, str]]:
     ]
 
 
-def _replay(outcome: Outcome, options: Options, where: str) -> str:
+def _replay(outcome: RunOutcome, options: SimulateOptions, where: str) -> str:
     """Return the options that reproduce a run exactly."""
     nodes = f" nodes={options.nodes}" if options.nodes else ""
     is_all = options.faults == tuple(FAULTS)
@@ -206,7 +206,7 @@ def _replay(outcome: Outcome, options: Options, where: str) -> str:
 # Scale.
 
 
-def _scale(options: Options) -> int:
+def _scale(options: SimulateOptions) -> int:
     sizes = [options.nodes] if options.nodes else SIZES
     measured: list[Size] = []
     for nodes in sizes:

@@ -3,7 +3,7 @@
 import click
 
 from weft.cli.options.help_text import examples
-from weft.cli.options.spark import Asked, spark_options
+from weft.cli.options.spark import SparkOptions, spark_options
 from weft.cli.spark.job_run import perform, session
 from weft.cli.spark.result import Result
 from weft.cli.spark.sql_check import tables_for
@@ -25,7 +25,7 @@ from weft.cli.spark.sql_check import tables_for
     default="",
     help='Columns made of message fields: "value double, unit string".',
 )
-def sql(query: str, asked: Asked, fields: str) -> None:
+def sql(query: str, asked: SparkOptions, fields: str) -> None:
     """Run a QUERY of Spark SQL; each service is a table.
 
     Names with a hyphen need backticks. The columns are the standard ones, and those of --fields.

@@ -3,7 +3,7 @@
 import click
 
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, target_options
+from weft.cli.options.target import CommandTarget, target_options
 from weft.cli.output import status_tables, streams
 from weft.cli.output.message_text import printable, to_json
 from weft.cli.output.units import duration
@@ -30,7 +30,7 @@ from weft.errors import NotKnown, shortened
 @click.option("--connection", metavar="NAME", help="Show the subscriptions of this connection.")
 @click.option("--subject", metavar="SUBJECT", help="Show the subscribers of this subject.")
 @target_options
-def status(target: Target, connection: str | None, subject: str | None) -> None:
+def status(target: CommandTarget, connection: str | None, subject: str | None) -> None:
     """Show a gateway, its services and connections."""
     if connection is not None and subject is not None:
         raise click.UsageError("ask for a --connection or for a --subject, not for both")
@@ -42,7 +42,7 @@ def status(target: Target, connection: str | None, subject: str | None) -> None:
         _show_gateway(target)
 
 
-def _show_gateway(target: Target) -> None:
+def _show_gateway(target: CommandTarget) -> None:
     answer = check_service(target)
     page = read(answer, GatewayPage)
     there: Answer = {"connections": [], "more": 0}
@@ -75,7 +75,7 @@ def _tell_more(answer: Answer) -> None:
         streams.news(f"{answer['more']:,} more are not shown")
 
 
-def _show_subscriptions(target: Target, connection_name: str) -> None:
+def _show_subscriptions(target: CommandTarget, connection_name: str) -> None:
     about: Answer = (
         {"connection": int(connection_name)}
         if connection_name.isdecimal()
@@ -90,7 +90,7 @@ def _show_subscriptions(target: Target, connection_name: str) -> None:
     _show_list(target, answer, f"subscriptions of {printable(connection_name)}", columns)
 
 
-def _show_subscribers(target: Target, subject: str) -> None:
+def _show_subscribers(target: CommandTarget, subject: str) -> None:
     check_service(target)
     with target.open() as connection:
         answer = ask(connection, "subscribers", {"subject": subject, **ALL})
@@ -98,7 +98,7 @@ def _show_subscribers(target: Target, subject: str) -> None:
     _show_list(target, answer, f"subscribers of {printable(subject)}", columns)
 
 
-def _show_list(target: Target, answer: Answer, title: str, columns: tuple[str, ...]) -> None:
+def _show_list(target: CommandTarget, answer: Answer, title: str, columns: tuple[str, ...]) -> None:
     if target.is_json:
         streams.json_result(to_json(answer))
         return

@@ -8,7 +8,7 @@ import click
 
 from weft import Message
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, closest_options, target_options
+from weft.cli.options.target import CommandTarget, closest_options, target_options
 from weft.cli.output import streams
 from weft.cli.output.message_text import body_text, clock, message_json, printable
 from weft.client.options import Policy
@@ -16,7 +16,7 @@ from weft.wire.since import Since
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class SubOptions:
     """Options of the command."""
 
     count: int | None
@@ -52,13 +52,13 @@ class Manner:
 )
 @closest_options
 @target_options
-def sub(target: Target, patterns: tuple[str, ...], **options: Any) -> None:
+def sub(target: CommandTarget, patterns: tuple[str, ...], **options: Any) -> None:
     """Show the messages of one or more PATTERNs as they come.
 
     * stands for one element, > for one or more at the end; quote them for the shell. Without
     --group the command only listens, and is never chosen to answer a request.
     """
-    manner = Manner(**options)
+    manner = SubOptions(**options)
     with (
         target.open() as connection,
         connection.subscribe(

@@ -13,7 +13,7 @@ from rich.live import Live
 
 from weft import Connection
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, target_options
+from weft.cli.options.target import CommandTarget, target_options
 from weft.cli.options.types import SECONDS_MAX, FiniteRange
 from weft.cli.output import status_tables, streams
 from weft.cli.output.fitted_table import Cropped
@@ -39,7 +39,7 @@ _LINES_BESIDE_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class TopOptions:
     """Options of the command."""
 
     once: bool
@@ -81,12 +81,12 @@ class Picture:
     help="Most rows of each table.",
 )
 @target_options
-def top(target: Target, **options: Any) -> None:
+def top(target: CommandTarget, **options: Any) -> None:
     """Show the current traffic of a service.
 
     The busiest subjects and connections, and slow consumers.
     """
-    manner = Manner(**options)
+    manner = TopOptions(**options)
     check_service(target)
     # A lost connection is displayed in the picture, not printed.
     with target.open(on_status=lambda _: None) as connection:
@@ -138,7 +138,7 @@ def by_subject(flows: Iterable[FlowRow]) -> list[SubjectRow]:
     return sorted(totals.values(), key=lambda flow: flow.message_rate, reverse=True)
 
 
-def _draw(target: Target, connection: Connection, manner: Manner) -> None:
+def _draw(target: CommandTarget, connection: Connection, manner: TopOptions) -> None:
     """Draw on the whole terminal; a lost connection is displayed, and retried."""
     console = streams.console()
     with Live(console=console, screen=True, auto_refresh=False) as live:
@@ -166,14 +166,14 @@ def fitted(picture: Picture, lines: int) -> Picture:
     )
 
 
-def _print(target: Target, picture: Picture) -> None:
+def _print(target: CommandTarget, picture: Picture) -> None:
     if target.is_json:
         streams.json_result(to_json(_values(target, picture)))
     else:
         streams.show(_drawn(target, picture), "")
 
 
-def _values(target: Target, picture: Picture) -> Answer:
+def _values(target: CommandTarget, picture: Picture) -> Answer:
     return {
         "time": picture.time_ns,
         "service": target.service,
@@ -188,7 +188,7 @@ def _values(target: Target, picture: Picture) -> Answer:
     }
 
 
-def _drawn(target: Target, picture: Picture) -> RenderableType:
+def _drawn(target: CommandTarget, picture: Picture) -> RenderableType:
     parts: list[RenderableType] = [
         _headline(target, picture),
         "",
@@ -205,7 +205,7 @@ def _drawn(target: Target, picture: Picture) -> RenderableType:
     return Group(*parts)
 
 
-def _headline(target: Target, picture: Picture) -> str:
+def _headline(target: CommandTarget, picture: Picture) -> str:
     totals = read(picture.status, ServiceTotals)
     return (
         f"{clock(picture.time_ns)[:8]}  service {target.service} at {target.gateway}:"

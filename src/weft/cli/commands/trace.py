@@ -3,9 +3,9 @@
 import click
 
 from weft.cli.options.help_text import examples
-from weft.cli.options.target import Target, target_options
+from weft.cli.options.target import CommandTarget, target_options
 from weft.cli.output import streams
-from weft.cli.output.mesh_rows import PlaceRow, SubscriptionRow, TracePage
+from weft.cli.output.mesh_rows import SubscriptionRow, TraceGatewayRow, TracePage
 from weft.cli.output.message_text import printable, to_json
 from weft.cli.output.units import latency
 from weft.cli.query import ALL, ask, check_service, read
@@ -19,7 +19,7 @@ from weft.cli.query import ALL, ask, check_service, read
 )
 @click.argument("subject")
 @target_options
-def trace(target: Target, subject: str) -> None:
+def trace(target: CommandTarget, subject: str) -> None:
     """Show where a message to a SUBJECT would go.
 
     A probe takes the path of a message, without being delivered. Every gateway on the path
@@ -70,7 +70,7 @@ def _unheard(page: TracePage) -> str:
     return "no subscribers are known: some gateways have not answered"
 
 
-def _way(place: PlaceRow, by_name: dict[str, PlaceRow]) -> str:
+def _way(place: TraceGatewayRow, by_name: dict[str, TraceGatewayRow]) -> str:
     """Return the link that the probe took, with its round-trip time."""
     name = printable(place.name)
     if not place.by:
@@ -82,7 +82,7 @@ def _way(place: PlaceRow, by_name: dict[str, PlaceRow]) -> str:
     return f"{printable(place.by)} → {name}{took}"
 
 
-def _said(place: PlaceRow) -> str:
+def _said(place: TraceGatewayRow) -> str:
     if place.state == "dropped":
         return f"dropped: {printable(place.text)}"
     if place.state == "silent":

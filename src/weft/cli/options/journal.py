@@ -15,7 +15,7 @@ from weft.wire.frames import HEADER_BYTES
 from weft.wire.subjects import checked_pattern, matches
 
 if TYPE_CHECKING:
-    from weft.journal.read.record import Kept
+    from weft.journal.read.record import JournalRecord
     from weft.journal.segment.file_names import Segment
 
 FOLDER = click.argument("folder", metavar="DATA", type=click.Path(path_type=Path, exists=True))
@@ -49,7 +49,7 @@ class Selection:
     subject: str
     holes: int = 0
 
-    def messages(self) -> "Iterator[tuple[str, Kept]]":
+    def messages(self) -> "Iterator[tuple[str, JournalRecord]]":
         """Yield the messages, node by node; missing ranges are reported on standard error.
 
         Raises:
@@ -67,7 +67,7 @@ class Selection:
                     if taken == self.count:
                         return
 
-    def _of(self, node: str) -> "Iterator[Kept]":
+    def _of(self, node: str) -> "Iterator[JournalRecord]":
         from weft.journal.read.messages import history  # noqa: PLC0415  # slow to import
         from weft.journal.read.record import Hole  # noqa: PLC0415  # slow to import
 

@@ -19,7 +19,7 @@ from weft.wire.subjects import checked_subject
 
 if TYPE_CHECKING:
     from weft.pipeline.job import OutputMode
-    from weft.pipeline.sink import Flow, Folder, Subject
+    from weft.pipeline.sink import Folder, StreamPlan, Subject
     from weft.pipeline.source import Source
 
 _TRIGGER = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h)")
@@ -27,7 +27,7 @@ _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SparkOptions:
     """Values of the shared options; times have a time zone."""
 
     path: Path | None
@@ -91,17 +91,17 @@ class Asked:
         elif isinstance(to, Folder):
             to.check_new()
 
-    def flow(self, output_mode: "OutputMode") -> "Flow":
+    def flow(self, output_mode: "OutputMode") -> "StreamPlan":
         """Return the settings of a stream.
 
         Raises:
             BadOption: It writes a result, but has no checkpoint.
         """
-        from weft.pipeline.sink import Flow  # noqa: PLC0415  # needs pyspark
+        from weft.pipeline.sink import StreamPlan  # noqa: PLC0415  # needs pyspark
 
         if self.out is not None and not self.checkpoint:
             raise BadOption("a stream with --out needs --checkpoint, where it stores its progress")
-        return Flow(_trigger_s(self.trigger), output_mode, self.checkpoint)
+        return StreamPlan(_trigger_s(self.trigger), output_mode, self.checkpoint)
 
 
 def check_installed() -> None:
@@ -139,7 +139,9 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
         check_installed()
         if options["path"] is not None and options["gateways"] is not None:
             raise click.UsageError("give --path or --gateways, not both")
-        asked = Asked(**{name: options.pop(name) for name in Asked.__dataclass_fields__})
+        asked = SparkOptions(
+            **{name: options.pop(name) for name in SparkOptions.__dataclass_fields__}
+        )
         return command(asked=asked, **options)
 
     for option in reversed(_OPTIONS):

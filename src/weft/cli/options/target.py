@@ -32,7 +32,7 @@ _SILENT.propagate = False
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CommandTarget:
     """Gateway and service, credentials, and the output format."""
 
     gateway: str
@@ -125,8 +125,8 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def with_target(**options: Any) -> Any:
-        known = [name for name in Target.__dataclass_fields__ if name in options]
-        target = Target(**{name: options.pop(name) for name in known})
+        known = [name for name in CommandTarget.__dataclass_fields__ if name in options]
+        target = CommandTarget(**{name: options.pop(name) for name in known})
         return command(target=target, **options)
 
     for option in reversed(_OPTIONS):

@@ -120,7 +120,7 @@ class OnwardRow(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-class PlaceRow(msgspec.Struct, frozen=True):
+class TraceGatewayRow(msgspec.Struct, frozen=True):
     """Trace at one gateway."""
 
     name: str = ""
@@ -159,6 +159,6 @@ class TracePage(msgspec.Struct, frozen=True):
     gateway: str
     responder: ResponderRow
     is_heard: bool = False
-    gateways: list[PlaceRow] = []
+    gateways: list[TraceGatewayRow] = []
     groups: list[ShareRow] = []
     more: int = 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rich.console import RenderableType
 from rich.live import Live
 
-from weft.cli.options.target import Target
+from weft.cli.options.target import CommandTarget
 from weft.cli.output import streams
 from weft.cli.output.fitted_table import Cropped
 from weft.errors import ConnectionLost
@@ -15,7 +15,9 @@ from weft.errors import ConnectionLost
 WATCH_S = 1.0
 
 
-def watch(target: Target, tell: Callable[[], None], picture: Callable[[], RenderableType]) -> None:
+def watch(
+    target: CommandTarget, tell: Callable[[], None], picture: Callable[[], RenderableType]
+) -> None:
     """Refresh every second: draw `picture` on a terminal, or call `tell` without one.
 
     On the terminal a lost connection is displayed, and retried.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from weft.cli.options.spark import Asked
+    from weft.cli.options.spark import SparkOptions
     from weft.pipeline.job import OutputMode
     from weft.pipeline.sink import Folder, Subject
 
@@ -23,7 +23,7 @@ class Result:
 
     title: str
     rows: "DataFrame"
-    asked: "Asked"
+    asked: "SparkOptions"
     # Every row has its own subject.
     has_subjects: bool = False
 

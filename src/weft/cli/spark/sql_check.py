@@ -8,10 +8,10 @@ from weft.pipeline.sql_statement import check_statement, unknown_tables
 from weft.spark.cluster import has_only_own_tables
 
 if TYPE_CHECKING:
-    from weft.cli.options.spark import Asked
+    from weft.cli.options.spark import SparkOptions
 
 
-def tables_for(query: str, asked: "Asked") -> list[str]:
+def tables_for(query: str, asked: "SparkOptions") -> list[str]:
     """Return the available services, if the query can be one over them.
 
     Raises:

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from weft.client.asyncio.subscription import AsyncSubscription, Handler, Home
+from weft.client.asyncio.subscription import AsyncSubscription, AsyncSubscriptionContext, Handler
 from weft.client.channels.base import ChannelFace, wish_within
-from weft.client.channels.memberships import Membership
-from weft.client.channels.requests import Channels
+from weft.client.channels.memberships import ChannelMembership
+from weft.client.channels.requests import ChannelRequests
 from weft.client.options import GatherOptions, PublishOptions, RequestOptions, SubscribeOptions
 from weft.client.publish.encode import Body
 from weft.client.received import AsyncReceived
@@ -28,9 +28,9 @@ class AsyncChannel(ChannelFace):
     def __init__(
         self,
         connection: "AsyncConnection",
-        home: Home,
-        channels: Channels,
-        membership: Membership,
+        home: AsyncSubscriptionContext,
+        channels: ChannelRequests,
+        membership: ChannelMembership,
     ) -> None:
         self._connection = connection
         self._home = dataclasses.replace(home, place=membership)

@@ -7,19 +7,24 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from weft.client.asyncio.channel import AsyncChannel
-from weft.client.asyncio.subscription import AsyncSubscription, Handler, Home, stop
+from weft.client.asyncio.subscription import (
+    AsyncSubscription,
+    AsyncSubscriptionContext,
+    Handler,
+    stop,
+)
 from weft.client.channels.channel_info import ChannelFacts, ChannelList
-from weft.client.channels.requests import Channels
+from weft.client.channels.requests import ChannelRequests
 from weft.client.connection.connection_info import Face
 from weft.client.connection.engine import Engine
-from weft.client.connection.reconnect import Keeper
+from weft.client.connection.reconnect import ReconnectLoop
 from weft.client.options import (
     ConnectOptions,
-    Gathering,
+    GatherLimits,
     GatherOptions,
     Options,
     SubscribeOptions,
-    Wish,
+    SubscriptionOptions,
     made,
 )
 from weft.client.publish.encode import Body
@@ -81,7 +86,7 @@ class Connecting:
             self._options.logger, self._options.name or "weft client", self._options.on_status
         )
         engine = Engine(self._options, reporter, asyncio.get_running_loop().call_soon)
-        keeper = Keeper(engine, self._addresses)
+        keeper = ReconnectLoop(engine, self._addresses)
         await keeper.open()
         return AsyncConnection(engine, keeper)
 
@@ -89,15 +94,15 @@ class Connecting:
 class AsyncConnection(AsyncPublishing, Face):
     """A connection to a gateway that reconnects by itself; created by connect()."""
 
-    def __init__(self, engine: Engine, keeper: Keeper) -> None:
+    def __init__(self, engine: Engine, keeper: ReconnectLoop) -> None:
         self._engine = engine
         self._keeper = keeper
         self._calls = Calls(engine)
-        self._channels = Channels(engine, self._calls)
+        self._channels = ChannelRequests(engine, self._calls)
         super().__init__(engine.outgoing, self._calls, engine.required)
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops = Loops()
-        self._home = Home(self, engine, self._calls, self._own, self._loops)
+        self._home = AsyncSubscriptionContext(self, engine, self._calls, self._own, self._loops)
 
     def subscribe(
         self,
@@ -116,7 +121,7 @@ class AsyncConnection(AsyncPublishing, Face):
             NotOpen: The connection is closed.
             Overloaded: Too many subscriptions.
         """
-        return AsyncSubscription(self._home, patterns, made(Wish, options), handler)
+        return AsyncSubscription(self._home, patterns, made(SubscriptionOptions, options), handler)
 
     if TYPE_CHECKING:  # The result of publish() depends on `acknowledge`.
 
@@ -192,7 +197,7 @@ class AsyncConnection(AsyncPublishing, Face):
             Overloaded: The answers exceed `queue_bytes`.
         """
         draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
-        frames = await self._calls.gather(draft, made(Gathering, ending))
+        frames = await self._calls.gather(draft, made(GatherLimits, ending))
         return [async_received(frame, self) for frame in frames]
 
     async def enable(self, right: EnabledRight, pattern: str) -> None:

@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.client.subscriptions.receive_window cimport Intake
+from weft.client.subscriptions.receive_window cimport ReceiveWindow
 from weft.client.received cimport AsyncReceived, async_received, frame_of
 from weft.client.subscriptions.context_check cimport is_changed
 
@@ -12,7 +12,7 @@ cdef Py_ssize_t _MUCH_BYTES
 cdef class AsyncQueue:
     cdef readonly bint is_ended
     cdef object _reading
-    cdef readonly Intake _intake
+    cdef readonly ReceiveWindow _intake
     cdef object _on_gap
     cdef object _on_news
     cdef Py_ssize_t _refused

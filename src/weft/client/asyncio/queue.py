@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from weft.client.options import Wish
+from weft.client.options import SubscriptionOptions
 from weft.client.received import AsyncPublisher, AsyncReceived, async_received, frame_of
 from weft.client.status import Gap
 from weft.client.subscriptions.context_check import is_changed
 from weft.client.subscriptions.flow_control import Reading
-from weft.client.subscriptions.receive_window import Intake
+from weft.client.subscriptions.receive_window import ReceiveWindow
 
 _RELEASED_TOGETHER = 64
 _MUCH_BYTES = 64 << 10
@@ -24,10 +24,12 @@ class AsyncQueue:
     `on_news` is called when an item arrives at an idle queue; it starts the handler's task.
     """
 
-    def __init__(self, reading: Reading, wish: Wish, on_news: Callable[[], object]) -> None:
+    def __init__(
+        self, reading: Reading, wish: SubscriptionOptions, on_news: Callable[[], object]
+    ) -> None:
         self.is_ended = False
         self._reading = reading
-        self._intake: Intake = reading.intake(wish.queue_bytes, is_member=bool(wish.group))
+        self._intake: ReceiveWindow = reading.intake(wish.queue_bytes, is_member=bool(wish.group))
         self._on_gap = wish.on_gap
         self._on_news = on_news
         self._refused = 0
@@ -46,7 +48,7 @@ class AsyncQueue:
         self._done_bytes = 0
 
     @property
-    def intake(self) -> Intake:
+    def intake(self) -> ReceiveWindow:
         """The receive window that bounds it."""
         return self._intake
 

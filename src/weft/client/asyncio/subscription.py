@@ -9,12 +9,12 @@ from typing import Self
 
 from weft.client.asyncio.queue import AsyncQueue
 from weft.client.connection.engine import Engine
-from weft.client.options import Wish
+from weft.client.options import SubscriptionOptions
 from weft.client.received import FAILED, AsyncPublisher, AsyncReceived, async_received
 from weft.client.requests.calls import Calls
 from weft.client.subscriptions.context_check import is_changed
 from weft.client.subscriptions.iteration import Loop, Loops
-from weft.client.subscriptions.registry import Listening, Place
+from weft.client.subscriptions.registry import SubscriptionChannel, SubscriptionState
 from weft.client.subscriptions.replay import Replay
 from weft.errors import NotOpen, TimedOut, UsageError, WeftError
 
@@ -26,7 +26,7 @@ Handler = Callable[[AsyncReceived], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class AsyncSubscriptionContext:
     """Context of a subscription: its connection and, if it is in one, its channel.
 
     `own` starts a task, in a context if one is given, and keeps a reference until it ends.
@@ -37,7 +37,7 @@ class Home:
     calls: Calls
     own: Callable[[Coroutine[object, object, None], Context | None], asyncio.Task[None]]
     loops: Loops
-    place: Place | None = None
+    place: SubscriptionChannel | None = None
 
 
 class AsyncSubscription:
@@ -51,9 +51,9 @@ class AsyncSubscription:
 
     def __init__(
         self,
-        home: Home,
+        home: AsyncSubscriptionContext,
         patterns: str | Iterable[str],
-        wish: Wish,
+        wish: SubscriptionOptions,
         handler: Handler | None,
     ) -> None:
         self._home = home
@@ -63,11 +63,11 @@ class AsyncSubscription:
         self._replaying: asyncio.Task[None] | None = None
         try:
             if wish.since is None:
-                self._listening = Listening(patterns, wish, self._queue, home.place)
+                self._listening = SubscriptionState(patterns, wish, self._queue, home.place)
                 home.engine.listen(self._listening)
             else:
                 replay = Replay(self._queue, wish.since)
-                self._listening = Listening(patterns, wish, replay, home.place)
+                self._listening = SubscriptionState(patterns, wish, replay, home.place)
                 self._replaying = home.own(
                     replay.run(self._listening, home.engine, home.calls), None
                 )
@@ -188,7 +188,9 @@ class AsyncSubscription:
 class _AsyncLoop(Loop):
     """The iterator of one `async for`."""
 
-    def __init__(self, home: Home, queue: AsyncQueue, listening: Listening) -> None:
+    def __init__(
+        self, home: AsyncSubscriptionContext, queue: AsyncQueue, listening: SubscriptionState
+    ) -> None:
         super().__init__(home.loops, queue.release)
         self._connection = home.connection
         self._queue = queue
@@ -206,7 +208,7 @@ class _AsyncLoop(Loop):
         return async_received(frame, self._connection)
 
 
-async def _next_frame(queue: AsyncQueue, listening: Listening) -> bytes:
+async def _next_frame(queue: AsyncQueue, listening: SubscriptionState) -> bytes:
     while True:
         frame = queue.take()
         if frame is not None:

@@ -1,7 +1,7 @@
 """Properties of a joined channel that the asyncio and the blocking API share."""
 
-from weft.client.channels.memberships import PREFIX, Membership
-from weft.client.options import SubscribeOptions, Wish, made
+from weft.client.channels.memberships import PREFIX, ChannelMembership
+from weft.client.options import SubscribeOptions, SubscriptionOptions, made
 from weft.client.received import Received
 from weft.errors import BadOption, UsageError, WeftError
 from weft.wire.message.message import Message
@@ -10,7 +10,7 @@ from weft.wire.message.message import Message
 class ChannelFace:
     """Base class of the channels of both APIs."""
 
-    _membership: Membership
+    _membership: ChannelMembership
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else "over"
@@ -58,13 +58,13 @@ class ChannelFace:
         return subject[len(PREFIX) :].partition(".")[2]
 
 
-def wish_within(options: SubscribeOptions) -> Wish:
+def wish_within(options: SubscribeOptions) -> SubscriptionOptions:
     """Return the options of a subscription in a channel.
 
     Raises:
         BadOption: Invalid option, or `since`, because channels have no history.
     """
-    wish = made(Wish, options)
+    wish = made(SubscriptionOptions, options)
     if wish.since is not None:
         raise BadOption("channels have no history: leave out the option since")
     return wish

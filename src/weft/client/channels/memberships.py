@@ -18,7 +18,7 @@ PREFIX = "_CHANNEL."
 _OVER = (ChannelClosed, ChannelLost, NotAMember)
 
 
-class Membership:
+class ChannelMembership:
     """Membership of one channel, joined or being joined; provides the prefix of its subjects."""
 
     def __init__(self, name: str) -> None:
@@ -85,7 +85,7 @@ class Membership:
         self.check()
 
 
-Again = Callable[[Membership], Coroutine[object, object, None]]
+Again = Callable[[ChannelMembership], Coroutine[object, object, None]]
 
 
 class Memberships:
@@ -95,10 +95,10 @@ class Memberships:
         self.again: Again | None = None
         self._subscriptions = subscriptions
         self._reporter = reporter
-        self._by_name: dict[str, Membership] = {}
+        self._by_name: dict[str, ChannelMembership] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def reserve(self, name: str) -> Membership:
+    def reserve(self, name: str) -> ChannelMembership:
         """Reserve a channel name for a membership that is to be joined.
 
         Raises:
@@ -106,16 +106,16 @@ class Memberships:
         """
         if name in self._by_name:
             raise UsageError(f"this connection is in the channel {name!r} already")
-        membership = Membership(name)
+        membership = ChannelMembership(name)
         self._by_name[name] = membership
         return membership
 
-    def forget(self, membership: Membership) -> None:
+    def forget(self, membership: ChannelMembership) -> None:
         """Remove a membership that was not joined, or has ended."""
         if self._by_name.get(membership.name) is membership:
             del self._by_name[membership.name]
 
-    def resume(self, membership: Membership) -> None:
+    def resume(self, membership: ChannelMembership) -> None:
         """Restore the subscriptions of a channel that was joined again.
 
         Raises:
@@ -125,7 +125,7 @@ class Memberships:
         # Publishing comes after subscribing: publishers receive their own messages, too.
         membership.joined()
 
-    def end(self, membership: Membership, error: WeftError | None) -> None:
+    def end(self, membership: ChannelMembership, error: WeftError | None) -> None:
         """End a membership and its subscriptions; unsubscribes first if still a member.
 
         Raises:
@@ -186,7 +186,7 @@ class Memberships:
         for task in self._tasks:
             task.cancel()
 
-    def _at(self, pattern: bytes) -> Membership | None:
+    def _at(self, pattern: bytes) -> ChannelMembership | None:
         """Return the joined channel whose subjects a pattern covers entirely."""
         for membership in self._by_name.values():
             if membership.is_joined and pattern == f"{membership.prefix}>".encode():

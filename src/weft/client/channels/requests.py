@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 
 from weft.client.channels.channel_info import ChannelFacts, ChannelList, facts_in
-from weft.client.channels.memberships import Again, Membership
+from weft.client.channels.memberships import Again, ChannelMembership
 from weft.client.connection.backoff import Backoff
 from weft.client.connection.engine import Engine
 from weft.client.requests.calls import Calls, Draft
@@ -30,7 +30,7 @@ from weft.errors import (
     WrongPassword,
 )
 from weft.wire.message.message import Message
-from weft.wire.password_proof import Claim, Secret, prove, secret_of, sign
+from weft.wire.password_proof import ProofInput, Secret, prove, secret_of, sign
 from weft.wire.subjects import checked_subject
 
 ASK = "_WEFT.ask.channel."
@@ -47,7 +47,7 @@ _NONCE_BYTES = 32
 _NOT_YET = (WrongPassword, ChannelExists)
 
 
-class Channels:
+class ChannelRequests:
     """Channel operations for both APIs; runs on the loop's thread."""
 
     def __init__(
@@ -63,15 +63,15 @@ class Channels:
         self._given_up: dict[str, asyncio.Task[None]] = {}
         engine.memberships.again = self._join_again
 
-    async def open(self, name: str, password: str | None) -> Membership:
+    async def open(self, name: str, password: str | None) -> ChannelMembership:
         """Open a channel and join it."""
         return await self._begin(name, password, self._open)
 
-    async def join(self, name: str, password: str | None) -> Membership:
+    async def join(self, name: str, password: str | None) -> ChannelMembership:
         """Join an existing channel."""
         return await self._begin(name, password, self._enter)
 
-    async def leave(self, membership: Membership) -> None:
+    async def leave(self, membership: ChannelMembership) -> None:
         """End a membership. Idempotent."""
         if membership.is_over or membership.is_leaving:
             return
@@ -81,7 +81,7 @@ class Channels:
         if was_joined:
             await self._take_leave(membership)
 
-    async def close(self, membership: Membership) -> None:
+    async def close(self, membership: ChannelMembership) -> None:
         """End a channel for all members."""
         await self.until_joined(membership)
         membership.is_leaving = True
@@ -115,13 +115,13 @@ class Channels:
         except UsageError as error:
             raise BadMessage(f"invalid description of a channel: {error}") from error
 
-    async def until_joined(self, membership: Membership) -> None:
+    async def until_joined(self, membership: ChannelMembership) -> None:
         """Wait until a channel can be published to; see Membership.until_joined()."""
         about = f"the channel {membership.name!r} was not joined again"
         async with self._calls.limited(None, about):
             await membership.until_joined()
 
-    async def _begin(self, name: str, password: str | None, enter: Again) -> Membership:
+    async def _begin(self, name: str, password: str | None, enter: Again) -> ChannelMembership:
         checked = _checked(name)
         if password == "":
             raise BadOption("the password is empty: leave it out for a channel without one")
@@ -139,7 +139,9 @@ class Channels:
             raise
         return membership
 
-    async def _enter_by(self, enter: Again, membership: Membership, password: str | None) -> None:
+    async def _enter_by(
+        self, enter: Again, membership: ChannelMembership, password: str | None
+    ) -> None:
         name = membership.name
         if password is not None:
             keys = (self._service, name.encode(), password)
@@ -153,7 +155,7 @@ class Channels:
             raise ConnectionLost(f"the connection was lost while {name!r} was joined")
         membership.joined()
 
-    async def _give_up(self, entering: asyncio.Future[None], membership: Membership) -> None:
+    async def _give_up(self, entering: asyncio.Future[None], membership: ChannelMembership) -> None:
         """Leave a channel whose join was cancelled, once the gateway has answered."""
         try:
             await entering
@@ -166,7 +168,7 @@ class Channels:
             self._engine.memberships.forget(membership)
             del self._given_up[membership.name]
 
-    async def _open(self, membership: Membership) -> None:
+    async def _open(self, membership: ChannelMembership) -> None:
         told: dict[str, object] = {"name": membership.name}
         if membership.secret is not None:
             verifier = membership.secret.verifier
@@ -176,11 +178,11 @@ class Channels:
         membership.silent = tuple(answer.get("silent", ()))
         membership.entered(_id_in(answer))
 
-    async def _enter(self, membership: Membership) -> None:
+    async def _enter(self, membership: ChannelMembership) -> None:
         async with self._turn:
             await self._enter_in_turn(membership)
 
-    async def _enter_in_turn(self, membership: Membership) -> None:
+    async def _enter_in_turn(self, membership: ChannelMembership) -> None:
         name, secret = membership.name, membership.secret
         answer = await self._ask("join", Message(name=name))
         if "challenge" in answer:
@@ -198,7 +200,7 @@ class Channels:
     async def _prove(self, name: str, secret: Secret, answer: Message) -> str:
         """Prove knowledge of the password, verify the gateway's proof, return the channel id."""
         challenge = _blob_in(answer, "challenge")
-        claim = Claim(self._service, name.encode(), challenge, os.urandom(_NONCE_BYTES))
+        claim = ProofInput(self._service, name.encode(), challenge, os.urandom(_NONCE_BYTES))
         told = Message(
             name=name, challenge=challenge, nonce=claim.nonce, proof=prove(secret, claim)
         )
@@ -213,7 +215,7 @@ class Channels:
             )
         return channel_id
 
-    async def _join_again(self, membership: Membership) -> None:
+    async def _join_again(self, membership: ChannelMembership) -> None:
         """Rejoin a channel over a new connection, or end the membership if that fails."""
         try:
             await self._retry(membership)
@@ -233,19 +235,19 @@ class Channels:
         except Overloaded as error:
             self._engine.fail(error)
 
-    async def _take_leave(self, membership: Membership) -> None:
+    async def _take_leave(self, membership: ChannelMembership) -> None:
         # A lost connection has left the channel, too.
         with contextlib.suppress(ConnectionLost, NotAMember):
             await self._ask("leave", Message(id=membership.id))
 
-    def _end(self, membership: Membership, error: WeftError | None) -> None:
+    def _end(self, membership: ChannelMembership, error: WeftError | None) -> None:
         try:
             self._engine.memberships.end(membership, error)
         except Overloaded as full:
             # The new connection joins and subscribes only the registered channels.
             self._engine.fail(full)
 
-    async def _retry(self, membership: Membership) -> None:
+    async def _retry(self, membership: ChannelMembership) -> None:
         backoff = Backoff(AGAIN_FIRST_S, AGAIN_CAP_S)
         if not membership.has_opened:
             # The opener goes first: without a channel an attempt counts as a wrong password.
@@ -261,7 +263,7 @@ class Channels:
             # At least half of the delay, so that the gateway can learn of the channel.
             await asyncio.sleep(backoff.next_delay_s(0.5 + self._chance() / 2))
 
-    async def _come_back(self, membership: Membership) -> None:
+    async def _come_back(self, membership: ChannelMembership) -> None:
         try:
             await self._enter(membership)
         except WrongPassword:

@@ -43,13 +43,13 @@ class Named(msgspec.Struct, frozen=True):
     load: int = 0
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ClosestResponse(msgspec.Struct, frozen=True):
     """Answer of `/closest`."""
 
     candidates: list[Named]
 
 
-class Sought(NamedTuple):
+class DiscoveryQuery(NamedTuple):
     """Parameters of a discovery request."""
 
     service: str
@@ -59,7 +59,7 @@ class Sought(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedCandidate:
     """A candidate with its round-trip time."""
 
     name: str
@@ -74,7 +74,7 @@ class Found:
 class Choice:
     """Gateways to try, best first; if there are none, the reason."""
 
-    found: tuple[Found, ...] = ()
+    found: tuple[RankedCandidate, ...] = ()
     source: str = ""
     problem: WeftError | None = None
 
@@ -93,7 +93,7 @@ class Choice:
         return "given" if self.problem is None else f"given, as {self.problem}"
 
 
-async def ask(asked: Address, sought: Sought, limit: int) -> list[Found]:
+async def ask(asked: Address, sought: DiscoveryQuery, limit: int) -> list[RankedCandidate]:
     """Return the usable candidates that a gateway lists, in its order.
 
     Raises:
@@ -118,7 +118,9 @@ async def ask(asked: Address, sought: Sought, limit: int) -> list[Found]:
     return [found for each in named[:limit] if (found := _usable(each, asked)) is not None]
 
 
-async def measure(found: Sequence[Found], tls: ssl.SSLContext | None) -> list[Found]:
+async def measure(
+    found: Sequence[RankedCandidate], tls: ssl.SSLContext | None
+) -> list[RankedCandidate]:
     """Return the candidates with their round-trip times, in the order to try them.
 
     Candidates that did not answer in time are last.
@@ -151,7 +153,7 @@ class Seeker:
         if tls is None and (self._is_tls or any(each.is_tls for each in asked)):
             # Created once: it reads many certificates.
             tls = ssl.create_default_context()
-        self._sought = Sought(options.service, options.region, options.key or "", tls)
+        self._sought = DiscoveryQuery(options.service, options.region, options.key or "", tls)
 
     async def seek(self) -> Choice:
         """Ask the discovery addresses in turn; measure the candidates of the first answer."""
@@ -171,7 +173,7 @@ class Seeker:
         found = [each for row in rows if (each := _usable(row, adviser)) is not None]
         return await self._chosen(found, f"advised by {adviser}")
 
-    async def _chosen(self, found: list[Found], source: str) -> Choice:
+    async def _chosen(self, found: list[RankedCandidate], source: str) -> Choice:
         fit = [
             replace(each, address=replace(each.address, is_web=self._is_web))
             for each in found
@@ -187,11 +189,11 @@ class Seeker:
         return Choice(there, source)
 
 
-def _usable(named: Named, asked: Address) -> Found | None:
+def _usable(named: Named, asked: Address) -> RankedCandidate | None:
     """Return the candidate if its address is valid and keeps TLS, else None."""
     if not named.address:
         # The gateway does not know its own address; the one that we used works.
-        return Found(named.name, asked, named.region, named.load)
+        return RankedCandidate(named.name, asked, named.region, named.load)
     try:
         address = addresses_from([named.address])[0]
     except BadOption:
@@ -199,7 +201,7 @@ def _usable(named: Named, asked: Address) -> Found | None:
     if asked.is_tls and not address.is_tls:
         return None
     address = replace(address, is_web=asked.is_web)
-    return Found(named.name, address, named.region, named.load)
+    return RankedCandidate(named.name, address, named.region, named.load)
 
 
 async def _best_trip_s(address: Address, tls: ssl.SSLContext | None) -> float:
@@ -214,4 +216,4 @@ async def _best_trip_s(address: Address, tls: ssl.SSLContext | None) -> float:
     return best_s
 
 
-_decoder = msgspec.json.Decoder(Answer)
+_decoder = msgspec.json.Decoder(ClosestResponse)

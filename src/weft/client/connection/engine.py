@@ -13,18 +13,18 @@ from typing import Any
 from weft.client.channels.memberships import Memberships
 from weft.client.connection import events as talk
 from weft.client.connection.event_handlers import Hearing
-from weft.client.connection.session import Greeting, Session, goodbye_frame
-from weft.client.connection.transport import Line
-from weft.client.lanes.manager import Lanes
+from weft.client.connection.session import ClientDescription, ClientSession, goodbye_frame
+from weft.client.connection.transport import SocketTransport
+from weft.client.lanes.manager import LaneManager
 from weft.client.lanes.require_direct import Required
 from weft.client.options import Options
 from weft.client.publish.pending_ack import Pending
-from weft.client.publish.send_buffer import Outgoing
-from weft.client.publish.send_space import Room
+from weft.client.publish.send_buffer import SendBuffer
+from weft.client.publish.send_space import SendSpace
 from weft.client.requests.runtime_grants import Enabling
 from weft.client.status import Gap, Reporter, Statistics, Status, What
 from weft.client.subscriptions.flow_control import Defer, Reading
-from weft.client.subscriptions.registry import Listening
+from weft.client.subscriptions.registry import SubscriptionState
 from weft.client.subscriptions.subscriptions import Subscriptions
 from weft.errors import (
     BadKey,
@@ -51,8 +51,8 @@ class Engine:
         self.statistics = reporter.statistics
         self.defer = defer
         self.loop = asyncio.get_running_loop()
-        self.session = Session(
-            Greeting(
+        self.session = ClientSession(
+            ClientDescription(
                 options.service,
                 options.name,
                 options.reachable_at,
@@ -63,17 +63,17 @@ class Engine:
             options.waiting_max,
             Nonces(os.urandom),
         )
-        self.outgoing = Outgoing(
+        self.outgoing = SendBuffer(
             options.buffer_bytes, options.when_full, self._wake, self._began_to_drop
         )
         self.outgoing.on_ask = self._asks
-        self.room = Room(self.outgoing, options.waiting_max)
+        self.room = SendSpace(self.outgoing, options.waiting_max)
         self.subscriptions = Subscriptions(
             self.session, self.outgoing, reporter, options.waiting_max
         )
         self.memberships = Memberships(self.subscriptions, reporter)
         self.enabling = Enabling(self.session, reporter)
-        self.line: Line | None = None
+        self.line: SocketTransport | None = None
         self.opened = asyncio.Event()
         # Set while the owner closes it: received messages are dropped, buffered ones still sent.
         self.is_closing = False
@@ -89,7 +89,7 @@ class Engine:
         self._is_about_to_flush = False
         self.reading = Reading(self.session, reporter, options.queue_bytes, defer)
         is_required = options.direct == "require"
-        self.lanes = Lanes(self, is_required=is_required, is_looking=options.look == "auto")
+        self.lanes = LaneManager(self, is_required=is_required, is_looking=options.look == "auto")
         self.required = Required(self.lanes.splitter) if is_required else None
         self._cause: WeftError | None = None
         # Why the last open connection was lost.
@@ -106,7 +106,7 @@ class Engine:
             talk.Relayed: lambda event: self.deal(self.lanes.merge(event.run)),
             talk.LaneTold: lambda event: self.lanes.word(event.frame),
             talk.LaneTail: lambda event: self.lanes.tail(event.frame),
-            talk.Ended: self._broken,
+            talk.ConnectionEnded: self._broken,
         }
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class Engine:
 
     # Called by the transport.
 
-    def received(self, line: Line, data: memoryview) -> None:
+    def received(self, line: SocketTransport, data: memoryview) -> None:
         """Process received bytes."""
         if line is not self.line:
             return
@@ -130,14 +130,14 @@ class Engine:
         self._deal(self.session.receive(data, self.loop.time()))
         self.reading.steer()
 
-    def writable(self, line: Line) -> None:
+    def writable(self, line: SocketTransport) -> None:
         """Continue after the socket became writable."""
         if line is not self.line:
             return
         self.room.made()
         self.flush()
 
-    def ended(self, line: Line, error: Exception | None) -> None:
+    def ended(self, line: SocketTransport, error: Exception | None) -> None:
         """Handle the end of a transport: fail pending replies, keep frames for the next one."""
         if line is not self.line:
             return
@@ -164,7 +164,7 @@ class Engine:
 
     # Called by the reconnect loop.
 
-    def begin(self, line: Line) -> None:
+    def begin(self, line: SocketTransport) -> None:
         """Start the handshake over a new transport."""
         self.line = line
         self.reading.line = line
@@ -176,7 +176,7 @@ class Engine:
         self._left = 0
         line.write(self.session.begin(self.loop.time()))
 
-    def cause(self, line: Line) -> WeftError:
+    def cause(self, line: SocketTransport) -> WeftError:
         """Return why a transport ended, or failed to connect."""
         return self._cause_of(line, None)
 
@@ -195,7 +195,7 @@ class Engine:
             self.fail(error)
         return max(self.session.keep_alive_at() - now, 0.0)
 
-    def _is_moving(self, line: Line) -> bool:
+    def _is_moving(self, line: SocketTransport) -> bool:
         """Return whether bytes are waiting and some were sent since the last check."""
         waiting = line.unacknowledged_bytes()
         left = line.written_bytes - waiting
@@ -257,12 +257,12 @@ class Engine:
         dropped, refusals = self.outgoing.dropped, self.lanes.refusals
         return replace(self.statistics, dropped=dropped, lane_refusals=refusals)
 
-    def listen(self, listening: Listening) -> None:
+    def listen(self, listening: SubscriptionState) -> None:
         """Add a subscription; see Subscriptions.add()."""
         self.subscriptions.add(listening)
         self.reading.steer()
 
-    def unlisten(self, listening: Listening) -> None:
+    def unlisten(self, listening: SubscriptionState) -> None:
         """Remove a subscription."""
         try:
             self.subscriptions.remove(listening)
@@ -330,7 +330,7 @@ class Engine:
         """Return the local address of the connection to the gateway."""
         return "" if self.line is None else self.line.local_host()
 
-    def _writer(self, line: Line) -> Callable[[memoryview], object]:
+    def _writer(self, line: SocketTransport) -> Callable[[memoryview], object]:
         """Return the function that sends buffered frames: to the gateway, or split among lanes."""
         if not self.lanes.is_needed:
             return line.write
@@ -368,7 +368,7 @@ class Engine:
         self.subscriptions.is_asking = False
         self.opened.clear()
 
-    def _cause_of(self, line: Line, error: Exception | None) -> WeftError:
+    def _cause_of(self, line: SocketTransport, error: Exception | None) -> WeftError:
         if self._cause is None:
             reason = f": {error}" if error is not None else " by the gateway"
             self._cause = ConnectionLost(f"the connection to {line.address} was ended{reason}")
@@ -431,5 +431,5 @@ class Engine:
         if line is not None:
             line.leave(self.options.timeout_s)
 
-    def _broken(self, event: talk.Ended) -> None:
+    def _broken(self, event: talk.ConnectionEnded) -> None:
         self.fail(event.error)

@@ -6,7 +6,7 @@ from typing import Any
 from weft.client.channels.memberships import Memberships
 from weft.client.connection import events as talk
 from weft.client.status import Reporter, Status, What
-from weft.client.subscriptions.registry import Listening
+from weft.client.subscriptions.registry import SubscriptionState
 from weft.client.subscriptions.subscriptions import Subscriptions
 
 
@@ -21,28 +21,28 @@ class Hearing:
         self._reporter = reporter
         self.on: dict[type[Any], Callable[[Any], None]] = {
             talk.Answered: self._answered,
-            talk.Failed: self._failed,
+            talk.RefusedRequest: self._failed,
             talk.TakenBack: self._taken_back,
-            talk.Missed: self._missed,
+            talk.MessagesLost: self._missed,
             talk.Late: self._late,
         }
 
     def _answered(self, event: talk.Answered) -> None:
-        if isinstance(event.waiter, Listening):
+        if isinstance(event.waiter, SubscriptionState):
             self._subscriptions.confirmed(event.waiter, event.frame)
         else:
             event.waiter.answered(event.frame)
 
-    def _failed(self, event: talk.Failed) -> None:
+    def _failed(self, event: talk.RefusedRequest) -> None:
         event.waiter.failed(event.error)
-        if isinstance(event.waiter, Listening):
+        if isinstance(event.waiter, SubscriptionState):
             self._subscriptions.refused(event.waiter, event.error)
 
     def _taken_back(self, event: talk.TakenBack) -> None:
         if not self._memberships.taken_back(event):
             self._subscriptions.taken_back(event.pattern, event.group, event.error)
 
-    def _missed(self, event: talk.Missed) -> None:
+    def _missed(self, event: talk.MessagesLost) -> None:
         gap = event.gap
         missed = (
             f"{gap.count} messages were"

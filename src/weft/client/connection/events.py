@@ -21,7 +21,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RefusedRequest:
     """The gateway refused the request of a waiter."""
 
     waiter: Waiter
@@ -46,7 +46,7 @@ class TakenBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class MessagesLost:
     """Messages were lost."""
 
     gap: Gap
@@ -96,7 +96,7 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ConnectionEnded:
     """A protocol error or refusal ends the connection; its last event."""
 
     error: WeftError
@@ -108,15 +108,15 @@ Event = (
     list[bytes]
     | Welcomed
     | Answered
-    | Failed
+    | RefusedRequest
     | News
     | TakenBack
-    | Missed
+    | MessagesLost
     | Pinged
     | Parting
     | Relayed
     | LaneTold
     | LaneTail
     | Late
-    | Ended
+    | ConnectionEnded
 )

@@ -22,14 +22,16 @@ _OK = b"200"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class HttpResponse:
     """Response with its status and body."""
 
     status: int
     body: bytes
 
 
-async def fetch(address: Address, target: str, key: str, tls: ssl.SSLContext | None) -> Page:
+async def fetch(
+    address: Address, target: str, key: str, tls: ssl.SSLContext | None
+) -> HttpResponse:
     """GET a target such as `/closest?limit=3`, with the key as a bearer token if there is one.
 
     Raises:
@@ -42,7 +44,7 @@ async def fetch(address: Address, target: str, key: str, tls: ssl.SSLContext | N
         body = await reader.read(PAGE_MAX_BYTES)
         while len(body) < PAGE_MAX_BYTES and (more := await reader.read(PAGE_MAX_BYTES)):
             body += more
-        return Page(status, body[:PAGE_MAX_BYTES])
+        return HttpResponse(status, body[:PAGE_MAX_BYTES])
 
 
 def problem_in(body: bytes) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from weft.client.connection.backoff import Backoff
 from weft.client.connection.closest import Choice, Seeker
 from weft.client.connection.engine import Engine
-from weft.client.connection.transport import Line, dial
+from weft.client.connection.transport import SocketTransport, dial
 from weft.client.connection.ws_transport import dial_web
 from weft.client.status import Status, What
 from weft.errors import BadKey, ConnectionLost, InternalError, NotOpen, Unreachable, WeftError
@@ -22,7 +22,7 @@ from weft.wire.address import Address
 CLOSE_S = 2.0
 
 
-class Keeper:
+class ReconnectLoop:
     """Supplies an engine with one transport after the other."""
 
     def __init__(
@@ -112,7 +112,7 @@ class Keeper:
                 raise self._given_up from None
             raise
 
-    async def _first_line(self) -> Line:
+    async def _first_line(self) -> SocketTransport:
         errors: list[WeftError] = []
         await self._seek()
         for address in self._addresses:
@@ -124,7 +124,7 @@ class Keeper:
         # A refusal is more informative than an unreachable address.
         raise next((error for error in errors if not _is_passing(error)), errors[-1])
 
-    async def _keep(self, line: Line | None) -> None:
+    async def _keep(self, line: SocketTransport | None) -> None:
         try:
             while not self._is_closing:
                 if line is None:
@@ -145,7 +145,7 @@ class Keeper:
             self._engine.fail(InternalError(f"the client failed: {error!r}"))
             self._engine.close()
 
-    async def _watch(self, line: Line) -> None:
+    async def _watch(self, line: SocketTransport) -> None:
         """Wait until a transport ends, sending heartbeats."""
         loop = self._engine.loop
         began = loop.time()
@@ -159,7 +159,7 @@ class Keeper:
             self._choice = Choice()
             self._advice = (self._engine.elsewhere, line.address)
 
-    async def _reach(self) -> Line:
+    async def _reach(self) -> SocketTransport:
         """Try every address in turn until one accepts, without limit."""
         delay_s = self._backoff.next_delay_s(self._chance())
         while True:
@@ -201,7 +201,7 @@ class Keeper:
         detail = f"selected {first}: {choice.why(first)}"
         self._engine.reporter.report(Status(What.CHOSEN, detail))
 
-    async def _attempt(self, address: Address, *, is_raised: bool = False) -> Line:
+    async def _attempt(self, address: Address, *, is_raised: bool = False) -> SocketTransport:
         """Connect to one gateway; with `is_raised` the caller reports a failure."""
         self._attempts += 1
         limit_s = self._options.connect_timeout_s
@@ -221,14 +221,14 @@ class Keeper:
         self._attempts = 0
         return line
 
-    async def _dial(self, address: Address) -> Line:
+    async def _dial(self, address: Address) -> SocketTransport:
         tls = self._options.tls
         if address.is_web:
             options = self._options
             return await dial_web(address, tls, self._engine, options.service, options.key or "")
         return await dial(address, tls, self._engine)
 
-    async def _greet(self, line: Line, deadline: float) -> None:
+    async def _greet(self, line: SocketTransport, deadline: float) -> None:
         """Send CONNECT and wait for WELCOME; without it, abort the transport."""
         engine = self._engine
         engine.begin(line)
@@ -262,7 +262,7 @@ class Keeper:
         if not line.ended.done():
             await asyncio.wait({line.ended}, timeout=CLOSE_S)
 
-    async def _let_go(self, line: Line) -> None:
+    async def _let_go(self, line: SocketTransport) -> None:
         """Wait until the gateway closes the connection, as long as it keeps reading."""
         loop = self._engine.loop
         deadline = loop.time() + self._options.timeout_s

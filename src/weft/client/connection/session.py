@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 
 from weft.client.connection.events import (
     Answered,
-    Ended,
+    ConnectionEnded,
     Event,
-    Failed,
     LaneTail,
     LaneTold,
     Late,
-    Missed,
+    MessagesLost,
     News,
     Parting,
     Pinged,
+    RefusedRequest,
     Relayed,
     TakenBack,
     Welcomed,
 )
-from weft.client.requests.pending_replies import Waiter, Waiting
+from weft.client.requests.pending_replies import PendingReplies, Waiter
 from weft.client.status import Gap
 from weft.errors import (
     BadGreeting,
@@ -58,7 +58,7 @@ _OF_GATEWAY = b"g."
 
 
 @dataclass(frozen=True, slots=True)
-class Greeting:
+class ClientDescription:
     """Description of a client in CONNECT."""
 
     service: str
@@ -69,10 +69,10 @@ class Greeting:
     knows_lanes: bool = False
 
 
-class Session:
+class ClientSession:
     """Protocol state of one client, over one connection after the other."""
 
-    def __init__(self, greeting: Greeting, waiting_max: int, nonces: Nonces) -> None:
+    def __init__(self, greeting: ClientDescription, waiting_max: int, nonces: Nonces) -> None:
         self.name = greeting.name
         self.gateway = ""
         self.origin = 0
@@ -84,7 +84,7 @@ class Session:
         self.ended: WeftError | None = None
         self.is_open = False
         self._greeting = greeting
-        self._waiting = Waiting(waiting_max)
+        self._waiting = PendingReplies(waiting_max)
         self._nonces = nonces
         self._decoder = Decoder(GREETING_LIMIT_BYTES)
         self._answers = b""
@@ -159,7 +159,7 @@ class Session:
                     self._sort(run, events)
         except WeftError as error:
             self._is_ended = True
-            events.append(Ended(error))
+            events.append(ConnectionEnded(error))
         return events
 
     def sort(self, runs: list[list[bytes]]) -> list[Event]:
@@ -339,7 +339,7 @@ class Session:
             return TakenBack(parts.subject, parts.reply, error)
         else:
             return News(parts.subject.decode(errors="replace"), error)
-        return None if waiter is None else Failed(waiter, error)
+        return None if waiter is None else RefusedRequest(waiter, error)
 
     def _ping(self, frame: bytes) -> Event:
         body = frames.parse(frame).body
@@ -357,7 +357,7 @@ class Session:
             gap = Gap(facts.get_string("reason"), facts.get_uint64("count") or None, facts.origin)
         except UsageError as error:
             raise BadMessage(f"invalid GAP: {error}") from error
-        return Missed(gap)
+        return MessagesLost(gap)
 
     def _goodbye(self, frame: bytes) -> Event:
         facts = _readable(frame)

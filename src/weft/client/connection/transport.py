@@ -19,23 +19,23 @@ PARTING_S = 2.0
 READ_BYTES = 128 << 10
 
 
-class Owner(Protocol):
+class TransportOwner(Protocol):
     """Interface of the transport's owner."""
 
-    def received(self, line: "Line", data: memoryview) -> None:
+    def received(self, line: "SocketTransport", data: memoryview) -> None:
         """Take received bytes; they are valid only during the call."""
 
-    def writable(self, line: "Line") -> None:
+    def writable(self, line: "SocketTransport") -> None:
         """Continue after the socket became writable."""
 
-    def ended(self, line: "Line", error: Exception | None) -> None:
+    def ended(self, line: "SocketTransport", error: Exception | None) -> None:
         """Handle the end of the connection."""
 
 
-class Line(asyncio.BufferedProtocol):
+class SocketTransport(asyncio.BufferedProtocol):
     """asyncio protocol of one connection, with direct writes to the socket."""
 
-    def __init__(self, address: Address, owner: Owner) -> None:
+    def __init__(self, address: Address, owner: TransportOwner) -> None:
         self.address = address
         self.is_blocked = False
         self.is_resting = False
@@ -156,18 +156,20 @@ class Line(asyncio.BufferedProtocol):
             self.abort()
 
 
-async def dial(address: Address, tls: ssl.SSLContext | None, owner: Owner) -> Line:
+async def dial(
+    address: Address, tls: ssl.SSLContext | None, owner: TransportOwner
+) -> SocketTransport:
     """Connect to a gateway's address.
 
     Raises:
         Unreachable: No answer, or an untrusted certificate.
     """
-    line = Line(address, owner)
+    line = SocketTransport(address, owner)
     await reach(line, tls)
     return line
 
 
-async def reach(line: Line, tls: ssl.SSLContext | None) -> None:
+async def reach(line: SocketTransport, tls: ssl.SSLContext | None) -> None:
     """Connect a transport to its address.
 
     Raises:

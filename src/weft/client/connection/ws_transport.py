@@ -14,7 +14,7 @@ from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
 from weft.client.connection.http_get import problem_in
-from weft.client.connection.transport import Line, Owner, reach
+from weft.client.connection.transport import SocketTransport, TransportOwner, reach
 from weft.errors import Unreachable
 from weft.wire.address import Address
 
@@ -25,10 +25,10 @@ _log = logging.getLogger("weft.client.websockets")
 _log.setLevel(logging.CRITICAL)
 
 
-class WebLine(Line):
+class WebLine(SocketTransport):
     """Transport whose bytes are carried in WebSocket messages."""
 
-    def __init__(self, address: Address, owner: Owner, service: str, key: str) -> None:
+    def __init__(self, address: Address, owner: TransportOwner, service: str, key: str) -> None:
         super().__init__(address, owner)
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._key = key
@@ -95,7 +95,7 @@ class WebLine(Line):
 
 
 async def dial_web(
-    address: Address, tls: ssl.SSLContext | None, owner: Owner, service: str, key: str = ""
+    address: Address, tls: ssl.SSLContext | None, owner: TransportOwner, service: str, key: str = ""
 ) -> WebLine:
     """Connect to a gateway's address, and open a WebSocket to a service.
 

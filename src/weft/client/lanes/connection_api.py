@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from weft.client.connection.session import Session
+from weft.client.connection.session import ClientSession
 from weft.client.lanes.receive_stream import Run
 from weft.client.status import Reporter
 from weft.client.subscriptions.flow_control import Reading
@@ -10,10 +10,10 @@ from weft.client.subscriptions.subscriptions import Subscriptions
 from weft.errors import WeftError
 
 
-class Gate(Protocol):
+class LaneConnection(Protocol):
     """Interface of the engine that owns the lanes."""
 
-    session: Session
+    session: ClientSession
     subscriptions: Subscriptions
     reading: Reading
     reporter: Reporter

@@ -4,9 +4,9 @@ import asyncio
 import os
 import socket
 
-from weft.client.connection.transport import Line
-from weft.client.lanes.handshake import Calling, Invitation
-from weft.client.lanes.transport import Wire
+from weft.client.connection.transport import SocketTransport
+from weft.client.lanes.handshake import CallerHandshake, Invitation
+from weft.client.lanes.transport import LaneTransport
 from weft.errors import NotAllowed, UnexpectedFrame, Unreachable, WeftError
 from weft.wire.address import Address, addresses_from
 from weft.wire.frames import Kind
@@ -17,12 +17,12 @@ from weft.wire.lane_tickets import NONCE_BYTES
 _LANE = int(Kind.LANE)
 
 
-class Caller:
+class LaneDial:
     """One attempt to open a lane: its transport, and the handshake with the other end."""
 
     def __init__(self, invitation: Invitation) -> None:
-        self.wire = Wire(self)
-        self.calling = Calling(invitation, os.urandom(NONCE_BYTES))
+        self.wire = LaneTransport(self)
+        self.calling = CallerHandshake(invitation, os.urandom(NONCE_BYTES))
         self._name = invitation.other.name
         self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -118,6 +118,6 @@ class Caller:
         await loop.create_unix_connection(self._line, sock=sock)
         return True
 
-    def _line(self) -> Line:
-        self.wire.line = Line(Address("lane", 0, False), self.wire)
+    def _line(self) -> SocketTransport:
+        self.wire.line = SocketTransport(Address("lane", 0, False), self.wire)
         return self.wire.line

@@ -42,7 +42,7 @@ class Invitation(NamedTuple):
         return f"Invitation({self.subject!r}, {self.other})"
 
 
-class Calling:
+class CallerHandshake:
     """Publisher's side of a handshake."""
 
     def __init__(self, invitation: Invitation, nonce: bytes) -> None:
@@ -70,7 +70,7 @@ class Calling:
         return lane_frame("prove", self.invitation.subject, proof=proofs.by_sender())
 
 
-class Answering:
+class ReceiverHandshake:
     """Receiver's side of a handshake; `find` returns the invitation of a ticket, once."""
 
     def __init__(self, find: Callable[[bytes], Invitation | None], nonce: bytes) -> None:

@@ -8,7 +8,7 @@ from weft.client.lanes.handshake import Invitation
 from weft.client.lanes.receive_stream import In, Run, Unheard
 from weft.client.lanes.send_stream import WINDOW_BYTES, Out
 from weft.client.lanes.splitter import Splitter
-from weft.client.lanes.transport import Wire
+from weft.client.lanes.transport import LaneTransport
 from weft.errors import NotAllowed, ProtocolError, UnexpectedFrame, Unreachable
 from weft.wire.frame_senders import all_from, replies_in
 from weft.wire.frames import HEADER_BYTES, RESERVED_FLAGS, Flag, Kind
@@ -31,7 +31,7 @@ _REQUEST = int(Flag.REQUEST)
 _SUBJECT = HEADER_BYTES
 
 
-class Ends(Protocol):
+class LaneEndings(Protocol):
     """Interface for the end of lanes."""
 
     def took_more(self, lane: "Lane") -> None:
@@ -44,14 +44,14 @@ class Ends(Protocol):
         """Handle the loss of the transport."""
 
 
-class Owner(Protocol):
+class LaneOwner(Protocol):
     """Interface of the lane manager for its lanes."""
 
     own_inbox: bytes
     splitter: Splitter
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> LaneEndings:
         """The object that ends lanes."""
 
     def refuse(self, count: int) -> None:
@@ -73,7 +73,9 @@ class Owner(Protocol):
 class Lane:
     """An authenticated lane."""
 
-    def __init__(self, invitation: Invitation, origin: int, wire: Wire, lanes: Owner) -> None:
+    def __init__(
+        self, invitation: Invitation, origin: int, wire: LaneTransport, lanes: LaneOwner
+    ) -> None:
         other = self.other = invitation.other
         self.number = invitation.lane
         self.wire = wire

@@ -11,9 +11,9 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 
-from weft.client.connection.transport import Line
-from weft.client.lanes.handshake import Answering, Invitation
-from weft.client.lanes.transport import Wire
+from weft.client.connection.transport import SocketTransport
+from weft.client.lanes.handshake import Invitation, ReceiverHandshake
+from weft.client.lanes.transport import LaneTransport
 from weft.errors import NotAllowed, UnexpectedFrame, WeftError
 from weft.wire.address import Address
 from weft.wire.frames import Kind
@@ -30,10 +30,10 @@ INVITATIONS_MAX = 1024
 _LANE = int(Kind.LANE)
 
 # Called with an authenticated transport, its invitation and the handshake.
-Welcome = Callable[[Wire, Invitation, Answering], None]
+Welcome = Callable[[LaneTransport, Invitation, ReceiverHandshake], None]
 
 
-class Listener:
+class LaneListener:
     """Accepts lanes for one connection."""
 
     def __init__(self, welcome: Welcome) -> None:
@@ -118,14 +118,14 @@ class Listener:
             server.close()
         self._servers.clear()
 
-    def answering(self) -> Answering:
+    def answering(self) -> ReceiverHandshake:
         """Return the receiver's side of a new handshake."""
-        return Answering(self.take, os.urandom(NONCE_BYTES))
+        return ReceiverHandshake(self.take, os.urandom(NONCE_BYTES))
 
-    def _met(self) -> Line:
+    def _met(self) -> SocketTransport:
         stranger = Stranger(self.answering(), self._passed, self._left)
         wire = stranger.wire
-        wire.line = Line(Address("lane", 0, False), wire)
+        wire.line = SocketTransport(Address("lane", 0, False), wire)
         self._strangers[stranger] = None
         if len(self._strangers) > STRANGERS_MAX:
             # The oldest pending connection has been unauthenticated for longest.
@@ -135,7 +135,9 @@ class Listener:
             self._loop.call_soon(oldest.refuse, "too many pending connections")
         return wire.line
 
-    def _passed(self, stranger: "Stranger", invitation: Invitation, answering: Answering) -> None:
+    def _passed(
+        self, stranger: "Stranger", invitation: Invitation, answering: ReceiverHandshake
+    ) -> None:
         if stranger not in self._strangers:
             raise NotAllowed("too many pending connections")
         self._welcome(stranger.wire, invitation, answering)
@@ -152,11 +154,11 @@ class Stranger:
 
     def __init__(
         self,
-        answering: Answering,
-        passed: Callable[["Stranger", Invitation, Answering], None],
+        answering: ReceiverHandshake,
+        passed: Callable[["Stranger", Invitation, ReceiverHandshake], None],
         left: Callable[["Stranger"], None],
     ) -> None:
-        self.wire = Wire(self)
+        self.wire = LaneTransport(self)
         self._answering = answering
         self._passed = passed
         self._left = left

@@ -10,7 +10,7 @@ from functools import partial
 from time import time_ns
 
 from weft.client.lanes.busy_poll import Looking, has_cores
-from weft.client.lanes.connection_api import Gate
+from weft.client.lanes.connection_api import LaneConnection
 from weft.client.lanes.handshake import Invitation
 from weft.client.lanes.lane import Lane
 from weft.client.lanes.publisher_side import Offers
@@ -19,7 +19,7 @@ from weft.client.lanes.receiver_side import Invitations
 from weft.client.lanes.shutdown import LaneEnds
 from weft.client.lanes.splitter import FIRST_SEQUENCE, Splitter
 from weft.client.lanes.table import LaneTable
-from weft.client.lanes.transport import Wire
+from weft.client.lanes.transport import LaneTransport
 from weft.client.requests.waiters import Several
 from weft.client.status import Status, What
 from weft.errors import BadMessage, NotAllowed, ProtocolError, ResponderGone
@@ -42,10 +42,10 @@ _REQUEST = int(Flag.REQUEST)
 _SUBJECT = HEADER_BYTES
 
 
-class Lanes:
+class LaneManager:
     """The lanes of one connection, as publisher and as receiver."""
 
-    def __init__(self, gate: Gate, *, is_required: bool, is_looking: bool) -> None:
+    def __init__(self, gate: LaneConnection, *, is_required: bool, is_looking: bool) -> None:
         self.gate = gate
         self.reporter = gate.reporter
         self.splitter = Splitter(is_required=is_required)
@@ -228,7 +228,9 @@ class Lanes:
         finally:
             del self._expected[number]
 
-    def begin(self, wire: Wire, invitation: Invitation, keys: tuple[bytes, bytes] | None) -> Lane:
+    def begin(
+        self, wire: LaneTransport, invitation: Invitation, keys: tuple[bytes, bytes] | None
+    ) -> Lane:
         """Open a lane over an authenticated transport; the first key encrypts, the second decrypts.
 
         Raises:

@@ -5,8 +5,8 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
-from weft.client.lanes.dial import Caller
-from weft.client.lanes.handshake import Calling, Invitation, Other
+from weft.client.lanes.dial import LaneDial
+from weft.client.lanes.handshake import CallerHandshake, Invitation, Other
 from weft.client.lanes.lane import Lane
 from weft.client.lanes.splitter import Direct
 from weft.client.status import Status, What
@@ -16,7 +16,7 @@ from weft.wire.lane_tickets import NONCE_BYTES
 from weft.wire.message.message import Message
 
 if TYPE_CHECKING:
-    from weft.client.lanes.manager import Lanes
+    from weft.client.lanes.manager import LaneManager
 
 # Limit on the receivers of an offer.
 RECEIVERS_MAX = 8
@@ -24,7 +24,7 @@ RECEIVERS_MAX = 8
 CALL_S = 5.0
 
 
-class Entry(NamedTuple):
+class OfferedReceiver(NamedTuple):
     """A receiver in an offer."""
 
     invitation: Invitation
@@ -41,14 +41,14 @@ class Entry(NamedTuple):
 class Proof(NamedTuple):
     """Handshake for a further subject on an existing lane."""
 
-    calling: Calling
+    calling: CallerHandshake
     answered: "asyncio.Future[None]"
 
 
 class Offers:
     """Lane offers of the gateway to this publisher."""
 
-    def __init__(self, lanes: "Lanes") -> None:
+    def __init__(self, lanes: "LaneManager") -> None:
         self._lanes = lanes
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[bytes, asyncio.Task[None]] = {}
@@ -171,10 +171,10 @@ class Offers:
             # Retrieved here, because all callers may have given up.
             waiting.exception()
 
-    async def _take_up(self, subject: bytes, entries: list[Entry]) -> None:
+    async def _take_up(self, subject: bytes, entries: list[OfferedReceiver]) -> None:
         """Switch a subject to lanes if all receivers can be reached; otherwise change nothing."""
         claimed: dict[int, Lane] = {}
-        calls: dict[asyncio.Task[None], Entry] = {}
+        calls: dict[asyncio.Task[None], OfferedReceiver] = {}
         try:
             async with asyncio.timeout(CALL_S), asyncio.TaskGroup() as group:
                 for entry in entries:
@@ -190,7 +190,7 @@ class Offers:
                 lane.claims -= 1
             self._lanes.ends.release_unused()
 
-    async def _claim(self, entry: Entry, claimed: dict[int, Lane]) -> None:
+    async def _claim(self, entry: OfferedReceiver, claimed: dict[int, Lane]) -> None:
         """Get or open a lane to a receiver, prove the subject, and keep the lane from ending."""
         number = entry.invitation.other.number
         # Of two subjects at once, the second is proven on the lane that the first opens.
@@ -201,7 +201,7 @@ class Offers:
                 claimed[number] = lane
                 await self._prove(lane, entry.invitation)
                 return
-            caller = Caller(entry.invitation)
+            caller = LaneDial(entry.invitation)
             await caller.call(entry.address, entry.unix)
             lane = self._lanes.begin(caller.wire, entry.invitation, caller.keys())
             lane.is_caller = True
@@ -209,7 +209,7 @@ class Offers:
             claimed[number] = lane
             await lane.confirmed
 
-    def _go(self, subject: bytes, entries: list[Entry], claimed: dict[int, Lane]) -> None:
+    def _go(self, subject: bytes, entries: list[OfferedReceiver], claimed: dict[int, Lane]) -> None:
         lanes = list(claimed.values())
         if not all(self._is_usable(lane) for lane in lanes):
             raise ConnectionLost("a lane was lost during its setup")
@@ -235,7 +235,9 @@ class Offers:
             raise NotAllowed(
                 f"the lane to {lane.other.name} is not encrypted, but encryption is required"
             )
-        proof = Proof(Calling(invitation, os.urandom(NONCE_BYTES)), self._loop.create_future())
+        proof = Proof(
+            CallerHandshake(invitation, os.urandom(NONCE_BYTES)), self._loop.create_future()
+        )
         key = lane, invitation.subject
         self._proofs[key] = proof
         try:
@@ -267,7 +269,7 @@ def _settle(proof: Proof, error: WeftError | None) -> None:
         proof.answered.set_exception(error)
 
 
-def _entry(subject: bytes, facts: Message, now: float) -> Entry:
+def _entry(subject: bytes, facts: Message, now: float) -> OfferedReceiver:
     other = Other(facts.get_int64("receiver"), facts.get_string("name"))
     invitation = Invitation(
         subject,
@@ -277,7 +279,7 @@ def _entry(subject: bytes, facts: Message, now: float) -> Entry:
         facts.get_bool("encrypt"),
         now + CALL_S,
     )
-    return Entry(
+    return OfferedReceiver(
         invitation,
         facts.get_string("address"),
         facts.get_string("unix"),

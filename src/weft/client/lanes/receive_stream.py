@@ -15,7 +15,7 @@ from weft.errors import ProtocolError
 Run = list[bytes]
 
 
-class Ended:
+class LaneEnded:
     """Last item of a lane: the total number of items."""
 
     def __init__(self, count: int) -> None:
@@ -54,8 +54,8 @@ class In:
         # Bytes held of messages from the gateway.
         self.held_bytes = 0
         self._released: list[list[Run]] = [[]]
-        self._by_gateway: deque[Item | Ended] = deque()
-        self._by_lane: deque[Item | Ended] = deque()
+        self._by_gateway: deque[Item | LaneEnded] = deque()
+        self._by_lane: deque[Item | LaneEnded] = deque()
         # The gateway forwards nothing more of this peer.
         self._is_alone = False
         # Between `tail` and `end`: the number of tail items that were taken before.
@@ -144,7 +144,7 @@ class In:
         """Take the total number of lane items; those not here by now do not arrive."""
         if self.is_over:
             return []
-        self._by_lane.append(Ended(count))
+        self._by_lane.append(LaneEnded(count))
         return self._advance()
 
     def alone(self) -> list[Run]:
@@ -180,7 +180,7 @@ class In:
         runs: list[Run] = []
         while not self.is_over:
             is_lane = self.current % 2 == 1
-            if self._by_lane and isinstance(self._by_lane[0], Ended):
+            if self._by_lane and isinstance(self._by_lane[0], LaneEnded):
                 self._finish(self._by_lane[0].count)
                 break
             queue = self._by_lane if is_lane else self._by_gateway
@@ -189,7 +189,7 @@ class In:
                     self.over()
                 break
             item = queue.popleft()
-            if isinstance(item, Ended):
+            if isinstance(item, LaneEnded):
                 break
             if self._is_tail or not is_lane:
                 # Lane entries that wait are not counted here: they are bounded by the window.
@@ -221,7 +221,7 @@ class In:
         self._release(self._by_gateway, 1)
         self._by_gateway.clear()
 
-    def _release(self, queue: Iterable[Item | Ended], parity: int) -> None:
+    def _release(self, queue: Iterable[Item | LaneEnded], parity: int) -> None:
         """Release held messages; a missing segment between two switches starts a new list."""
         for item in queue:
             if isinstance(item, list):
@@ -235,7 +235,7 @@ class In:
         return released
 
 
-def _count(item: Item | Ended) -> int:
+def _count(item: Item | LaneEnded) -> int:
     """Number of lane items that an entry of a queue stands for."""
     if isinstance(item, list):
         return len(item)

@@ -4,30 +4,30 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from weft.client.lanes.encryption import can_seal
-from weft.client.lanes.handshake import Answering, Invitation, Other
+from weft.client.lanes.handshake import Invitation, Other, ReceiverHandshake
 from weft.client.lanes.lane import Lane
-from weft.client.lanes.listener import Listener
-from weft.client.lanes.transport import Wire
+from weft.client.lanes.listener import LaneListener
+from weft.client.lanes.transport import LaneTransport
 from weft.errors import NotAllowed, WeftError
 from weft.wire.lane_messages import lane_frame
 from weft.wire.message.message import Message
 
 if TYPE_CHECKING:
-    from weft.client.lanes.manager import Lanes
+    from weft.client.lanes.manager import LaneManager
 
 
 class Invitations:
     """Invitations of the gateway for publishers to call this client."""
 
-    def __init__(self, lanes: "Lanes") -> None:
+    def __init__(self, lanes: "LaneManager") -> None:
         self._lanes = lanes
         self._loop = asyncio.get_running_loop()
-        self.listener = Listener(self._welcome)
+        self.listener = LaneListener(self._welcome)
         self._tasks: set[asyncio.Task[None]] = set()
         # Number of lost gateways: invitations of an earlier one are invalid.
         self._losses = 0
         # Handshakes for further subjects on existing lanes.
-        self._answering: dict[tuple[Lane, bytes], Answering] = {}
+        self._answering: dict[tuple[Lane, bytes], ReceiverHandshake] = {}
 
     def invited(self, facts: Message) -> None:
         """Handle the gateway's invitation of a publisher."""
@@ -115,7 +115,7 @@ class Invitations:
         word = lane_frame("no", invitation.subject, ticket=invitation.ticket, reason=reason)
         self._lanes.gate.tell_gateway(word)
 
-    def _checked(self, lane: Lane, answering: Answering, facts: Message) -> bytes:
+    def _checked(self, lane: Lane, answering: ReceiverHandshake, facts: Message) -> bytes:
         if not self._lanes.hears(facts.subject.encode()):
             raise NotAllowed(f"{facts.subject} is not served here")
         answer = answering.hello(facts)
@@ -123,7 +123,9 @@ class Invitations:
             raise NotAllowed("the ticket is for another lane")
         return answer
 
-    def _welcome(self, wire: Wire, invitation: Invitation, answering: Answering) -> None:
+    def _welcome(
+        self, wire: LaneTransport, invitation: Invitation, answering: ReceiverHandshake
+    ) -> None:
         """Open a lane over a new transport whose ticket was proven."""
         if not self._lanes.hears(invitation.subject):
             raise NotAllowed(f"{invitation.subject.decode()} is not served here")

@@ -7,7 +7,7 @@ Without one it parts: it delivers its data in flight first, as far as possible.
 import asyncio
 from collections.abc import Callable
 
-from weft.client.lanes.connection_api import Gate
+from weft.client.lanes.connection_api import LaneConnection
 from weft.client.lanes.lane import Lane
 from weft.client.lanes.splitter import Splitter
 from weft.client.lanes.table import LaneTable
@@ -28,7 +28,7 @@ class LaneEnds:
         self,
         table: LaneTable,
         splitter: Splitter,
-        gate: Gate,
+        gate: LaneConnection,
         lost: Callable[[Lane, str], None],
     ) -> None:
         # True between WELCOME and the loss of the connection.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from weft.client.connection.session import Session
+from weft.client.connection.session import ClientSession
 from weft.client.lanes.lane import Lane
 from weft.client.lanes.receive_stream import Run, Unheard
 from weft.client.subscriptions.flow_control import Reading
@@ -14,7 +14,7 @@ class LaneTable:
     Numbers are assigned by one gateway. Lanes left over from an earlier one are only counted.
     """
 
-    def __init__(self, session: Session, reading: Reading) -> None:
+    def __init__(self, session: ClientSession, reading: Reading) -> None:
         self._session = session
         self._reading = reading
         self._lanes: dict[Lane, None] = {}

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from weft.client.connection.transport import Line
+from weft.client.connection.transport import SocketTransport
 from weft.client.lanes.encryption import Seal, Unseal
 from weft.errors import FrameTooBig, WeftError
 from weft.wire.byteops import u32_at
@@ -12,7 +12,7 @@ from weft.wire.lane_messages import GREETING_BODY_BYTES
 _GREETING_MAX = HEADER_BYTES + 2 * NAME_MAX_BYTES + GREETING_BODY_BYTES
 
 
-class Speaker(Protocol):
+class LaneTransportOwner(Protocol):
     """Interface of the transport's owner."""
 
     def took(self, run: list[bytes]) -> None:
@@ -28,12 +28,12 @@ class Speaker(Protocol):
         """Handle the end of the transport."""
 
 
-class Wire:
+class LaneTransport:
     """Transport of a lane; until begin() it accepts only small frames, one at a time."""
 
-    def __init__(self, speaker: Speaker) -> None:
+    def __init__(self, speaker: LaneTransportOwner) -> None:
         self.speaker = speaker
-        self.line: Line | None = None
+        self.line: SocketTransport | None = None
         # Received messages must wait for the gateway: reading more is of no use.
         self.is_early = False
         self.is_begun = False
@@ -77,7 +77,7 @@ class Wire:
         if self.line is not None:
             self.line.abort()
 
-    def received(self, line: Line, data: memoryview) -> None:  # noqa: ARG002  # there is one
+    def received(self, line: SocketTransport, data: memoryview) -> None:  # noqa: ARG002  # there is one
         """Take received bytes."""
         self.received_bytes += len(data)
         try:
@@ -91,10 +91,10 @@ class Wire:
         else:
             self.speaker.read_all()
 
-    def writable(self, line: Line) -> None:
+    def writable(self, line: SocketTransport) -> None:
         """Do nothing: the data in flight is bounded by the window."""
 
-    def ended(self, line: Line, error: Exception | None) -> None:  # noqa: ARG002  # there is one
+    def ended(self, line: SocketTransport, error: Exception | None) -> None:  # noqa: ARG002  # there is one
         """Handle the end of the connection."""
         self.line = None
         self.speaker.broke(self._fault or (str(error) if error is not None else "connection ended"))

@@ -1,7 +1,7 @@
 cimport cython
 
 from weft.client.publish.encode cimport message_frame, opening
-from weft.client.publish.send_buffer cimport Outgoing
+from weft.client.publish.send_buffer cimport SendBuffer
 
 cdef int _NOT_BACK
 cdef int _MASKED
@@ -19,7 +19,7 @@ cdef Done _DONE
 
 
 cdef class Publishing:
-    cdef Outgoing _outgoing
+    cdef SendBuffer _outgoing
     cdef object _required
     cdef object _requests
 

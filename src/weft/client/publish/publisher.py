@@ -5,7 +5,7 @@ from typing import Any
 
 from weft.client.lanes.require_direct import Required
 from weft.client.publish.encode import Body, message_frame, opening
-from weft.client.publish.send_buffer import Outgoing
+from weft.client.publish.send_buffer import SendBuffer
 from weft.client.requests.calls import Calls, Draft, Identity
 from weft.client.requests.open_requests import OpenRequests
 from weft.errors import BadOption
@@ -44,7 +44,7 @@ _DONE = Done()
 class Publishing:
     """Base class of the publishing methods of both APIs."""
 
-    _outgoing: Outgoing
+    _outgoing: SendBuffer
     _requests: OpenRequests
     # Set with direct="require", where no message may go through the gateway.
     _required: Required | None
@@ -74,7 +74,7 @@ class Publishing:
 class AsyncPublishing(Publishing):
     """Publishing methods of the asyncio connection."""
 
-    def __init__(self, outgoing: Outgoing, calls: Calls, required: Required | None) -> None:
+    def __init__(self, outgoing: SendBuffer, calls: Calls, required: Required | None) -> None:
         self._outgoing = outgoing
         self._required = required
         self._calls = calls
@@ -122,7 +122,7 @@ class BlockingPublishing(Publishing):
 
     def __init__(
         self,
-        outgoing: Outgoing,
+        outgoing: SendBuffer,
         calls: Calls,
         acknowledged: Callable[[Draft], Identity],
         required: Required | None,

@@ -9,7 +9,7 @@ cdef Py_ssize_t _CHUNK
 cdef Spare _spare
 
 
-cdef class Outgoing:
+cdef class SendBuffer:
     cdef public Py_ssize_t body_limit_bytes
     cdef readonly Py_ssize_t dropped
     cdef public object on_ask

@@ -35,7 +35,7 @@ _CHANNEL = b"_CHANNEL."
 _spare = Spare(_SPARES_MAX)
 
 
-class Outgoing:
+class SendBuffer:
     """Send buffer of one connection.
 
     `wake` is called on the thread that puts, when the loop must take frames, and not again until

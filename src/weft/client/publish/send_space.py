@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Coroutine
 
 from weft.client.publish.pending_ack import Pending
-from weft.client.publish.send_buffer import Outgoing
+from weft.client.publish.send_buffer import SendBuffer
 from weft.errors import Overloaded, WeftError
 
 
@@ -19,18 +19,18 @@ class Queued:
         self.put = put
         self._watched: weakref.ref[Coroutine[object, object, object]] | None = None
 
-    def watch(self, waiting: Coroutine[object, object, object], room: "Room") -> None:
+    def watch(self, waiting: Coroutine[object, object, object], room: "SendSpace") -> None:
         """Leave the queue if the coroutine that waits for this is discarded without having run."""
         self._watched = weakref.ref(waiting, functools.partial(_unwatched, room, self))
 
 
-class Room:
+class SendSpace:
     """Tasks and messages that wait for space in the send buffer.
 
     Messages are buffered in the order in which they were queued, bounded in number.
     """
 
-    def __init__(self, outgoing: Outgoing, queued_max: int) -> None:
+    def __init__(self, outgoing: SendBuffer, queued_max: int) -> None:
         self._outgoing = outgoing
         self._loop = asyncio.get_running_loop()
         self._waiting: list[asyncio.Future[None]] = []
@@ -107,5 +107,5 @@ class Room:
         return is_put
 
 
-def _unwatched(room: Room, queued: Queued, _: object) -> None:
+def _unwatched(room: SendSpace, queued: Queued, _: object) -> None:
     room.leave(queued)

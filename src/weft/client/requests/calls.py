@@ -11,14 +11,14 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from weft.client.connection.engine import Engine
-from weft.client.options import Gathering
+from weft.client.options import GatherLimits
 from weft.client.publish.encode import Body, message_frame
 from weft.client.publish.pending_ack import Pending
 from weft.client.publish.send_space import Queued
 from weft.client.requests.pending_replies import Waiter
 from weft.client.requests.runtime_grants import DISABLE, ENABLE, enabled_body
 from weft.client.requests.waiters import Several, Single
-from weft.client.subscriptions.registry import Listening
+from weft.client.subscriptions.registry import SubscriptionState
 from weft.errors import ConnectionLost, NotDirect, NotOpen, TimedOut
 from weft.wire import frames
 from weft.wire.frames import Flag
@@ -193,7 +193,7 @@ class Calls:
                 raise NotDirect(f"{subject!r} is relayed: {answer.get_string('reason')}")
             await lanes.until_direct(name)
 
-    async def gather(self, draft: Draft, ending: Gathering) -> list[bytes]:
+    async def gather(self, draft: Draft, ending: GatherLimits) -> list[bytes]:
         """Send a request to all subscribers; return the frames of their answers."""
         self._check(draft, 0)
         limit_s = ending.deadline_s or self._timeout_s
@@ -241,7 +241,7 @@ class Calls:
             return
         await self.flush(timeout)
 
-    async def ready(self, listening: Listening, timeout: float | None) -> None:
+    async def ready(self, listening: SubscriptionState, timeout: float | None) -> None:
         """Wait until the gateway has confirmed a subscription; raise if it was refused."""
         about = f"no confirmation of {listening.names[0]!r}"
         async with self.limited(timeout, about):
@@ -251,7 +251,7 @@ class Calls:
         if not listening.is_open:
             raise NotOpen("the subscription is closed")
 
-    async def _collect(self, answers: Several, ending: Gathering, deadline: float) -> None:
+    async def _collect(self, answers: Several, ending: GatherLimits, deadline: float) -> None:
         until = deadline
         while ending.count is None or len(answers.frames) < ending.count:
             try:

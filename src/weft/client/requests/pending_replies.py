@@ -28,7 +28,7 @@ class Waiter(Protocol):
 Question = tuple[bool, bytes, bytes]
 
 
-class Waiting:
+class PendingReplies:
     """Pending replies of one connection, bounded in number."""
 
     def __init__(self, limit: int) -> None:

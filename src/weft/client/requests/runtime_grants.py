@@ -6,7 +6,7 @@ They end with the connection that they were sent over; the next connection sends
 from difflib import get_close_matches
 from typing import Literal, get_args
 
-from weft.client.connection.session import Session
+from weft.client.connection.session import ClientSession
 from weft.client.publish.encode import message_frame
 from weft.client.status import Reporter, Status, What
 from weft.errors import BadOption, WeftError
@@ -23,7 +23,7 @@ EnabledRight = Literal["publish", "subscribe", "request"]
 class Enabling:
     """Grants in the order in which they were made."""
 
-    def __init__(self, session: Session, reporter: Reporter) -> None:
+    def __init__(self, session: ClientSession, reporter: Reporter) -> None:
         self._session = session
         self._reporter = reporter
         self._enabled: dict[tuple[str, str], None] = {}
@@ -55,7 +55,9 @@ class Enabling:
 class _Again:
     """Waiter for the answer to a grant that was sent again."""
 
-    def __init__(self, enabling: Enabling, session: Session, right: str, pattern: str) -> None:
+    def __init__(
+        self, enabling: Enabling, session: ClientSession, right: str, pattern: str
+    ) -> None:
         self._enabling = enabling
         self._session = session
         self._what = (right, pattern)

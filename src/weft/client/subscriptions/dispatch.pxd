@@ -20,7 +20,7 @@ cdef class Turns:
 
 
 @cython.final
-cdef class Route:
+cdef class SubjectRoute:
     cdef readonly list messages
     cdef readonly list requests
     cdef readonly bint is_shared
@@ -42,7 +42,7 @@ cdef class Dispatch:
 
     cpdef object forget(self)
 
-    @cython.locals(first=bytes, subject=bytes, route=Route)
+    @cython.locals(first=bytes, subject=bytes, route=SubjectRoute)
     cpdef object deliver(self, list frames)
 
     @cython.locals(count=Py_ssize_t, frame=bytes, sequence=uint64_t, origin=uint32_t)
@@ -53,8 +53,8 @@ cdef class Dispatch:
 
     cdef bint _is_repeated(self, bytes frame) except -1
 
-    @cython.locals(route=Route)
-    cdef Route _find(self, bytes subject)
+    @cython.locals(route=SubjectRoute)
+    cdef SubjectRoute _find(self, bytes subject)
 
     cdef list _all_of(self, list found)
 

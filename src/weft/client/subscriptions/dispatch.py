@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from weft.client.requests.open_requests import OpenRequests
 from weft.client.status import Statistics
-from weft.client.subscriptions.registry import Interests, Listening
+from weft.client.subscriptions.registry import SubscriptionRegistry, SubscriptionState
 from weft.errors import BadFrame
 from weft.wire.byteops import cut, u32_at, u64_at
 from weft.wire.frames import HEADER_BYTES, Flag
@@ -47,7 +47,7 @@ class Turns:
         self._next = (self._next + len(frames)) % turns
 
 
-class Route:
+class SubjectRoute:
     """Receivers of the messages and of the requests of one subject."""
 
     def __init__(self, messages: list[Put], requests: list[Put], *, is_shared: bool) -> None:
@@ -60,10 +60,10 @@ class Route:
 class Dispatch:
     """Dispatch table of one connection."""
 
-    def __init__(self, interests: Interests, statistics: Statistics) -> None:
+    def __init__(self, interests: SubscriptionRegistry, statistics: Statistics) -> None:
         self._interests = interests
         self._statistics = statistics
-        self._routes: dict[bytes, Route] = {}
+        self._routes: dict[bytes, SubjectRoute] = {}
         self.requests = OpenRequests()
         # By origin: the last sequence number received, and the last one over an earlier connection.
         self._received: dict[int, int] = {}
@@ -142,14 +142,14 @@ class Dispatch:
         floor = self._before.get(u32_at(frame, _ORIGIN), 0)
         return 0 < u64_at(frame, _SEQUENCE) <= floor
 
-    def _find(self, subject: bytes) -> Route:
+    def _find(self, subject: bytes) -> SubjectRoute:
         if not is_subject(subject):
             raise BadFrame(f"message with an invalid subject of {len(subject)} bytes")
         found = self._interests.find(subject)
         confirmed = [each for each in found if each.confirmed.is_set()]
         responders = [each for each in found if not each.wish.listen_only]
         is_shared = bool(found) and bool(found[0].group)
-        route = Route(
+        route = SubjectRoute(
             # Group messages reach this connection only, so they need no confirmed subscription.
             self._one_of(found) if is_shared else self._all_of(confirmed),
             self._one_of(responders),
@@ -161,10 +161,10 @@ class Dispatch:
         self._routes[subject] = route
         return route
 
-    def _all_of(self, found: list[Listening]) -> list[Put]:
+    def _all_of(self, found: list[SubscriptionState]) -> list[Put]:
         return [each.sink.put for each in found] or [self._unwanted]
 
-    def _one_of(self, found: list[Listening]) -> list[Put]:
+    def _one_of(self, found: list[SubscriptionState]) -> list[Put]:
         puts = self._all_of(found)
         return puts if len(puts) == 1 else [Turns(puts).put]
 

@@ -8,11 +8,11 @@ import asyncio
 import functools
 from collections.abc import Callable
 
-from weft.client.connection.session import Session
-from weft.client.connection.transport import READ_BYTES, Line
-from weft.client.lanes.transport import Wire
+from weft.client.connection.session import ClientSession
+from weft.client.connection.transport import READ_BYTES, SocketTransport
+from weft.client.lanes.transport import LaneTransport
 from weft.client.status import Reporter, Status, What
-from weft.client.subscriptions.receive_window import GROUP_REST_BYTES, Intake
+from weft.client.subscriptions.receive_window import GROUP_REST_BYTES, ReceiveWindow
 
 # Schedules a call on the loop: `call_soon`, or `call_soon_threadsafe` if other threads use it.
 Defer = Callable[..., object]
@@ -22,39 +22,39 @@ class Reading:
     """Flow control of one connection over all its receive windows."""
 
     def __init__(
-        self, session: Session, reporter: Reporter, queue_bytes: int, defer: Defer
+        self, session: ClientSession, reporter: Reporter, queue_bytes: int, defer: Defer
     ) -> None:
-        self.line: Line | None = None
+        self.line: SocketTransport | None = None
         # Transports of lanes, on which other clients send.
-        self.wires: set[Wire] = set()
+        self.wires: set[LaneTransport] = set()
         self.is_closing = False
         self._session = session
         self._reporter = reporter
         self._queue_bytes = queue_bytes
         self._defer = defer
-        self._intakes: set[Intake] = set()
-        self._full: set[Intake] = set()
+        self._intakes: set[ReceiveWindow] = set()
+        self._full: set[ReceiveWindow] = set()
 
-    def intake(self, limit_bytes: int, *, is_member: bool = False) -> Intake:
+    def intake(self, limit_bytes: int, *, is_member: bool = False) -> ReceiveWindow:
         """Return a new receive window; `limit_bytes` 0 means the connection's `queue_bytes`."""
         rest_bytes = GROUP_REST_BYTES if is_member and not limit_bytes else 0
-        intake = Intake(limit_bytes or self._queue_bytes, self, rest_bytes)
+        intake = ReceiveWindow(limit_bytes or self._queue_bytes, self, rest_bytes)
         self._intakes.add(intake)
         return intake
 
-    def leave(self, intake: Intake) -> None:
+    def leave(self, intake: ReceiveWindow) -> None:
         """Remove a receive window with its subscription."""
         self._intakes.discard(intake)
         self._full.discard(intake)
         intake.leave()
         self.steer()
 
-    def hold(self, intake: Intake) -> None:
+    def hold(self, intake: ReceiveWindow) -> None:
         """Pause reading for a window that is full."""
         self._full.add(intake)
         self.steer()
 
-    def ease(self, intake: Intake) -> None:
+    def ease(self, intake: ReceiveWindow) -> None:
         """Resume reading for a window that has space again; callable on any thread."""
         self._defer(self._eased, intake)
 
@@ -87,7 +87,7 @@ class Reading:
                 continue
             await self.until_empty(intake)
 
-    async def until_empty(self, intake: Intake) -> None:
+    async def until_empty(self, intake: ReceiveWindow) -> None:
         """Wait until a subscription has processed its received messages, or is closed."""
         taken = asyncio.Event()
         tell = functools.partial(self._defer, taken.set)
@@ -97,7 +97,7 @@ class Reading:
         finally:
             intake.forget(tell)
 
-    def _eased(self, intake: Intake) -> None:
+    def _eased(self, intake: ReceiveWindow) -> None:
         # It may have filled up again since; then it has called hold() again.
         if not intake.is_full:
             self._full.discard(intake)

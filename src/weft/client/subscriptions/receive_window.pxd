@@ -5,7 +5,7 @@ cdef int64_t _ITEM_COST
 
 
 @cython.final
-cdef class Intake:
+cdef class ReceiveWindow:
     cdef public bint is_full
     cdef int64_t _limit
     cdef int64_t _high

@@ -24,27 +24,27 @@ GROUP_REST_BYTES = 256 << 10
 _ITEM_COST = ITEM_COST_BYTES
 
 
-class Flow(Protocol):
+class SocketFlowControl(Protocol):
     """Interface of the flow control that pauses and resumes the socket."""
 
-    def hold(self, intake: "Intake") -> None:
+    def hold(self, intake: "ReceiveWindow") -> None:
         """Pause reading: a window is full. Called on the loop's thread."""
 
-    def ease(self, intake: "Intake") -> None:
+    def ease(self, intake: "ReceiveWindow") -> None:
         """Resume reading: a window has space again. Called on any thread."""
 
     def overshoot_bytes(self) -> int:
         """Return how many bytes may still arrive after hold(), because they were already read."""
 
 
-class Intake:
+class ReceiveWindow:
     """Receive window of one subscription.
 
     Only the loop's thread updates the bytes that arrived, and only takers, under a lock, the bytes
     that were taken: neither blocks the other.
     """
 
-    def __init__(self, limit_bytes: int, flow: Flow, rest_bytes: int = 0) -> None:
+    def __init__(self, limit_bytes: int, flow: SocketFlowControl, rest_bytes: int = 0) -> None:
         """Create a window that is full above `limit_bytes`, or above a smaller `rest_bytes`."""
         self.is_full = False
         self._limit = limit_bytes

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from weft.client.connection.session import patterns_body
-from weft.client.options import Wish
+from weft.client.options import SubscriptionOptions
 from weft.client.status import Gap
 from weft.errors import BadField, BadOption, WeftError
 from weft.wire.subjects import checked_pattern, checked_subject, is_literal, matches, overlaps
@@ -30,18 +30,22 @@ class Sink(Protocol):
         """Take the end of the stream."""
 
 
-class Place(Protocol):
+class SubscriptionChannel(Protocol):
     """The channel of a subscription; its subject prefix may change after a reconnection."""
 
     prefix: str
     is_joined: bool
 
 
-class Listening:
+class SubscriptionState:
     """State of one subscription in the engine; waits for the gateway's confirmation."""
 
     def __init__(
-        self, patterns: Iterable[str], wish: Wish, sink: Sink, place: Place | None = None
+        self,
+        patterns: Iterable[str],
+        wish: SubscriptionOptions,
+        sink: Sink,
+        place: SubscriptionChannel | None = None,
     ) -> None:
         """Validate the patterns and the group.
 
@@ -137,22 +141,22 @@ class Listening:
             ) from error
 
 
-class Interests:
+class SubscriptionRegistry:
     """The subscriptions of one connection, by group and pattern."""
 
     def __init__(self) -> None:
         # Ordered sets: the oldest subscription is sent first after a reconnection.
-        self._all: dict[Listening, None] = {}
-        self._groups: dict[bytes, dict[bytes, dict[Listening, None]]] = {}
+        self._all: dict[SubscriptionState, None] = {}
+        self._groups: dict[bytes, dict[bytes, dict[SubscriptionState, None]]] = {}
         self._wild: dict[bytes, None] = {}
 
-    def __iter__(self) -> Iterator[Listening]:
+    def __iter__(self) -> Iterator[SubscriptionState]:
         return iter(list(self._all))
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, listening: Listening) -> None:
+    def add(self, listening: SubscriptionState) -> None:
         """Add a subscription.
 
         Raises:
@@ -167,7 +171,7 @@ class Interests:
             if not is_literal(pattern):
                 self._wild[pattern] = None
 
-    def remove(self, listening: Listening) -> list[bytes]:
+    def remove(self, listening: SubscriptionState) -> list[bytes]:
         """Remove a subscription; return the patterns that no subscription here has any more."""
         gone: list[bytes] = []
         if listening not in self._all:
@@ -187,23 +191,23 @@ class Interests:
                 del self._wild[pattern]
         return gone
 
-    def find(self, subject: bytes) -> list[Listening]:
+    def find(self, subject: bytes) -> list[SubscriptionState]:
         """Return the subscriptions that match a subject, each once, in order of registration."""
-        found: dict[Listening, None] = {}
+        found: dict[SubscriptionState, None] = {}
         names = [subject, *(pattern for pattern in self._wild if matches(pattern, subject))]
         for patterns in self._groups.values():
             for name in names:
                 found.update(patterns.get(name, {}))
         return list(found)
 
-    def asking(self, pattern: bytes, group: bytes) -> list[Listening]:
+    def asking(self, pattern: bytes, group: bytes) -> list[SubscriptionState]:
         """Return the subscriptions with exactly this pattern and group."""
         return list(self._groups.get(group, {}).get(pattern, {}))
 
     def _asks(self, pattern: bytes) -> bool:
         return any(pattern in patterns for patterns in self._groups.values())
 
-    def _check_options(self, listening: Listening) -> None:
+    def _check_options(self, listening: SubscriptionState) -> None:
         patterns = self._groups.get(listening.group, {})
         wish = listening.wish
         for pattern in listening.patterns:
@@ -215,7 +219,7 @@ class Interests:
                         " both subscriptions must have the same"
                     )
 
-    def _check_overlaps(self, listening: Listening) -> None:
+    def _check_overlaps(self, listening: SubscriptionState) -> None:
         for group, patterns in self._groups.items():
             if group == listening.group:
                 continue

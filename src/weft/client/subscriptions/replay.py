@@ -11,8 +11,8 @@ from typing import Protocol
 from weft.client.connection.engine import Engine
 from weft.client.requests.calls import Calls, Draft
 from weft.client.status import Gap
-from weft.client.subscriptions.receive_window import Intake
-from weft.client.subscriptions.registry import Listening, Sink
+from weft.client.subscriptions.receive_window import ReceiveWindow
+from weft.client.subscriptions.registry import Sink, SubscriptionState
 from weft.errors import ConnectionLost, WeftError
 from weft.wire.byteops import i64_at, u32_at, u64_at
 from weft.wire.frame_splitting import each_message
@@ -29,18 +29,18 @@ _TIME = 24
 _AGAIN_S = 0.1
 
 
-class Reader(Sink, Protocol):
+class ReplayTarget(Sink, Protocol):
     """Receiver of the messages, with the receive window that bounds it."""
 
     @property
-    def intake(self) -> Intake:
+    def intake(self) -> ReceiveWindow:
         """The receive window that bounds it."""
 
 
 class Replay:
     """Sink of a subscription with `since`: replays history, then passes live messages through."""
 
-    def __init__(self, reader: Reader, since: Since) -> None:
+    def __init__(self, reader: ReplayTarget, since: Since) -> None:
         self._reader = reader
         self._beginning = beginning(since)
         self._question = self._beginning
@@ -77,7 +77,7 @@ class Replay:
         """Pass the end on."""
         self._reader.ended()
 
-    async def run(self, listening: Listening, engine: Engine, calls: Calls) -> None:
+    async def run(self, listening: SubscriptionState, engine: Engine, calls: Calls) -> None:
         """Replay the history, subscribe, replay the records added meanwhile, and go live."""
         try:
             await self._catch_up(listening, engine, calls)
@@ -92,7 +92,7 @@ class Replay:
         if listening.is_open:
             self._go_live()
 
-    async def _catch_up(self, listening: Listening, engine: Engine, calls: Calls) -> None:
+    async def _catch_up(self, listening: SubscriptionState, engine: Engine, calls: Calls) -> None:
         """Replay pages until the end of the journal at the time of the last request."""
         patterns = [pattern.decode() for pattern in listening.patterns]
         while listening.is_open:

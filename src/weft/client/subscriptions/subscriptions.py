@@ -3,11 +3,15 @@
 They outlive a disconnection and are sent again over the next connection.
 """
 
-from weft.client.connection.session import Session, unsubscribe_frame
-from weft.client.publish.send_buffer import Outgoing
+from weft.client.connection.session import ClientSession, unsubscribe_frame
+from weft.client.publish.send_buffer import SendBuffer
 from weft.client.status import Gap, Reporter, Status, What
 from weft.client.subscriptions.dispatch import Dispatch
-from weft.client.subscriptions.registry import Interests, Listening, Place
+from weft.client.subscriptions.registry import (
+    SubscriptionChannel,
+    SubscriptionRegistry,
+    SubscriptionState,
+)
 from weft.errors import BadOption, NotOpen, Overloaded, WeftError
 
 
@@ -15,10 +19,10 @@ class Subscriptions:
     """Manages the subscriptions; `is_asking` is True while the gateway can take requests."""
 
     def __init__(
-        self, session: Session, outgoing: Outgoing, reporter: Reporter, limit: int
+        self, session: ClientSession, outgoing: SendBuffer, reporter: Reporter, limit: int
     ) -> None:
         self.is_asking = False
-        self.interests = Interests()
+        self.interests = SubscriptionRegistry()
         self.dispatch = Dispatch(self.interests, reporter.statistics)
         self._session = session
         self._outgoing = outgoing
@@ -26,7 +30,7 @@ class Subscriptions:
         self._limit = limit
         self._is_withdrawn = False
 
-    def add(self, listening: Listening) -> None:
+    def add(self, listening: SubscriptionState) -> None:
         """Add a subscription; `listening.settled` is set once the gateway has answered.
 
         Raises:
@@ -51,7 +55,7 @@ class Subscriptions:
                 self._remove(listening)
                 raise
 
-    def remove(self, listening: Listening) -> None:
+    def remove(self, listening: SubscriptionState) -> None:
         """End a subscription and unsubscribe its patterns.
 
         Raises:
@@ -61,12 +65,12 @@ class Subscriptions:
         if gone and self.is_asking and not listening.is_parked:
             self._outgoing.put_control(unsubscribe_frame(gone, listening.group))
 
-    def confirmed(self, listening: Listening, frame: bytes) -> None:
+    def confirmed(self, listening: SubscriptionState, frame: bytes) -> None:
         """Handle the gateway's confirmation of a subscription."""
         listening.answered(frame)
         self.dispatch.forget()
 
-    def refused(self, listening: Listening, error: WeftError) -> None:
+    def refused(self, listening: SubscriptionState, error: WeftError) -> None:
         """Handle the gateway's refusal of a subscription, which needs no UNSUBSCRIBE."""
         self._remove(listening)
         names = ", ".join(listening.names[:3])
@@ -100,7 +104,7 @@ class Subscriptions:
         asked = [each for each in self.interests if not each.is_parked]
         return b"".join([self._frame(listening) for listening in asked])
 
-    def resume(self, place: Place) -> None:
+    def resume(self, place: SubscriptionChannel) -> None:
         """Send the subscriptions of a channel that was joined again, perhaps with another id.
 
         Raises:
@@ -115,7 +119,7 @@ class Subscriptions:
         if self.is_asking and not self._is_withdrawn:
             self._outgoing.put_control(b"".join([self._frame(each) for each in within]))
 
-    def leave(self, place: Place, error: WeftError | None) -> None:
+    def leave(self, place: SubscriptionChannel, error: WeftError | None) -> None:
         """End the subscriptions of a channel.
 
         Raises:
@@ -156,7 +160,7 @@ class Subscriptions:
         for listening in self.interests:
             self._remove(listening)
 
-    def _within(self, place: Place) -> list[Listening]:
+    def _within(self, place: SubscriptionChannel) -> list[SubscriptionState]:
         return [listening for listening in self.interests if listening.place is place]
 
     def _refuse_too_long(self) -> None:
@@ -168,14 +172,14 @@ class Subscriptions:
                 listening.failed(error)
                 self.refused(listening, error)
 
-    def _remove(self, listening: Listening) -> list[bytes]:
+    def _remove(self, listening: SubscriptionState) -> list[bytes]:
         self._session.forget(listening)
         gone = self.interests.remove(listening)
         self.dispatch.forget()
         listening.end()
         return gone
 
-    def _frame(self, listening: Listening) -> bytes:
+    def _frame(self, listening: SubscriptionState) -> bytes:
         return self._session.subscribe(
             listening, listening.patterns, listening.group, listening.body
         )

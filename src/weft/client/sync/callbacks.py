@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from weft.client.status import Reporter, Status, StatusCallback
-from weft.client.subscriptions.receive_window import Intake
+from weft.client.subscriptions.receive_window import ReceiveWindow
 from weft.client.sync.interruptible import piece_of, result_of
 from weft.client.sync.queue import Item
 from weft.errors import NotOpen, UsageError
@@ -24,7 +24,7 @@ NEWS_MAX = 1024
 class Callbacks:
     """Runs calls in order, one at a time; a receive window bounds the queued messages."""
 
-    def __init__(self, intake: Intake, reporter: Reporter) -> None:
+    def __init__(self, intake: ReceiveWindow, reporter: Reporter) -> None:
         self.intake = intake
         self.is_discarding = False
         self.news_lost = 0

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from weft.client.channels.base import ChannelFace, wish_within
-from weft.client.channels.memberships import Membership
-from weft.client.channels.requests import Channels
+from weft.client.channels.memberships import ChannelMembership
+from weft.client.channels.requests import ChannelRequests
 from weft.client.options import (
     GatherOptions,
     PublishOptions,
@@ -19,7 +19,7 @@ from weft.client.options import (
 from weft.client.publish.encode import Body
 from weft.client.received import BlockingReceived
 from weft.client.sync.dispatch_batch import Handler, check_plain
-from weft.client.sync.subscription import Home, Subscription, subscribed
+from weft.client.sync.subscription import Subscription, SyncSubscriptionContext, subscribed
 from weft.errors import NotOpen
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ class Channel(ChannelFace):
     def __init__(
         self,
         connection: "Connection",
-        home: Home,
-        channels: Channels,
-        membership: Membership,
+        home: SyncSubscriptionContext,
+        channels: ChannelRequests,
+        membership: ChannelMembership,
     ) -> None:
         self._connection = connection
         self._home = dataclasses.replace(home, place=membership)

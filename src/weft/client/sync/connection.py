@@ -14,17 +14,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from weft.client.channels.channel_info import ChannelFacts, ChannelList
-from weft.client.channels.requests import Channels
+from weft.client.channels.requests import ChannelRequests
 from weft.client.connection.connection_info import Face
 from weft.client.connection.engine import Engine
-from weft.client.connection.reconnect import Keeper
+from weft.client.connection.reconnect import ReconnectLoop
 from weft.client.options import (
     ConnectOptions,
-    Gathering,
+    GatherLimits,
     GatherOptions,
     Options,
     SubscribeOptions,
-    Wish,
+    SubscriptionOptions,
     made,
 )
 from weft.client.publish.encode import Body
@@ -39,7 +39,7 @@ from weft.client.sync.callbacks import Callbacks
 from weft.client.sync.channel import Channel
 from weft.client.sync.dispatch_batch import Handler, check_plain
 from weft.client.sync.loop_thread import OPENED_ELSEWHERE, Background
-from weft.client.sync.subscription import Home, Subscription, subscribed
+from weft.client.sync.subscription import Subscription, SyncSubscriptionContext, subscribed
 from weft.errors import BadOption, NotOpen, UsageError
 from weft.wire.address import DEFAULT_ADDRESS, addresses_from
 from weft.wire.frames import Flag
@@ -108,7 +108,7 @@ class Connection(BlockingPublishing, Face):
             WeftError: The gateway refused the subscription.
         """
         check_plain(handler)
-        wish = made(Wish, options)
+        wish = made(SubscriptionOptions, options)
         context = contextvars.copy_context()
         return self._background.run(subscribed(self._home, patterns, wish, handler, context))
 
@@ -187,7 +187,7 @@ class Connection(BlockingPublishing, Face):
             Overloaded: The answers exceed `queue_bytes`.
         """
         draft = Draft(subject, body, flags=Flag.MASKED if masked else Flag.NONE)
-        gathering = self._calls.gather(draft, made(Gathering, ending))
+        gathering = self._calls.gather(draft, made(GatherLimits, ending))
         return [blocking_received(frame, self) for frame in self._background.run(gathering)]
 
     def enable(self, right: EnabledRight, pattern: str) -> None:
@@ -363,17 +363,19 @@ class Connection(BlockingPublishing, Face):
         self.close()
 
     @functools.cached_property
-    def _home(self) -> Home:
+    def _home(self) -> SyncSubscriptionContext:
         """Context of the subscriptions; it keeps a reference to this connection."""
-        return Home(self, self._engine, self._calls, self._background, self._callbacks, self._loops)
+        return SyncSubscriptionContext(
+            self, self._engine, self._calls, self._background, self._callbacks, self._loops
+        )
 
     async def _prepare(self, label: str) -> None:
         """Create, on the loop's thread, the objects that belong to it."""
         reporter = Reporter(self._options.logger, label)
         self._engine = Engine(self._options, reporter, self._background.defer)
         self._calls = Calls(self._engine)
-        self._channels = Channels(self._engine, self._calls)
-        self._keeper = Keeper(self._engine, self._addresses)
+        self._channels = ChannelRequests(self._engine, self._calls)
+        self._keeper = ReconnectLoop(self._engine, self._addresses)
         self._callbacks = Callbacks(self._engine.reading.intake(0), reporter)
         outgoing = self._engine.outgoing
         self._background.on_fork(lambda: outgoing.forked(OPENED_ELSEWHERE))
@@ -399,7 +401,7 @@ def _acknowledging(
     return acknowledged
 
 
-async def _part(keeper: Keeper, callbacks: Callbacks) -> None:
+async def _part(keeper: ReconnectLoop, callbacks: Callbacks) -> None:
     """Close a connection that was finalized."""
     callbacks.discard()
     try:

@@ -1,6 +1,6 @@
 cimport cython
 
-from weft.client.subscriptions.receive_window cimport Intake
+from weft.client.subscriptions.receive_window cimport ReceiveWindow
 from weft.client.received cimport BlockingReceived, blocking_received
 from weft.client.subscriptions.context_check cimport is_changed
 
@@ -14,7 +14,7 @@ cdef class Handling:
     cdef object _handler
     cdef object _connection
     cdef object _callbacks
-    cdef Intake _intake
+    cdef ReceiveWindow _intake
     cdef object _report
     cdef object _base
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from weft.client.received import FAILED, BlockingReceived, Publisher, blocking_received
 from weft.client.subscriptions.context_check import is_changed
-from weft.client.subscriptions.receive_window import Intake
+from weft.client.subscriptions.receive_window import ReceiveWindow
 from weft.client.sync.callbacks import Callbacks
 from weft.errors import UsageError, WeftError
 
@@ -36,7 +36,7 @@ class Handling:
         self._handler = handler
         self._connection = connection
         self._callbacks = callbacks
-        self._intake: Intake = callbacks.intake
+        self._intake: ReceiveWindow = callbacks.intake
         self._report = report
         # A handler runs in a copy of the context that it was registered in.
         self._base = base or contextvars.copy_context()

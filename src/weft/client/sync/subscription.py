@@ -12,13 +12,13 @@ from types import TracebackType
 from typing import Self
 
 from weft.client.connection.engine import Engine
-from weft.client.options import Wish
+from weft.client.options import SubscriptionOptions
 from weft.client.received import BlockingReceived, Publisher, blocking_received
 from weft.client.requests.calls import Calls
 from weft.client.status import Gap
 from weft.client.subscriptions.iteration import Loop, Loops
-from weft.client.subscriptions.receive_window import Intake
-from weft.client.subscriptions.registry import Listening, Place
+from weft.client.subscriptions.receive_window import ReceiveWindow
+from weft.client.subscriptions.registry import SubscriptionChannel, SubscriptionState
 from weft.client.subscriptions.replay import Replay
 from weft.client.sync.callbacks import Callbacks
 from weft.client.sync.dispatch_batch import Handler, Handling
@@ -28,7 +28,7 @@ from weft.errors import NotOpen, TimedOut, UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class SyncSubscriptionContext:
     """Context of a subscription: its connection and, if it is in one, its channel."""
 
     connection: Publisher
@@ -37,7 +37,7 @@ class Home:
     background: Background
     callbacks: Callbacks
     loops: Loops
-    place: Place | None = None
+    place: SubscriptionChannel | None = None
 
 
 class Subscription:
@@ -51,9 +51,9 @@ class Subscription:
 
     def __init__(
         self,
-        home: Home,
+        home: SyncSubscriptionContext,
         patterns: str | Iterable[str],
-        wish: Wish,
+        wish: SubscriptionOptions,
         handler: Handler | None,
         context: contextvars.Context | None = None,
     ) -> None:
@@ -64,7 +64,7 @@ class Subscription:
         self._is_left = False
         self._refused = 0
         replay = None if wish.since is None else Replay(self, wish.since)
-        self._listening = Listening(patterns, wish, replay or self, home.place)
+        self._listening = SubscriptionState(patterns, wish, replay or self, home.place)
         self._replaying: asyncio.Task[None] | None = None
         self._mailbox: Mailbox | None = None
         self._handling: Handling | None = None
@@ -89,7 +89,7 @@ class Subscription:
             raise
 
     @property
-    def intake(self) -> Intake:
+    def intake(self) -> ReceiveWindow:
         """The receive window that bounds it."""
         return self._intake
 
@@ -249,9 +249,9 @@ class Subscription:
 
 
 async def subscribed(
-    home: Home,
+    home: SyncSubscriptionContext,
     patterns: str | Iterable[str],
-    wish: Wish,
+    wish: SubscriptionOptions,
     handler: Handler | None,
     context: contextvars.Context,
 ) -> Subscription:
@@ -264,7 +264,9 @@ async def subscribed(
 class _BlockingLoop(Loop):
     """The iterator of one `for`."""
 
-    def __init__(self, home: Home, subscription: Subscription, intake: Intake) -> None:
+    def __init__(
+        self, home: SyncSubscriptionContext, subscription: Subscription, intake: ReceiveWindow
+    ) -> None:
         super().__init__(home.loops, lambda frame: intake.release(len(frame)))
         self._connection = home.connection
         self._subscription = subscription

@@ -8,7 +8,7 @@ import msgspec
 
 from weft.errors import BadOption, shortened
 from weft.mesh.membership.members import MEMBERS_MAX
-from weft.transports.link_dialer import Target
+from weft.transports.link_dialer import LinkTarget
 from weft.wire.address import addresses_from
 
 MAX_LINKS_MAX = 1024
@@ -79,7 +79,7 @@ class MeshSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return bool(self.join or self.registry or self.is_guarded)
 
 
-def target_of(address: str) -> Target:
+def target_of(address: str) -> LinkTarget:
     """Return the target of an address: `HOST:PORT`, or `tls://HOST:PORT`.
 
     Raises:
@@ -88,10 +88,10 @@ def target_of(address: str) -> Target:
     found = addresses_from([address])[0]
     if found.is_web:
         raise BadOption(f"address {shortened(address)}: links do not use WebSocket")
-    return Target(found.host, found.port, found.is_tls)
+    return LinkTarget(found.host, found.port, found.is_tls)
 
 
-def address_of(target: Target) -> str:
+def address_of(target: LinkTarget) -> str:
     """Return the canonical text of a target."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     return f"{'tls://' if target.is_tls else ''}{host}:{target.port}"

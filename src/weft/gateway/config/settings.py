@@ -57,7 +57,7 @@ SIZE_MAX_BYTES = 1 << 60
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,63}\Z")
 
 
-class Address(NamedTuple):
+class SocketAddress(NamedTuple):
     """IP address and port."""
 
     host: str
@@ -183,7 +183,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_mesh(self)
 
     @property
-    def address(self) -> Address:
+    def address(self) -> SocketAddress:
         """Return the address to listen on."""
         return parse_address(self.listen)
 
@@ -204,7 +204,7 @@ def is_service(name: str) -> bool:
     return SERVICE_NAME.fullmatch(name.encode(errors="surrogatepass")) is not None
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> SocketAddress:
     """Return the address in a text: `127.0.0.1:7411`, `[::1]:7411`, `localhost:7411`.
 
     Raises:
@@ -222,7 +222,7 @@ def parse_address(text: str) -> Address:
         raise BadOption(f"listen {shortened(text)} has no IP address before the port") from error
     if (address.version == 6) != is_bracketed:
         raise BadOption(f"listen {shortened(text)}: an IPv6 address, and only that, is in brackets")
-    return Address(str(address), int(port))
+    return SocketAddress(str(address), int(port))
 
 
 def is_loopback(host: str) -> bool:
@@ -238,7 +238,7 @@ def host_name(host: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", host)[:63] or "gateway"
 
 
-def _check_loopback(address: Address, data: str) -> None:
+def _check_loopback(address: SocketAddress, data: str) -> None:
     """Refuse to listen on other than loopback addresses without keys."""
     if is_loopback(address.host):
         return

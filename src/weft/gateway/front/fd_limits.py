@@ -17,7 +17,7 @@ PER_SERVICE = 4
 _UNLIMITED = 1 << 20
 
 
-class Room(NamedTuple):
+class ConnectionLimits(NamedTuple):
     """Limits of connections, and of connections before their handshake."""
 
     connections: int
@@ -41,7 +41,7 @@ def limit_of_worker() -> int:
     return _plain(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 
 
-def room(settings: Settings, here: int, worker: int | None) -> Room:
+def room(settings: Settings, here: int, worker: int | None) -> ConnectionLimits:
     """Return the configured numbers of connections, lowered to what the limits allow.
 
     `here` is the limit of the front, `worker` that of a worker; None if services are inline.
@@ -58,7 +58,7 @@ def room(settings: Settings, here: int, worker: int | None) -> Room:
         connections = min(connections, max(worker - RESERVE, 1))
     if per_connection:
         connections = min(connections, (usable - pending * per_pending) // per_connection)
-    return Room(connections, pending)
+    return ConnectionLimits(connections, pending)
 
 
 def _plain(limit: int) -> int:

@@ -38,7 +38,7 @@ Passed = tuple[int, int]
 _ATTACHED_BYTES = socket.CMSG_SPACE(BATCH_MAX * array.array("i").itemsize)
 
 
-class Outgoing:
+class FdSender:
     """The front's end: connections to be passed to one worker."""
 
     def __init__(self, on_return: Callable[[int], None] | None = None) -> None:

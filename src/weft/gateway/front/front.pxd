@@ -1,9 +1,9 @@
 cimport cython
 
 from weft.transports.loop.syscalls cimport peek
-from weft.gateway.front.listener cimport Listener
+from weft.gateway.front.listener cimport PortListener
 from weft.gateway.front.pending_connections cimport Lobby, Visitor
-from weft.gateway.front.sniff cimport Verdict, look
+from weft.gateway.front.sniff cimport Classification, look
 
 cdef int _NOT_NOW
 cdef int _MORE
@@ -22,7 +22,7 @@ cdef class Front:
     cdef object _encryption
     cdef object _loop
     cdef Lobby _lobby
-    cdef Listener _listener
+    cdef PortListener _listener
     cdef object _limits
     cdef object _room
     cdef Py_ssize_t _greeting_bytes
@@ -33,11 +33,11 @@ cdef class Front:
 
     cpdef object _take(self, list accepted)
 
-    @cython.locals(length=Py_ssize_t, verdict=Verdict)
+    @cython.locals(length=Py_ssize_t, verdict=Classification)
     cpdef object _look(self, Visitor visitor, bint is_all)
 
     @cython.locals(want=int)
-    cdef object _follow(self, Visitor visitor, Verdict verdict)
+    cdef object _follow(self, Visitor visitor, Classification verdict)
 
     cdef bint _lacks_head(self, Visitor visitor, str service) except? -1
 

@@ -20,13 +20,22 @@ from weft.errors import (
     UsageError,
     WeftError,
 )
-from weft.gateway.config.settings import Address, Settings, is_loopback
-from weft.gateway.front.fd_limits import Room
+from weft.gateway.config.settings import Settings, SocketAddress, is_loopback
+from weft.gateway.front.fd_limits import ConnectionLimits
 from weft.gateway.front.fd_passing import AS_FRAMES, AS_HTTP, AS_LINK
-from weft.gateway.front.listener import Accepted, Listener
+from weft.gateway.front.listener import Accepted, PortListener
 from weft.gateway.front.pending_connections import Lobby, Visitor
-from weft.gateway.front.rejections import Refusals
-from weft.gateway.front.sniff import DOOR, GREETING, HANDSHAKE, LINK, MORE, MORE_HTTP, Verdict, look
+from weft.gateway.front.rejections import Rejections
+from weft.gateway.front.sniff import (
+    DOOR,
+    GREETING,
+    HANDSHAKE,
+    LINK,
+    MORE,
+    MORE_HTTP,
+    Classification,
+    look,
+)
 from weft.gateway.service_pool_api import Services
 from weft.transports.loop.syscalls import NOT_NOW, peek
 
@@ -40,7 +49,7 @@ _LINK = LINK
 _HEAD_END = b"\r\n\r\n"
 
 
-class Web(Protocol):
+class HttpHandler(Protocol):
     """HTTP server of the gateway."""
 
     # Called with a connection that has sent the beginning of its next request.
@@ -50,7 +59,7 @@ class Web(Protocol):
         """Take over a connection that has sent the beginning of a request."""
 
 
-class Encryption(Protocol):
+class TlsTermination(Protocol):
     """TLS termination."""
 
     def take(
@@ -63,7 +72,11 @@ class Front:
     """One listening port and its connections until they are passed on."""
 
     def __init__(
-        self, services: Services, refusals: Refusals, web: Web, encryption: Encryption | None
+        self,
+        services: Services,
+        refusals: Rejections,
+        web: HttpHandler,
+        encryption: TlsTermination | None,
     ) -> None:
         self._services = services
         self._refusals = refusals
@@ -74,7 +87,7 @@ class Front:
         services.on_return = self._take_back
         web.on_request = self.enter
 
-    def open(self, settings: Settings, room: Room) -> None:
+    def open(self, settings: Settings, room: ConnectionLimits) -> None:
         """Start to listen.
 
         Raises:
@@ -82,12 +95,12 @@ class Front:
         """
         self.change(settings, room)
         try:
-            self._listener = Listener(settings.address, self._take)
+            self._listener = PortListener(settings.address, self._take)
         except UsageError:
             self._lobby.close()
             raise
 
-    def change(self, settings: Settings, room: Room) -> None:
+    def change(self, settings: Settings, room: ConnectionLimits) -> None:
         """Apply new settings."""
         self._limits = settings.limits
         self._greeting_bytes = settings.limits.greeting_bytes
@@ -98,7 +111,7 @@ class Front:
         self._places = 0
 
     @property
-    def address(self) -> Address:
+    def address(self) -> SocketAddress:
         """Actual listen address."""
         return self._listener.address
 
@@ -174,7 +187,7 @@ class Front:
             else:
                 self._follow(visitor, verdict)
 
-    def _follow(self, visitor: Visitor, verdict: Verdict) -> None:
+    def _follow(self, visitor: Visitor, verdict: Classification) -> None:
         """Pass on or refuse a connection by its classification."""
         want = verdict.want
         if want in (_MORE, _MORE_HTTP):

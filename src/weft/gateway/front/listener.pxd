@@ -6,7 +6,7 @@ cdef int _ACCEPT_MAX
 
 
 @cython.final
-cdef class Listener:
+cdef class PortListener:
     cdef object _loop
     cdef object _take
     cdef object _socket

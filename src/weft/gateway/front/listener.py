@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 from weft.errors import UsageError
-from weft.gateway.config.settings import Address
+from weft.gateway.config.settings import SocketAddress
 from weft.transports.loop.syscalls import accept
 from weft.transports.tcp import prepare
 
@@ -29,10 +29,10 @@ _PASSING = {errno.ECONNABORTED, errno.EPROTO, errno.EINTR, errno.EPERM}
 Accepted = tuple[int, str]
 
 
-class Listener:
+class PortListener:
     """One listening port; passes batches of accepted, non-blocking sockets to `take`."""
 
-    def __init__(self, address: Address, take: Callable[[list[Accepted]], None]) -> None:
+    def __init__(self, address: SocketAddress, take: Callable[[list[Accepted]], None]) -> None:
         """Start to listen.
 
         Raises:
@@ -48,7 +48,7 @@ class Listener:
         self.pauses = 0
         self.is_open = True
         host, port = self._socket.getsockname()[:2]
-        self.address = Address(host, port)
+        self.address = SocketAddress(host, port)
         self._loop.add_reader(self._socket, self._accept)
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class Listener:
         self._loop.add_reader(self._socket, self._accept)
 
 
-def _listening(address: Address) -> socket.socket:
+def _listening(address: SocketAddress) -> socket.socket:
     sock = socket.socket(address.family, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)

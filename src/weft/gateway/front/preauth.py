@@ -18,7 +18,7 @@ from weft.errors import BadGreeting, BadKey, NoSuchService, WeftError
 from weft.gateway.config.settings import Settings, web_of
 from weft.gateway.front.fd_passing import AS_HTTP, AS_LINK
 from weft.gateway.keys.key_file import Records
-from weft.gateway.mesh.membership import Membership
+from weft.gateway.mesh.membership import MeshMembership
 from weft.transports.http.origins import UnknownHost, UntrustedOrigin, check_page
 from weft.transports.http.request_head import BadRequest, check_head, request_of
 from weft.wire.byteops import u32_at
@@ -38,7 +38,7 @@ _BEARER = re.compile(
 STRANGE = (UnknownHost, UntrustedOrigin, BadGreeting, BadKey)
 
 
-class Newcomer(NamedTuple):
+class UnauthenticatedConnection(NamedTuple):
     """An unread connection, and its service and protocol by its first bytes."""
 
     fd: int
@@ -46,7 +46,9 @@ class Newcomer(NamedTuple):
     way: int
 
 
-def check_start(newcomer: Newcomer, settings: Settings, keys: Records | None) -> None:
+def check_start(
+    newcomer: UnauthenticatedConnection, settings: Settings, keys: Records | None
+) -> None:
     """Check that a connection may start the service that it names.
 
     Raises:
@@ -67,7 +69,7 @@ def check_start(newcomer: Newcomer, settings: Settings, keys: Records | None) ->
         )
 
 
-def check_link(fd: int, service: str, is_there: bool, membership: Membership | None) -> None:
+def check_link(fd: int, service: str, is_there: bool, membership: MeshMembership | None) -> None:
     """Check that a link may be passed to a service if there are keys; it starts no service.
 
     Raises:

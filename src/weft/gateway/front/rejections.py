@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 _DISCARD_BYTES = 64 << 10
 
 
-class Refusals:
+class Rejections:
     """Refuses connections and counts them by error."""
 
     def __init__(self, gateway: str) -> None:

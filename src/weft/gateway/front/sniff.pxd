@@ -11,21 +11,21 @@ cdef Py_ssize_t _HEADER
 cdef int _CONNECT
 cdef int _LINK_KIND
 cdef uint32_t _TLS_HANDSHAKE
-cdef Verdict _IS_REQUEST
-cdef Verdict _IS_HANDSHAKE
+cdef Classification _IS_REQUEST
+cdef Classification _IS_HANDSHAKE
 
 
 @cython.final
-cdef class Verdict:
+cdef class Classification:
     cdef readonly int want
     cdef readonly Py_ssize_t needed
     cdef readonly str service
 
 
 @cython.locals(size=uint32_t, service=str)
-cpdef Verdict look(bytearray data, Py_ssize_t length, Py_ssize_t limit_bytes)
+cpdef Classification look(bytearray data, Py_ssize_t length, Py_ssize_t limit_bytes)
 
-cdef Verdict _request(bytearray data, Py_ssize_t length, Py_ssize_t limit_bytes)
+cdef Classification _request(bytearray data, Py_ssize_t length, Py_ssize_t limit_bytes)
 
 @cython.locals(names=int, name=bytes)
 cdef str _service_in(bytearray data, Py_ssize_t size)

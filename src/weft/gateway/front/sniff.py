@@ -52,7 +52,7 @@ _DOOR = re.compile(
 _MAY_BECOME_ONE = re.compile(rb"[A-Z]+(?: (?:/(?:[A-Za-z0-9_-]{1,63}(?:/[a-z_]*)?)?)?)?")
 
 
-class Verdict:
+class Classification:
     """Classification of a connection; undecided until `needed` bytes have arrived in total."""
 
     def __init__(self, want: int, needed: int, service: str) -> None:
@@ -61,11 +61,11 @@ class Verdict:
         self.service = service
 
 
-_IS_REQUEST = Verdict(REQUEST, 0, "")
-_IS_HANDSHAKE = Verdict(HANDSHAKE, 0, "")
+_IS_REQUEST = Classification(REQUEST, 0, "")
+_IS_HANDSHAKE = Classification(HANDSHAKE, 0, "")
 
 
-def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
+def look(data: bytearray, length: int, limit_bytes: int) -> Classification:
     """Classify a connection by the bytes sent so far: the first `length` of a buffer.
 
     Raises:
@@ -75,7 +75,7 @@ def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
     if length > len(data):
         raise ValueError(f"{length} bytes are not in a buffer of {len(data)}")
     if length < _FIRST:
-        return Verdict(_MORE, _FIRST, "")
+        return Classification(_MORE, _FIRST, "")
     if cut(data, 0, _FIRST) in _METHODS:
         return _request(data, length, limit_bytes)
     size = u32_at(data, 0)
@@ -87,18 +87,18 @@ def look(data: bytearray, length: int, limit_bytes: int) -> Verdict:
     if size > limit_bytes:
         raise FrameTooBig(f"greeting of {size} bytes is over the limit of {limit_bytes}")
     if length < size:
-        return Verdict(_MORE, size, "")
+        return Classification(_MORE, size, "")
     service = _service_in(data, size)
-    return Verdict(_LINK if data[4] == _LINK_KIND else _GREETING, size, service)
+    return Classification(_LINK if data[4] == _LINK_KIND else _GREETING, size, service)
 
 
-def _request(data: bytearray, length: int, limit_bytes: int) -> Verdict:
+def _request(data: bytearray, length: int, limit_bytes: int) -> Classification:
     """Classify a request: for a service, for the front, or undecided."""
     found = _DOOR.match(data, 0, length)
     if found is not None:
-        return Verdict(DOOR, 0, found[1].decode())
+        return Classification(DOOR, 0, found[1].decode())
     if length < limit_bytes and _MAY_BECOME_ONE.fullmatch(data, 0, length):
-        return Verdict(MORE_HTTP, length + 1, "")
+        return Classification(MORE_HTTP, length + 1, "")
     return _IS_REQUEST
 
 

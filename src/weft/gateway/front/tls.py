@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from weft.errors import BadGreeting, BadOption, Overloaded, TooSlow
 from weft.gateway.config.settings import Tls
-from weft.gateway.front.rejections import Refusals
+from weft.gateway.front.rejections import Rejections
 from weft.gateway.front.remote_address import name_after
 from weft.transports.tls_relay import Pump
 
@@ -17,10 +17,10 @@ _log = logging.getLogger(__name__)
 Enter = Callable[[socket.socket, str], None]
 
 
-class Encryption:
+class TlsConnections:
     """TLS connections of one gateway, one task each."""
 
-    def __init__(self, tls: Tls, refusals: Refusals) -> None:
+    def __init__(self, tls: Tls, refusals: Rejections) -> None:
         """Load the certificate and its key.
 
         Raises:

@@ -58,7 +58,7 @@ class Finder(Protocol):
         """
 
 
-class Sought(NamedTuple):
+class DiscoveryRequest(NamedTuple):
     """Parameters of a discovery request."""
 
     service: str = DEFAULT_SERVICE
@@ -102,7 +102,7 @@ async def nodes(gateway: Finder) -> bytes:
     return msgspec.json.encode({"gateway": gateway.name, "services": found})
 
 
-def sought_in(query: str) -> Sought:
+def sought_in(query: str) -> DiscoveryRequest:
     """Return the parameters of a query.
 
     Raises:
@@ -130,7 +130,7 @@ def sought_in(query: str) -> Sought:
     limit = values.get("limit", str(LIMIT))
     if not _LIMIT.match(limit) or not 1 <= int(limit) <= LIMIT_MAX:
         raise BadOption(f"limit {shortened(limit)} is not in 1 … {LIMIT_MAX}")
-    return Sought(service, region, int(limit))
+    return DiscoveryRequest(service, region, int(limit))
 
 
 def service_in(query: str) -> str:

@@ -20,7 +20,7 @@ _GUARDED = {"/status", "/metrics", NODES}
 _BEARER = "bearer "
 
 
-class Keys(Protocol):
+class KeyProvider(Protocol):
     """Provider of the keys of a gateway."""
 
     @property
@@ -29,7 +29,7 @@ class Keys(Protocol):
 
 
 def check_page(
-    keys: Keys, path: str, authorization: str, query: str = "", kept: tuple[bytes, ...] = ()
+    keys: KeyProvider, path: str, authorization: str, query: str = "", kept: tuple[bytes, ...] = ()
 ) -> Key | None:
     """Check that the sender of this header may read the page at a path.
 

@@ -10,7 +10,7 @@ from weft.errors import BadOption, NoSuchService, Overloaded
 from weft.gateway.http import discovery
 from weft.gateway.http.metrics import metrics
 from weft.gateway.http.report import GatewayReport
-from weft.gateway.http.response import Page, refused
+from weft.gateway.http.response import PageResponse, refused
 from weft.gateway.http.static_files import static_files, static_page, versioned_path
 from weft.mesh.candidates import Candidate
 from weft.transports.http.exchange import status_of
@@ -53,14 +53,14 @@ class Shown(Protocol):
         """Return the gateways of a service; see `Finder.nodes`."""
 
 
-class Pages:
+class GatewayPages:
     """Pages by their path."""
 
     def __init__(self, gateway: Shown) -> None:
         self._gateway = gateway
         # Prepared now, so that no request waits for it.
         static_files()
-        self._pages: dict[str, Callable[[], Awaitable[Page]]] = {
+        self._pages: dict[str, Callable[[], Awaitable[PageResponse]]] = {
             "/": self._index,
             "/healthz": self._health,
             "/readyz": self._readiness,
@@ -69,39 +69,39 @@ class Pages:
             discovery.NODES: self._nodes,
         }
 
-    async def page(self, path: str, query: str = "") -> Page | None:
+    async def page(self, path: str, query: str = "") -> PageResponse | None:
         """Return the page at a path; None if there is none."""
         if path == discovery.CLOSEST:
             return await _found(discovery.closest(self._gateway, query))
         make = self._pages.get(path)
         return static_page(path) if make is None else await make()
 
-    async def _index(self) -> Page:
-        return Page(200, _INDEX.format(versioned=versioned_path()))
+    async def _index(self) -> PageResponse:
+        return PageResponse(200, _INDEX.format(versioned=versioned_path()))
 
-    async def _health(self) -> Page:
-        return Page(200, "ok\n")
+    async def _health(self) -> PageResponse:
+        return PageResponse(200, "ok\n")
 
-    async def _readiness(self) -> Page:
+    async def _readiness(self) -> PageResponse:
         reason = self._gateway.unready
-        return Page(503, f"{reason}\n") if reason else Page(200, "ready\n")
+        return PageResponse(503, f"{reason}\n") if reason else PageResponse(200, "ready\n")
 
-    async def _status(self) -> Page:
+    async def _status(self) -> PageResponse:
         body = msgspec.json.encode(await self._gateway.report())
-        return Page(200, body.decode() + "\n", "application/json")
+        return PageResponse(200, body.decode() + "\n", "application/json")
 
-    async def _nodes(self) -> Page:
+    async def _nodes(self) -> PageResponse:
         return await _found(discovery.nodes(self._gateway))
 
-    async def _metrics(self) -> Page:
+    async def _metrics(self) -> PageResponse:
         body = metrics(await self._gateway.report())
-        return Page(200, body.decode(), CONTENT_TYPE_LATEST)
+        return PageResponse(200, body.decode(), CONTENT_TYPE_LATEST)
 
 
-async def _found(finding_it: Awaitable[bytes]) -> Page:
+async def _found(finding_it: Awaitable[bytes]) -> PageResponse:
     """Return the page of a discovery answer or its error."""
     try:
         body = await finding_it
     except (BadOption, NoSuchService, Overloaded) as error:
         return refused(status_of(error), error)
-    return Page(200, body.decode() + "\n", "application/json")
+    return PageResponse(200, body.decode() + "\n", "application/json")

@@ -15,7 +15,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageResponse:
     """Response to a request for a page."""
 
     status: int
@@ -29,7 +29,7 @@ class Page:
     # Its path names its content.
     is_immutable: bool = False
 
-    def for_client(self, headers: Mapping[str, str]) -> "Page":
+    def for_client(self, headers: Mapping[str, str]) -> "PageResponse":
         """Return the response to a request for this file with these headers."""
         is_gzipped = bool(self.gzipped) and accepts_gzip(headers)
         tag = f'{self.tag[:-1]}-gzip"' if is_gzipped else self.tag
@@ -39,12 +39,12 @@ class Page:
         return replace(self, gzipped=gzipped, tag=tag)
 
 
-def refused(status: int, error: WeftError) -> Page:
+def refused(status: int, error: WeftError) -> PageResponse:
     """Return the page of an error: JSON, as in the transports of a service."""
-    return Page(status, error_body(error).decode(), JSON)
+    return PageResponse(status, error_body(error).decode(), JSON)
 
 
-def headers_of(page: Page, length: int) -> list[tuple[str, str]]:
+def headers_of(page: PageResponse, length: int) -> list[tuple[str, str]]:
     """Return the headers of a response whose body has this length."""
     kept = _FOR_EVER if page.is_immutable else "no-cache"
     headers = [

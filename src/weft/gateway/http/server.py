@@ -26,11 +26,11 @@ from weft.errors import (
     TooSlow,
     shortened,
 )
-from weft.gateway.front.rejections import Refusals
+from weft.gateway.front.rejections import Rejections
 from weft.gateway.http.discovery import Headers, preflight, shared_with
-from weft.gateway.http.page_auth import LENT, Keys, check_page
-from weft.gateway.http.response import NO_BODY, Page, headers_of, refused
-from weft.gateway.journal.lend import Request
+from weft.gateway.http.page_auth import LENT, KeyProvider, check_page
+from weft.gateway.http.response import NO_BODY, PageResponse, headers_of, refused
+from weft.gateway.journal.lend import FileRequest
 from weft.transports.http.origins import UnknownHost, WebRules, is_here
 
 _log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ _METHODS = {b"GET", b"HEAD"}
 
 
 # Returns the page of a path and a query, or None if there is none.
-Pages = Callable[[str, str], Awaitable[Page | None]]
+Pages = Callable[[str, str], Awaitable[PageResponse | None]]
 
 
 class Lends(Protocol):
@@ -57,19 +57,19 @@ class Lends(Protocol):
     def patterns(self) -> tuple[bytes, ...]:
         """Patterns of the journal."""
 
-    async def lend(self, sock: socket.socket, request: Request) -> None:
+    async def lend(self, sock: socket.socket, request: FileRequest) -> None:
         """Answer a request on a socket that the caller closes afterwards."""
 
 
-class Web:
+class GatewayHttpServer:
     """HTTP requests of one gateway, one task each."""
 
     def __init__(
         self,
         pages: Pages,
-        refusals: Refusals,
+        refusals: Rejections,
         rules: WebRules,
-        keys: Keys,
+        keys: KeyProvider,
         lending: Lends | None = None,
     ) -> None:
         self._pages = pages
@@ -119,11 +119,11 @@ class Web:
             await asyncio.wait(self._tasks)
 
     async def _serve(self, sock: socket.socket, peer: str) -> None:
-        exchange = Exchange(sock, self._limit_bytes)
+        exchange = PageExchange(sock, self._limit_bytes)
         try:
             async with asyncio.timeout(2 * self._limit_s):
                 page = await self._answer(exchange, peer)
-                if isinstance(page, Request):
+                if isinstance(page, FileRequest):
                     page = await self._lend(exchange, page, peer)
                     if page is None:
                         # The file server responds and closes the connection.
@@ -141,7 +141,7 @@ class Web:
         except (OSError, TimeoutError) as error:
             _log.debug("HTTP request ended: %s", error, extra={"peer": peer})
 
-    def _is_last(self, page: Page) -> bool:
+    def _is_last(self, page: PageResponse) -> bool:
         """Return whether the connection closes after this response regardless of keep-alive."""
         is_refused = page.status >= HTTPStatus.BAD_REQUEST and page.status != HTTPStatus.NOT_FOUND
         return is_refused or self._is_closing or self.on_request is None
@@ -158,7 +158,9 @@ class Web:
         if sock.recv(1, socket.MSG_PEEK):
             self.on_request(socket.socket(fileno=sock.detach()), peer)
 
-    async def _lend(self, exchange: "Exchange", request: Request, peer: str) -> Page | None:
+    async def _lend(
+        self, exchange: "PageExchange", request: FileRequest, peer: str
+    ) -> PageResponse | None:
         """Pass a request to the journal's file server; return the page of an error, or None."""
         if self._lending is None:
             return refused(404, NotKnown("this gateway keeps no journal"))
@@ -170,7 +172,9 @@ class Web:
         self.answered += 1
         return None
 
-    async def _answer(self, exchange: "Exchange", peer: str) -> Page | Request | None:
+    async def _answer(
+        self, exchange: "PageExchange", peer: str
+    ) -> PageResponse | FileRequest | None:
         """Read the request and find its page; None if the peer closed the connection."""
         try:
             async with asyncio.timeout(self._limit_s):
@@ -194,7 +198,7 @@ class Web:
         try:
             shared = shared_with(path, _headers(request), self._rules.origins)
             if request.method == b"OPTIONS":
-                return Page(204, "", headers=(*shared, *preflight(path)))
+                return PageResponse(204, "", headers=(*shared, *preflight(path)))
             kept = () if self._lending is None else self._lending.patterns
             key = check_page(self._keys, path, _header(request, b"authorization"), query, kept)
         except (BadKey, NotAllowed) as error:
@@ -210,7 +214,7 @@ class Web:
             return replace(page, headers=shared)
         return page.for_client(_headers(request)) if page.tag else page
 
-    def _refusal(self, request: h11.Request, peer: str) -> Page | None:
+    def _refusal(self, request: h11.Request, peer: str) -> PageResponse | None:
         """Return the page of an invalid request; None if the request is valid."""
         path = request.target.partition(b"?")[0].decode("latin-1")
         is_asking_first = request.method == b"OPTIONS" and preflight(path)
@@ -267,7 +271,7 @@ class Web:
             _log.error("an HTTP request failed", exc_info=error)
 
 
-class Exchange:
+class PageExchange:
     """One request and its response on one connection."""
 
     def __init__(self, sock: socket.socket, limit_bytes: int) -> None:
@@ -297,7 +301,7 @@ class Exchange:
         is_target = b"\n" not in self._http.trailing_data[0]
         return 414 if error.error_status_hint == 431 and is_target else error.error_status_hint
 
-    async def send(self, page: Page, *, is_last: bool) -> bool:
+    async def send(self, page: PageResponse, *, is_last: bool) -> bool:
         """Send the response; return whether the connection can be kept for another request."""
         body = page.gzipped or page.body.encode()
         is_clean = self._is_whole()
@@ -340,11 +344,11 @@ async def _readable(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> Non
         loop.remove_reader(descriptor)
 
 
-def _lent(request: h11.Request, target: str, key: Key | None, peer: str) -> Request:
+def _lent(request: h11.Request, target: str, key: Key | None, peer: str) -> FileRequest:
     """Return the request as the journal's file server takes it."""
     holder = "" if key is None else f"key {key.id}"
     is_head = request.method == b"HEAD"
-    return Request(target, _header(request, b"range"), is_head, holder, peer)
+    return FileRequest(target, _header(request, b"range"), is_head, holder, peer)
 
 
 def _headers(request: h11.Request) -> dict[str, str]:

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import PurePath
 
 from weft.gateway.http.js_bundle import bundled
-from weft.gateway.http.response import Page
+from weft.gateway.http.response import PageResponse
 
 _ENTRY = "weft.js"
 _KINDS = {
@@ -22,7 +22,7 @@ _KINDS = {
 _VERSIONED = re.compile(r"/weft\.[0-9a-f]{16}\.js")
 
 
-def static_page(path: str) -> Page | None:
+def static_page(path: str) -> PageResponse | None:
     """Return the file that is served at a path; None if there is none.
 
     The versioned path of another version redirects to the current weft.js: a page that names it
@@ -31,7 +31,7 @@ def static_page(path: str) -> Page | None:
     page = static_files().get(path)
     if page is None and _VERSIONED.fullmatch(path):
         headers = (("Location", f"/{_ENTRY}"), ("Access-Control-Allow-Origin", "*"))
-        return Page(307, "", headers=headers)
+        return PageResponse(307, "", headers=headers)
     return page
 
 
@@ -41,7 +41,7 @@ def versioned_path() -> str:
 
 
 @cache
-def static_files() -> dict[str, Page]:
+def static_files() -> dict[str, PageResponse]:
     """Return all files by the paths that they are served at."""
     texts = {
         file.name: file.read_text(encoding="utf-8")
@@ -55,8 +55,8 @@ def static_files() -> dict[str, Page]:
     return pages
 
 
-def _page(name: str, text: str, *, is_immutable: bool = False) -> Page:
-    return Page(
+def _page(name: str, text: str, *, is_immutable: bool = False) -> PageResponse:
+    return PageResponse(
         200,
         text,
         _KINDS[PurePath(name).suffix],

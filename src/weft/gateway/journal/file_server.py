@@ -28,18 +28,18 @@ import msgspec
 
 from weft.broker.handshake import SERVICE_NAME
 from weft.errors import BadOption, NoSuchService, NotKnown, Overloaded, TooMany, WeftError
-from weft.gateway.journal.lend import Refused, Request
+from weft.gateway.journal.lend import FileRequest, FileRequestRefused
 from weft.gateway.journal.reader_queue import Readers
 from weft.gateway.journal.transfer import Transfer
 from weft.journal.parquet.sealed_files import CHECKED, Damaged
-from weft.journal.read.history_pages import Pages
+from weft.journal.read.history_pages import JournalPages
 from weft.journal.read.messages import mapped
 from weft.journal.segment.block_index import LANDMARKS
 from weft.journal.segment.blocks import (
     Block,
+    BlockKind,
     Bytes,
     Damage,
-    Kind,
     block_at,
     blocks_in,
     resalted,
@@ -61,7 +61,7 @@ _NICE = 10
 _RANGE = re.compile(r"bytes=(?P<first>\d{1,18})-(?P<last>\d{0,18})|bytes=-(?P<suffix>\d{1,18})")
 
 
-class Refusal(Exception):
+class FileRefusal(Exception):
     """Error response: its status and error."""
 
     def __init__(self, status: str, error: WeftError) -> None:
@@ -79,7 +79,7 @@ class Library:
         self._tails: dict[str, Tails] = {}
         self._lock = threading.Lock()
 
-    def answer(self, out: Transfer, request: Request) -> None:
+    def answer(self, out: Transfer, request: FileRequest) -> None:
         """Answer one request.
 
         Raises:
@@ -87,17 +87,17 @@ class Library:
         """
         try:
             self._answer(out, request)
-        except Refusal as refusal:
+        except FileRefusal as refusal:
             _send(out, request, error_body(refusal.error), status=refusal.status)
 
-    def _answer(self, out: Transfer, request: Request) -> None:
+    def _answer(self, out: Transfer, request: FileRequest) -> None:
         parts = urlsplit(request.target)
         match [unquote(name) for name in parts.path.split("/")[2:]]:
             case [service]:
                 _send(out, request, self._listing(_checked(service)))
             case [service, "position"]:
                 time_ns = _number(parts.query, "time_ns")
-                pages = Pages(self._root, _checked(service), self._node)
+                pages = JournalPages(self._root, _checked(service), self._node)
                 found = pages.position_at(time_ns)
                 _send(out, request, msgspec.json.encode({"position": found}))
             case [service, "blocks", name]:
@@ -108,7 +108,7 @@ class Library:
                 _check(segment)
                 _send_file(out, request, segment)
             case _:
-                raise Refusal("404 Not Found", NotKnown("there is no such page; see /"))
+                raise FileRefusal("404 Not Found", NotKnown("there is no such page; see /"))
 
     def _listing(self, service: str) -> bytes:
         """Return the segments of a service, and the end position of its journal, as JSON."""
@@ -141,10 +141,12 @@ class Library:
         """Return the listed segment of this name: no other file is ever opened."""
         segment = segment_at(self._root, _checked(service), self._node, name)
         if segment is None:
-            raise Refusal("404 Not Found", _no_segment())
+            raise FileRefusal("404 Not Found", _no_segment())
         return segment
 
-    def _send_blocks(self, out: Transfer, request: Request, segment: Segment, first: int) -> None:
+    def _send_blocks(
+        self, out: Transfer, request: FileRequest, segment: Segment, first: int
+    ) -> None:
         """Send whole blocks from the one with a position on; a header has the next position.
 
         The blocks are salted again: a client with a segment's salt could publish forged blocks.
@@ -169,7 +171,7 @@ def _mapped(segment: Segment) -> Iterator[Bytes]:
         with mapped(segment.path) as data:
             yield data
     except FileNotFoundError as error:
-        raise Refusal("404 Not Found", _no_segment()) from error
+        raise FileRefusal("404 Not Found", _no_segment()) from error
 
 
 def _lent(data: Bytes, start: int, salt: int) -> list[Block]:
@@ -189,7 +191,7 @@ def _lent(data: Bytes, start: int, salt: int) -> list[Block]:
             continue
         if block.end > len(data):
             break
-        if block.kind in (Kind.FRAMES, Kind.TORN):
+        if block.kind in (BlockKind.FRAMES, BlockKind.TORN):
             found.append(block)
             size += block.end - block.start
         at = block.end
@@ -210,14 +212,14 @@ def _pieces(data: Bytes, blocks: list[Block], salt: int) -> Iterator[bytes]:
 
 def _checked(service: str) -> str:
     if SERVICE_NAME.fullmatch(service.encode(errors="surrogatepass")) is None:
-        raise Refusal("404 Not Found", NoSuchService("there is no such service"))
+        raise FileRefusal("404 Not Found", NoSuchService("there is no such service"))
     return service
 
 
 def _number(query: str, name: str) -> int:
     given = parse_qs(query).get(name, [""])[0]
     if not given.isdecimal() or not given.isascii() or len(given) > 20:
-        raise Refusal("400 Bad Request", BadOption(f"{name} must be a whole number"))
+        raise FileRefusal("400 Bad Request", BadOption(f"{name} must be a whole number"))
     return int(given)
 
 
@@ -225,9 +227,9 @@ def _check(segment: Segment) -> None:
     try:
         CHECKED.check(segment)
     except Damaged as error:
-        raise Refusal("410 Gone", NotKnown(str(error))) from error
+        raise FileRefusal("410 Gone", NotKnown(str(error))) from error
     except FileNotFoundError as error:
-        raise Refusal("404 Not Found", _no_segment()) from error
+        raise FileRefusal("404 Not Found", _no_segment()) from error
 
 
 @contextmanager
@@ -235,12 +237,12 @@ def _opened(segment: Segment) -> Iterator[Any]:
     try:
         file = segment.path.open("rb")
     except FileNotFoundError as error:
-        raise Refusal("404 Not Found", _no_segment()) from error
+        raise FileRefusal("404 Not Found", _no_segment()) from error
     with file:
         yield file
 
 
-def _send_file(out: Transfer, request: Request, segment: Segment) -> None:
+def _send_file(out: Transfer, request: FileRequest, segment: Segment) -> None:
     with _opened(segment) as file:
         size = os.fstat(file.fileno()).st_size
         found = _RANGE.fullmatch(request.range)
@@ -249,7 +251,9 @@ def _send_file(out: Transfer, request: Request, segment: Segment) -> None:
         else:
             start, end = _span(found, size)
             if start >= end:
-                raise Refusal("416 Range Not Satisfiable", BadOption(f"the file has {size} bytes"))
+                raise FileRefusal(
+                    "416 Range Not Satisfiable", BadOption(f"the file has {size} bytes")
+                )
             status = "206 Partial Content"
             more = {"Content-Range": f"bytes {start}-{end - 1}/{size}"}
         _send_head(out, status, "application/octet-stream", end - start, more)
@@ -268,7 +272,7 @@ def _no_segment() -> NotKnown:
     return NotKnown("this segment does not exist any more")
 
 
-def _send(out: Transfer, request: Request, body: bytes, *, status: str = "200 OK") -> None:
+def _send(out: Transfer, request: FileRequest, body: bytes, *, status: str = "200 OK") -> None:
     """Send JSON."""
     _send_head(out, status, JSON, len(body), {})
     if not request.is_head:
@@ -304,9 +308,9 @@ def refuse(readers: Readers, sock: socket.socket, error: WeftError) -> None:
     readers.lingering.add(sock)
 
 
-def tell(source: socket.socket, request: Request, error: WeftError) -> None:
+def tell(source: socket.socket, request: FileRequest, error: WeftError) -> None:
     """Report a refusal to the gateway, which counts it; skipped if its buffer is full."""
-    news = Refused(name=type(error).__name__, text=str(error), peer=request.peer)
+    news = FileRequestRefused(name=type(error).__name__, text=str(error), peer=request.peer)
     with contextlib.suppress(BlockingIOError):
         source.send(msgspec.json.encode(news), socket.MSG_DONTWAIT)
 
@@ -327,7 +331,7 @@ def main(arguments: list[str]) -> int:
             data, descriptors, _, _ = socket.recv_fds(source, REQUEST_MAX_BYTES, 1)
             if not data:
                 return 0
-            request = msgspec.json.decode(data, type=Request)
+            request = msgspec.json.decode(data, type=FileRequest)
             sock = socket.socket(fileno=descriptors[0])
             try:
                 readers.take(sock, request)

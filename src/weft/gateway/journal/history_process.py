@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from weft.errors import WeftError
-from weft.journal.read.history_pages import Pages, Question
+from weft.journal.read.history_pages import JournalPages, PageRequest
 
 SIZE = struct.Struct("<I")
 
@@ -29,7 +29,7 @@ class Look(msgspec.Struct, frozen=True, tag=True):
     offset: int
 
 
-class Found(msgspec.Struct, frozen=True, tag=True):
+class FoundPage(msgspec.Struct, frozen=True, tag=True):
     """History process to worker: the page."""
 
     number: int
@@ -46,10 +46,10 @@ class Trouble(msgspec.Struct, frozen=True, tag=True):
     text: str
 
 
-Answer = Found | Trouble
+Answer = FoundPage | Trouble
 
 
-def answer(pages: Pages, look: Look) -> Answer:
+def answer(pages: JournalPages, look: Look) -> Answer:
     """Return the answer to a request."""
     patterns = tuple(pattern.encode() for pattern in look.patterns)
     try:
@@ -57,12 +57,12 @@ def answer(pages: Pages, look: Look) -> Answer:
         if first is None:
             found = pages.position_at(look.time_ns)
             first = look.until if found is None else found
-        page = pages.page(Question(patterns, first, look.until, look.max_bytes, look.offset))
+        page = pages.page(PageRequest(patterns, first, look.until, look.max_bytes, look.offset))
     except (OSError, ValueError, WeftError) as error:
         # A damaged file must not end the process: the next request would fail again.
         return Trouble(look.number, str(error))
     # The requested position may be after the end: do not return an earlier one.
-    return Found(look.number, page.frames, page.next, page.left, page.missing)
+    return FoundPage(look.number, page.frames, page.next, page.left, page.missing)
 
 
 def main(arguments: list[str]) -> int:
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     descriptor, root, service, node = arguments
-    pages = Pages(Path(root), service, node)
+    pages = JournalPages(Path(root), service, node)
     with socket.socket(fileno=int(descriptor)) as control, control.makefile("rb") as stream:
         while head := stream.read(SIZE.size):
             (size,) = SIZE.unpack(head)

@@ -16,16 +16,16 @@ from typing import NamedTuple
 import msgspec
 
 from weft.broker.auth.key_connections import holder_of
-from weft.broker.auth.key_quota import Shares
+from weft.broker.auth.key_quota import KeyQuota
 from weft.broker.auth.permissions import REPLAY, may_not
 from weft.broker.journal.batcher import Journal
 from weft.broker.service import Peer
 from weft.broker.subscribe import may_subscribe
 from weft.errors import BadOption, InternalError, Overloaded, TooMany, WeftError, WrongType
 from weft.gateway.journal.fair_queue import FairQueue
-from weft.gateway.journal.history_process import Answer, Found, Look
-from weft.gateway.requests.deferred import Asked
-from weft.gateway.worker.ipc import Channel
+from weft.gateway.journal.history_process import Answer, FoundPage, Look
+from weft.gateway.requests.deferred import DeferredRequest
+from weft.gateway.worker.ipc import IpcChannel
 from weft.transports.loop.turn import Turn
 from weft.wire.message.message import Field, Message
 from weft.wire.subjects import checked_pattern
@@ -46,10 +46,10 @@ _AGO_MAX_S = 1e9
 _LOOK_NS = _S
 
 
-class Waiting(NamedTuple):
+class PendingHistoryRequest(NamedTuple):
     """A request and its requester."""
 
-    asked: Asked
+    asked: DeferredRequest
     look: Look
     holder: str
 
@@ -66,11 +66,11 @@ class Archive:
         self._looked_ns = 0
         self._written = journal.position
         # Stages of a request: waiting for earlier messages, waiting for its turn, in progress.
-        self._early: deque[Waiting] = deque()
-        self._queue: FairQueue[Waiting] = FairQueue()
-        self._asked: dict[int, Waiting] = {}
-        self._shares = Shares("questions about the journal that wait")
-        self._channel: Channel[Look, Answer] | None = None
+        self._early: deque[PendingHistoryRequest] = deque()
+        self._queue: FairQueue[PendingHistoryRequest] = FairQueue()
+        self._asked: dict[int, PendingHistoryRequest] = {}
+        self._shares = KeyQuota("questions about the journal that wait")
+        self._channel: IpcChannel[Look, Answer] | None = None
         self._task: asyncio.Task[None] | None = None
         self._may_start = 0.0
         turn.service.desks["history"] = self.ask
@@ -86,7 +86,9 @@ class Archive:
         look = self._look(request)
         for pattern in look.patterns:
             _check_reader(peer, pattern.encode())
-        self._early.append(Waiting(Asked(peer, reply, "history"), look, holder))
+        self._early.append(
+            PendingHistoryRequest(DeferredRequest(peer, reply, "history"), look, holder)
+        )
         self._shares.add(holder)
         self._forward()
         return None
@@ -170,7 +172,7 @@ class Archive:
             if self._is_wanted(each):
                 self._queue.add(each.holder, each.asked.peer.number, each)
 
-    def _is_wanted(self, waiting: Waiting) -> bool:
+    def _is_wanted(self, waiting: PendingHistoryRequest) -> bool:
         """Return whether the requester is connected; if not, stop counting its request."""
         if waiting.asked.peer.is_over:
             self._shares.add(waiting.holder, -1)
@@ -198,7 +200,7 @@ class Archive:
         )
         theirs.close()
         decoder: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
-        channel: Channel[Look, Answer] = Channel(
+        channel: IpcChannel[Look, Answer] = IpcChannel(
             *await asyncio.open_unix_connection(sock=ours), decoder
         )
         try:
@@ -217,7 +219,7 @@ class Archive:
     def _tell(self, answer: Answer) -> None:
         waiting = self._asked.pop(answer.number)
         self._shares.add(waiting.holder, -1)
-        if isinstance(answer, Found):
+        if isinstance(answer, FoundPage):
             waiting.asked.answer(self._turn, self._page(waiting.look, answer))
         else:
             _log.error("journal: read failed: %s", answer.text)
@@ -225,7 +227,7 @@ class Archive:
             waiting.asked.refuse(self._turn, error)
         self._ask_next()
 
-    def _page(self, look: Look, found: Found) -> Message:
+    def _page(self, look: Look, found: FoundPage) -> Message:
         return Message(
             Field.blob("frames", found.frames),
             node=self._service.gateway,

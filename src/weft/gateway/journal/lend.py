@@ -14,7 +14,7 @@ from weft.journal.segment.file_names import FOLDER
 _NEWS_MAX_BYTES = 4096
 
 
-class Request(msgspec.Struct, frozen=True):
+class FileRequest(msgspec.Struct, frozen=True):
     """Parts of an HTTP request that the file server needs."""
 
     target: str
@@ -25,7 +25,7 @@ class Request(msgspec.Struct, frozen=True):
     peer: str = ""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class FileRequestRefused(msgspec.Struct, frozen=True):
     """File server to gateway: a request was refused, and why."""
 
     name: str
@@ -45,7 +45,7 @@ class Lending:
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
 
-    async def lend(self, sock: socket.socket, request: Request) -> None:
+    async def lend(self, sock: socket.socket, request: FileRequest) -> None:
         """Pass on a request with its connection; the caller closes its own descriptor.
 
         Raises:
@@ -114,7 +114,7 @@ class Lending:
             # It has ended: the next request starts it again.
             asyncio.get_running_loop().remove_reader(near.fileno())
             return
-        news = msgspec.json.decode(data, type=Refused)
+        news = msgspec.json.decode(data, type=FileRequestRefused)
         error = TooMany(news.text) if news.name == TooMany.__name__ else Overloaded(news.text)
         if self.on_refused is not None:
             self.on_refused(error, news.peer)

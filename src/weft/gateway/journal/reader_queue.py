@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
-from weft.broker.auth.key_quota import Shares
+from weft.broker.auth.key_quota import KeyQuota
 from weft.broker.limits import Limits
 from weft.errors import Overloaded
 from weft.gateway.http.lingering_close import Lingering
 from weft.gateway.journal.fair_queue import FairQueue
-from weft.gateway.journal.lend import Request
+from weft.gateway.journal.lend import FileRequest
 from weft.gateway.journal.transfer import Transfer
 
 # Readers answered at once, and readers that may wait.
@@ -29,15 +29,15 @@ WAITING_MAX = 256
 _LIMITS = Limits()
 
 # Answers a request; raises OSError if the reader has closed its connection.
-Answer = Callable[[Transfer, Request], None]
+Answer = Callable[[Transfer, FileRequest], None]
 
 
-class Reader(NamedTuple):
+class QueuedReader(NamedTuple):
     """A request and its connection."""
 
     holder: str
     sock: socket.socket
-    request: Request
+    request: FileRequest
 
 
 class Readers:
@@ -47,14 +47,14 @@ class Readers:
         self._answer = answer
         self._threads = ThreadPoolExecutor(READERS_MAX)
         self._lock = threading.Lock()
-        self._queue: FairQueue[Reader] = FairQueue()
-        self._waiting = Shares("readers of journals that wait")
-        self._busy = Shares("readers of journals")
+        self._queue: FairQueue[QueuedReader] = FairQueue()
+        self._waiting = KeyQuota("readers of journals that wait")
+        self._busy = KeyQuota("readers of journals")
         self._active = 0
         self._number = 0
         self.lingering = Lingering()
 
-    def take(self, sock: socket.socket, request: Request) -> None:
+    def take(self, sock: socket.socket, request: FileRequest) -> None:
         """Take over a connection whose request was read.
 
         Raises:
@@ -68,7 +68,7 @@ class Readers:
             if len(self._queue) >= WAITING_MAX:
                 raise Overloaded(f"{WAITING_MAX} readers of journals wait, which is the limit")
             sock.setblocking(False)
-            self._queue.add(holder, self._number, Reader(holder, sock, request))
+            self._queue.add(holder, self._number, QueuedReader(holder, sock, request))
             self._waiting.add(holder)
             self._start()
 
@@ -94,7 +94,7 @@ class Readers:
     def _may_begin(self, holder: str) -> bool:
         return self._busy.count(holder) < _LIMITS.share_of(READERS_MAX)
 
-    def _serve(self, reader: Reader) -> None:
+    def _serve(self, reader: QueuedReader) -> None:
         is_answered = False
         try:
             is_crowded = partial(self._is_crowded, reader.holder)

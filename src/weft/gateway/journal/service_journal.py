@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 
 from weft.broker.journal.acks import journal_failed
-from weft.broker.journal.batcher import Batch, Journal
+from weft.broker.journal.batcher import Journal, JournalBatch
 from weft.broker.service import Peer
 from weft.errors import WeftError
 from weft.gateway.config.settings import JournalSettings
@@ -16,16 +16,16 @@ from weft.gateway.http.service_status import JournalStatus
 from weft.gateway.journal.history_requests import Archive
 from weft.gateway.journal.maintenance import Tidying
 from weft.gateway.journal.staging import Folders, Staging, prepare
-from weft.journal.segment.file_names import FOLDER, Place
+from weft.journal.segment.file_names import FOLDER, JournalFolder
 from weft.journal.segment.recovery import owned, recover
 from weft.journal.writer_thread import (
-    Ended,
-    Failed,
     Recovered,
     Report,
-    Rules,
     Safe,
     Scribe,
+    SegmentCompleted,
+    WriteFailed,
+    WriterSettings,
     Written,
 )
 from weft.transports.loop.poller import READING, Poll
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 _DESKS = ("history", "stage", "release", "discard")
 
 
-def _nothing_is_written(_batch: Batch) -> None:
+def _nothing_is_written(_batch: JournalBatch) -> None:
     raise AssertionError("a journal that cannot be begun has taken something")
 
 
@@ -84,7 +84,7 @@ class Journaling:
         self, turn: Turn, poll: Poll, data: Path, settings: JournalSettings, wait_s: float
     ) -> None:
         service = turn.service
-        place = Place(data / FOLDER, service.name, service.gateway)
+        place = JournalFolder(data / FOLDER, service.name, service.gateway)
         self._service = service
         self._turn = turn
         self._poll = poll
@@ -103,7 +103,7 @@ class Journaling:
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
         # Signalled by the writer thread, handled in a turn: independent of how busy the loop is.
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        rules = Rules(
+        rules = WriterSettings(
             sync=settings.sync,
             sync_s=settings.sync_s,
             sync_bytes=settings.sync_bytes,
@@ -176,7 +176,7 @@ class Journaling:
             case Safe(position):
                 self._safe = position
                 self._journal.safe_until(position)
-            case Failed(problem):
+            case WriteFailed(problem):
                 self._fail(problem)
             case Recovered():
                 _log.warning(
@@ -184,7 +184,7 @@ class Journaling:
                 )
                 self._journal.recovered()
                 self._staging.resume()
-            case Ended():
+            case SegmentCompleted():
                 self._tidying.segment_ended()
 
     def _fail(self, problem: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft.broker.auth.key_connections import holder_of
-from weft.broker.auth.key_quota import Shares
+from weft.broker.auth.key_quota import KeyQuota
 from weft.broker.auth.permissions import PUBLISH, Rights
 from weft.broker.journal.batcher import Journal
 from weft.broker.journal.release_staged import Release, checked_rows
@@ -29,10 +29,10 @@ from weft.errors import (
     WeftError,
     WrongType,
 )
-from weft.gateway.requests.deferred import Asked
+from weft.gateway.requests.deferred import DeferredRequest
 from weft.gateway.worker.thread_jobs import Errands
-from weft.journal.staging.batches import Batches, Mark, Order, Removed, released_rows
-from weft.journal.staging.parts import FOLDER, Part, Parts, Piece
+from weft.journal.staging.batches import BatchCommit, Batches, PublishedMark, Removed, released_rows
+from weft.journal.staging.parts import FOLDER, RowChunk, StagedPart, StagedParts
 from weft.transports.loop.poller import Poll
 from weft.transports.loop.turn import Turn
 from weft.wire.message.message import Message
@@ -48,7 +48,7 @@ TIDY_S = 600.0
 class Due:
     """Batch to commit, and its pending requests: none if it was resumed after a restart."""
 
-    def __init__(self, order: Order, asked: list[Asked]) -> None:
+    def __init__(self, order: BatchCommit, asked: list[DeferredRequest]) -> None:
         self.order = order
         self.asked = asked
 
@@ -88,14 +88,14 @@ class Staging:
         self._service = service
         self._journal = journal
         self._root = folders.journal
-        self._parts = Parts(place, folders.limit_bytes)
+        self._parts = StagedParts(place, folders.limit_bytes)
         self._batches = Batches(place, self._parts)
         self._due = deque(Due(each, []) for each in self._batches.unfinished())
         self._errands = Errands(poll, "weft-staging")
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(TIDY_S, self._tidy)
         self._waiting = 0
-        self._shares = Shares("errands that wait")
+        self._shares = KeyQuota("errands that wait")
         # Current commit: its publisher, its remaining rows, and rows that await journal space.
         self._release: Release | None = None
         self._rows: Iterator[bytes] = iter(())
@@ -121,8 +121,8 @@ class Staging:
             raise BadOption(f"first {first} cannot be less than 0")
         is_last = request.get_bool("last") if "last" in request else False
         return self._do(
-            Asked(peer, reply, "stage"),
-            partial(self._stage, Piece(part, first, frames, 0, is_last), peer.rights),
+            DeferredRequest(peer, reply, "stage"),
+            partial(self._stage, RowChunk(part, first, frames, 0, is_last), peer.rights),
             lambda rows: Message(rows=rows),
         )
 
@@ -133,10 +133,10 @@ class Staging:
         parts = _items(request, "parts", str)
         rows = _items(request, "rows", int)
         batch = _part(request, "")
-        order = Order(batch.writer, batch.batch, tuple(parts), tuple(rows))
+        order = BatchCommit(batch.writer, batch.batch, tuple(parts), tuple(rows))
         if order.writer in self._broken:
             return InternalError(self._broken[order.writer])
-        asked = Asked(peer, reply, "release")
+        asked = DeferredRequest(peer, reply, "release")
         self._count(asked, 1)
         for due in self._due:
             if (due.order.writer, due.order.batch) == (order.writer, order.batch):
@@ -154,7 +154,7 @@ class Staging:
         writer = request.get_string("writer")
         is_end = request.get_bool("end") if "end" in request else False
         return self._do(
-            Asked(peer, reply, "discard"),
+            DeferredRequest(peer, reply, "discard"),
             partial(self._discard, parts, writer if is_end else None),
             lambda _: Message(),
         )
@@ -186,7 +186,7 @@ class Staging:
         return self._errands.close(within_s)
 
     def _do(
-        self, asked: Asked, errand: Callable[[], Any], answer: Callable[[Any], Message]
+        self, asked: DeferredRequest, errand: Callable[[], Any], answer: Callable[[Any], Message]
     ) -> WeftError | None:
         self._check_room(asked.peer)
         self._count(asked, 1)
@@ -214,11 +214,11 @@ class Staging:
         holder = holder_of(peer, peer.number)
         self._shares.check(holder, WAITING_MAX, self._service.limits)
 
-    def _count(self, asked: Asked, more: int) -> None:
+    def _count(self, asked: DeferredRequest, more: int) -> None:
         self._waiting += more
         self._shares.add(holder_of(asked.peer, asked.peer.number), more)
 
-    def _stage(self, piece: Piece, rights: Rights | None) -> int:
+    def _stage(self, piece: RowChunk, rights: Rights | None) -> int:
         try:
             rows = checked_rows(piece.frames, self._service.run.body_limit, rights)
         except BadFrame as error:
@@ -226,7 +226,7 @@ class Staging:
         self._batches.make_room(piece.part.writer)
         return self._parts.add(piece._replace(rows=rows))
 
-    def _discard(self, parts: list[Part], ended: str | None) -> None:
+    def _discard(self, parts: list[StagedPart], ended: str | None) -> None:
         self._batches.discard(parts)
         if ended is not None:
             self._batches.end(ended)
@@ -248,12 +248,12 @@ class Staging:
         """Begin to commit the first batch of the queue."""
         service = self._service
         self._release = Release(service)
-        mark = Mark(service.stamp.origin, self._release.publisher, self._journal.position)
+        mark = PublishedMark(service.stamp.origin, self._release.publisher, self._journal.position)
         self._errands.do(
             partial(self._prepare, self._due[0].order, mark), self._prepared, self._failed
         )
 
-    def _prepare(self, order: Order, mark: Mark) -> tuple[Order, int] | None:
+    def _prepare(self, order: BatchCommit, mark: PublishedMark) -> tuple[BatchCommit, int] | None:
         begun = self._batches.begin(order, mark)
         if begun is None:
             return None
@@ -261,7 +261,7 @@ class Staging:
         before = begun.marks[:-1]
         return begun, released_rows(self._root, service.name, service.gateway, before)
 
-    def _prepared(self, begun: tuple[Order, int] | None) -> None:
+    def _prepared(self, begun: tuple[BatchCommit, int] | None) -> None:
         due = self._due[0]
         if begun is None:
             self._end(lambda asked: asked.answer(self._turn, _answer(due.order, is_again=True)))
@@ -319,7 +319,7 @@ class Staging:
         _log.error("staging: batch %s of %s: %s", due.order.batch, due.order.writer, told)
         self._end(lambda asked: asked.refuse(self._turn, told))
 
-    def _end(self, tell: Callable[[Asked], None]) -> None:
+    def _end(self, tell: Callable[[DeferredRequest], None]) -> None:
         self._release = None
         self._rows = iter(())
         for asked in self._due.popleft().asked:
@@ -339,12 +339,12 @@ def _check_writer(peer: Peer) -> None:
         raise NotAllowed("this connection may not write in two steps: services that publish may")
 
 
-def _answer(order: Order, *, is_again: bool) -> Message:
+def _answer(order: BatchCommit, *, is_again: bool) -> Message:
     return Message(batch=order.batch, rows=sum(order.rows), again=is_again)
 
 
-def _part(request: Message, name: str) -> Part:
-    return Part(request.get_string("writer"), request.get_int64("batch"), name)
+def _part(request: Message, name: str) -> StagedPart:
+    return StagedPart(request.get_string("writer"), request.get_int64("batch"), name)
 
 
 def _items(request: Message, name: str, kind: type) -> list[Any]:

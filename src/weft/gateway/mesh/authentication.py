@@ -3,22 +3,22 @@
 import os
 
 from weft.errors import NoSuchService, WeftError
-from weft.gateway.mesh.membership import Membership
-from weft.mesh.links.handshake import NONCE_BYTES, Admission, Handshake, Introduction
+from weft.gateway.mesh.membership import MeshMembership
+from weft.mesh.links.handshake import NONCE_BYTES, Admission, GatewayIntroduction, Handshake
 from weft.mesh.links.signing import Signer, verify
 from weft.wire.frames import Frame
 
-_NOBODY = Introduction(1, 0, "", "", "", 0)
+_NOBODY = GatewayIntroduction(1, 0, "", "", "", 0)
 
 
-def admission_of(membership: Membership) -> Admission:
+def admission_of(membership: MeshMembership) -> Admission:
     """Return the identity of this gateway, and the condition for admitting others."""
     roster = frozenset(bytes.fromhex(key) for key in membership.mesh.roster)
     identity = Signer(membership.seed)
     return Admission(identity, verify, membership.secret, roster or None)
 
 
-def refusal(membership: Membership, service: str, hello: Frame) -> WeftError:
+def refusal(membership: MeshMembership, service: str, hello: Frame) -> WeftError:
     """Return the error for a gateway that asks for a service which does not run.
 
     Only a gateway of this mesh learns that; others get the same error as from a running service.

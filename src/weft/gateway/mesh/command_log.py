@@ -19,7 +19,7 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _MODE = 0o600
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LoggedCommand(msgspec.Struct, frozen=True):
     """An admin command and its state."""
 
     time: str
@@ -49,13 +49,13 @@ class CommandLog:
         for path in (self._old, self.path):
             for line in _last_lines(path):
                 try:
-                    entry = msgspec.json.decode(line, type=Entry)
+                    entry = msgspec.json.decode(line, type=LoggedCommand)
                     yield bytes.fromhex(entry.nonce), entry.ends_ms
                 except (msgspec.DecodeError, ValueError):
                     # Only the last line of a crashed run is torn: its command was not executed.
                     continue
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: LoggedCommand) -> None:
         """Append an entry and sync it to the disk.
 
         Raises:
@@ -76,7 +76,7 @@ class CommandLog:
         return self.path.with_name(f"{self.path.name}.1")
 
 
-def about(entry: Entry) -> dict[str, Any]:
+def about(entry: LoggedCommand) -> dict[str, Any]:
     """Return an entry as the payload of an event."""
     facts: dict[str, Any] = msgspec.to_builtins(entry)
     return facts

@@ -17,9 +17,9 @@ from weft.broker.service import Peer, Service
 from weft.broker.system_events import announce
 from weft.errors import BadOption, ClosedByAdmin, WeftError, shortened
 from weft.gateway.config.mesh_settings import MAX_LINKS_MAX
-from weft.gateway.mesh.command_log import CommandLog, Entry, about
+from weft.gateway.mesh.command_log import CommandLog, LoggedCommand, about
 from weft.mesh.admin.admin_command import Command
-from weft.mesh.admin.relay import DONE, FAILED, Facts, Outcome, Tell
+from weft.mesh.admin.relay import DONE, FAILED, CommandOutcome, Facts, Tell
 from weft.wire.message.message import Message
 
 _log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Obeying:
         try:
             self._write(command, _BEGUN, "")
         except OSError as error:
-            tell(Outcome(FAILED, f"the command cannot be logged: {error.strerror}"))
+            tell(CommandOutcome(FAILED, f"the command cannot be logged: {error.strerror}"))
             return
         step = self._have_done if command.verb in OF_THE_FRONT else self._do
         try:
@@ -86,11 +86,11 @@ class Obeying:
             self._write(command, state, said)
         except OSError as error:
             _log.error("the result of a command cannot be logged: %s", error.strerror)
-        tell(Outcome(state, said, facts))
+        tell(CommandOutcome(state, said, facts))
 
     def _write(self, command: Command, state: str, text: str) -> None:
         admin = command.admin.hex()
-        entry = Entry(
+        entry = LoggedCommand(
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
             admin=admin,
             name=self._names.get(admin, ""),

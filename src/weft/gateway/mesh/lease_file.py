@@ -21,7 +21,7 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _MODE = 0o600
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class LeaseChange(msgspec.Struct, frozen=True, omit_defaults=True):
     """One change: a vote for a channel name, or a gateway that became or is no longer a voter."""
 
     name: str = ""
@@ -54,7 +54,7 @@ class PromiseFile:
             lines = []
         for text in lines:
             try:
-                self._take(msgspec.json.decode(text, type=Line))
+                self._take(msgspec.json.decode(text, type=LeaseChange))
             except (msgspec.DecodeError, ValueError):
                 # Only the last line of a run that crashed is torn: its vote was not sent.
                 continue
@@ -67,7 +67,7 @@ class PromiseFile:
         Raises:
             OSError: The file cannot be written.
         """
-        line = Line(note.name.decode(), note.epoch, note.channel.hex())
+        line = LeaseChange(note.name.decode(), note.epoch, note.channel.hex())
         self._append(line, is_synced=True)
         self._take(line)
 
@@ -77,11 +77,11 @@ class PromiseFile:
         Raises:
             OSError: The file cannot be written.
         """
-        line = Line(voter=node.hex(), is_voter=is_voter)
+        line = LeaseChange(voter=node.hex(), is_voter=is_voter)
         self._append(line, is_synced=False)
         self._take(line)
 
-    def _take(self, line: Line) -> None:
+    def _take(self, line: LeaseChange) -> None:
         if line.voter:
             node = bytes.fromhex(line.voter)
             self._voters.pop(node, None)
@@ -92,7 +92,7 @@ class PromiseFile:
             self._notes.pop(name, None)
             self._notes[name] = Note(name, line.epoch, bytes.fromhex(line.channel))
 
-    def _append(self, line: Line, *, is_synced: bool) -> None:
+    def _append(self, line: LeaseChange, *, is_synced: bool) -> None:
         try:
             self._write_line(msgspec.json.encode(line) + b"\n", is_synced=is_synced)
         except OSError as error:
@@ -118,10 +118,10 @@ class PromiseFile:
     def _rewrite(self) -> None:
         lines = [
             *(
-                Line(each.name.decode(), each.epoch, each.channel.hex())
+                LeaseChange(each.name.decode(), each.epoch, each.channel.hex())
                 for each in self._notes.values()
             ),
-            *(Line(voter=node.hex()) for node in self._voters),
+            *(LeaseChange(voter=node.hex()) for node in self._voters),
         ]
         data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         aside = self.path.with_name(f"{self.path.name}.new")

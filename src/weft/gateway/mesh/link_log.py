@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 
 from weft.mesh.links.link import Link
-from weft.mesh.links.link_events import Ended, Warned
+from weft.mesh.links.link_events import LinkEnded, Warned
 from weft.mesh.membership.members import Member, Members
-from weft.mesh.node import Fabric
+from weft.mesh.node import MeshNode
 
 _log = logging.getLogger(__name__)
 
@@ -32,11 +32,11 @@ class MeshLog:
         # By kind and subject of the warning: time when it may be logged again, and its repetitions.
         self._quiet: dict[tuple[str, str], tuple[float, int]] = {}
 
-    def look(self, fabric: Fabric) -> None:
+    def look(self, fabric: MeshNode) -> None:
         """Log the changes since the last call."""
-        ended: dict[int, Ended] = {}
+        ended: dict[int, LinkEnded] = {}
         for event in fabric.events.take():
-            if isinstance(event, Ended):
+            if isinstance(event, LinkEnded):
                 ended[event.number] = event
             else:
                 self._warn(event)
@@ -48,7 +48,7 @@ class MeshLog:
                 if target.problem:
                     _log.warning("cannot link with %s: %s", target.address, target.problem)
 
-    def _log_links(self, fabric: Fabric, ended: dict[int, Ended]) -> None:
+    def _log_links(self, fabric: MeshNode, ended: dict[int, LinkEnded]) -> None:
         linked = {
             link.number: link.peer.name
             for link in fabric.links.values()
@@ -99,4 +99,4 @@ class MeshLog:
         _log.warning("%s%s", event.text, more)
 
 
-_UNKNOWN = Ended(0, "unknown reason", is_orderly=False)
+_UNKNOWN = LinkEnded(0, "unknown reason", is_orderly=False)

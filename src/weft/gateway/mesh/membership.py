@@ -8,7 +8,7 @@ import msgspec
 
 from weft.errors import BadOption
 from weft.gateway.config.mesh_settings import MeshSettings, address_of, target_of
-from weft.gateway.config.settings import Address, Settings
+from weft.gateway.config.settings import Settings, SocketAddress
 from weft.gateway.keys.node_key import SEED_BYTES, seed_in
 from weft.gateway.keys.private_file import read_private
 from weft.transports.link_dialer import client_context
@@ -22,7 +22,7 @@ _WHAT = "mesh.secret_file"
 _PACKAGE = "cryptography"
 
 
-class Membership(msgspec.Struct, frozen=True):
+class MeshMembership(msgspec.Struct, frozen=True):
     """Identity and address of a gateway, and the secret that authenticates its mesh."""
 
     seed: bytes
@@ -35,7 +35,7 @@ class Membership(msgspec.Struct, frozen=True):
         return f"<Membership of {self.address}>"
 
 
-def membership_of(settings: Settings) -> Membership | None:
+def membership_of(settings: Settings) -> MeshMembership | None:
     """Return the membership for the settings; None without a mesh in packages and settings.
 
     Raises:
@@ -50,10 +50,12 @@ def membership_of(settings: Settings) -> Membership | None:
         client_context(mesh.tls_ca)
     seed = seed_in(Path(settings.data)) if settings.data else os.urandom(SEED_BYTES)
     secret = _secret_in(Path(mesh.secret_file)) if mesh.secret_file else b""
-    return Membership(seed, mesh.address, mesh, secret)
+    return MeshMembership(seed, mesh.address, mesh, secret)
 
 
-def located(membership: Membership, settings: Settings, listening: Address) -> Membership:
+def located(
+    membership: MeshMembership, settings: Settings, listening: SocketAddress
+) -> MeshMembership:
     """Return the membership with the address to dial, once the listen address is known."""
     target = target_of(membership.mesh.address or str(listening))
     # A gateway with TLS accepts only TLS.

@@ -14,9 +14,9 @@ from weft.gateway.config.mesh_settings import MeshSettings, address_of, target_o
 from weft.gateway.http.mesh_status import MeshStatus
 from weft.gateway.mesh.authentication import admission_of
 from weft.gateway.mesh.link_log import MeshLog
-from weft.gateway.mesh.membership import Membership
+from weft.gateway.mesh.membership import MeshMembership
 from weft.mesh.links.link import mesh_links
-from weft.mesh.node import Fabric
+from weft.mesh.node import MeshNode
 from weft.mesh.settings import Rules
 from weft.transports.link_dialer import Caution, Dialler
 from weft.transports.loop.poller import Poll
@@ -35,13 +35,13 @@ SETTLE_S = 2.0
 class Meshing:
     """Mesh state of one service, on the running loop."""
 
-    def __init__(self, turn: Turn, poll: Poll, membership: Membership) -> None:
+    def __init__(self, turn: Turn, poll: Poll, membership: MeshMembership) -> None:
         self._turn = turn
         self._loop = asyncio.get_running_loop()
         self._membership = membership
         self._admission = admission_of(membership)
         self._tell_time()
-        self.fabric = Fabric(
+        self.fabric = MeshNode(
             turn.service,
             self._admission,
             membership.address,

@@ -4,7 +4,7 @@ Without keys nothing is counted: the limits of each connection are enough.
 """
 
 from weft.broker.auth.key_connections import holder_of
-from weft.broker.auth.key_quota import Shares
+from weft.broker.auth.key_quota import KeyQuota
 from weft.broker.channel_membership import Admissions
 from weft.broker.service import Peer, Service
 from weft.errors import TooMany, WeftError
@@ -17,8 +17,8 @@ class ChannelShares:
     def __init__(self, service: Service, admissions: Admissions) -> None:
         self._service = service
         self._admissions = admissions
-        self._held = Shares("channels with members here")
-        self._opening = Shares("channels that are being opened")
+        self._held = KeyQuota("channels with members here")
+        self._opening = KeyQuota("channels that are being opened")
         # Holder that a channel counts for, by channel id: the key of its first member here.
         self._holders: dict[bytes, str] = {}
 

@@ -26,10 +26,10 @@ from weft.errors import (
 )
 from weft.gateway.mesh.lease_file import PromiseFile
 from weft.gateway.requests.channel_quotas import ChannelShares
-from weft.gateway.requests.deferred import Asked, too_long
-from weft.gateway.requests.password_throttle import Place, Tries
-from weft.mesh.channels.coordinator import Channels, hexadecimal
-from weft.mesh.channels.directory import Channel
+from weft.gateway.requests.deferred import DeferredRequest, too_long
+from weft.gateway.requests.password_throttle import Tries, TryOrigin
+from weft.mesh.channels.coordinator import ChannelCoordinator, hexadecimal
+from weft.mesh.channels.directory import KnownChannel
 from weft.mesh.channels.leases import Promises
 from weft.mesh.channels.quorum import Voters
 from weft.mesh.channels.report import channel_facts, listed
@@ -41,7 +41,7 @@ from weft.wire.password_proof import (
     NOBODY,
     NONCE_MAX_BYTES,
     NONCE_MIN_BYTES,
-    Claim,
+    ProofInput,
     Verifier,
     is_proven,
     sign,
@@ -49,7 +49,7 @@ from weft.wire.password_proof import (
 from weft.wire.subjects import checked_subject, is_reserved
 
 if TYPE_CHECKING:
-    from weft.mesh.node import Fabric
+    from weft.mesh.node import MeshNode
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ _log = logging.getLogger(__name__)
 CHALLENGE_NS = 30_000_000_000
 CHALLENGES_MAX = 4
 
-Answer = Callable[[Asked, Message], WeftError | None]
+Answer = Callable[[DeferredRequest, Message], WeftError | None]
 
 
 class Challenge(NamedTuple):
@@ -74,7 +74,7 @@ class ChannelDesk:
         self._turn = turn
         self._service = turn.service
         # Without a mesh the gateway is alone, so its id does not matter.
-        self.channels = Channels(turn.service, Voters(bytes(16)), Promises())
+        self.channels = ChannelCoordinator(turn.service, Voters(bytes(16)), Promises())
         self._tries = Tries()
         self._shares = ChannelShares(turn.service, self.channels.admissions)
         self._challenges: dict[int, dict[bytes, Challenge]] = {}
@@ -103,7 +103,7 @@ class ChannelDesk:
         self.channels.promises.recall(notes, file.keep, self._service.now_ns)
         self.channels.voters.recall(voters, partial(_note, file), self._service.now_ns)
 
-    def link(self, fabric: "Fabric", least: int) -> None:
+    def link(self, fabric: "MeshNode", least: int) -> None:
         """Share the channels with other gateways; `least` is the least number of gateways."""
         self.channels.voters.least = least
         fabric.share(self.channels)
@@ -132,16 +132,16 @@ class ChannelDesk:
     ) -> WeftError | None:
         # Members that left in the same moment must not be found.
         self.channels.holding.end_empty()
-        return answer(Asked(peer, reply, name), request)
+        return answer(DeferredRequest(peer, reply, name), request)
 
-    def _open(self, asked: Asked, request: Message) -> WeftError | None:
+    def _open(self, asked: DeferredRequest, request: Message) -> WeftError | None:
         name = _name_in(request)
         if not may_open(asked.peer, name):
             return NotAllowed(f"this connection may not open a channel {shortened(name.decode())}")
         verifier = _verifier_in(request)
         self._shares.begin(asked.peer)
 
-        def opened(result: Channel | WeftError, silent: list[str]) -> None:
+        def opened(result: KnownChannel | WeftError, silent: list[str]) -> None:
             self._shares.end(asked.peer)
             if not isinstance(result, WeftError):
                 result = self._admitted(asked.peer, result)
@@ -154,7 +154,7 @@ class ChannelDesk:
         self.channels.open(asked.peer, name, verifier, opened)
         return None
 
-    def _join(self, asked: Asked, request: Message) -> WeftError | None:
+    def _join(self, asked: DeferredRequest, request: Message) -> WeftError | None:
         peer = asked.peer
         name = self._joinable(peer, request)
         channel = self.channels.find(name)
@@ -174,7 +174,7 @@ class ChannelDesk:
         asked.answer(self._turn, Message(challenge=challenge))
         return None
 
-    def _prove(self, asked: Asked, request: Message) -> WeftError | None:
+    def _prove(self, asked: DeferredRequest, request: Message) -> WeftError | None:
         peer = asked.peer
         name = self._joinable(peer, request)
         now_ns = self._service.now_ns
@@ -192,7 +192,7 @@ class ChannelDesk:
             return BadOption(
                 f"a nonce of {len(nonce)} bytes is not in {NONCE_MIN_BYTES} … {NONCE_MAX_BYTES}"
             )
-        claim = Claim(self._service.name, name, challenge, nonce)
+        claim = ProofInput(self._service.name, name, challenge, nonce)
         channel = self.channels.find(name)
         is_one = channel is not None and channel.record.is_protected
         verifier = channel.record.verifier if channel is not None and is_one else NOBODY
@@ -208,7 +208,7 @@ class ChannelDesk:
         asked.answer(self._turn, Message.from_dict(_facts(channel) | {"signature": signature}))
         return None
 
-    def _leave(self, asked: Asked, request: Message) -> WeftError | None:
+    def _leave(self, asked: DeferredRequest, request: Message) -> WeftError | None:
         key = request.get_string("id").encode()
         if key not in asked.peer.channels:
             return _no_member()
@@ -216,7 +216,7 @@ class ChannelDesk:
         asked.answer(self._turn, Message())
         return None
 
-    def _close(self, asked: Asked, request: Message) -> WeftError | None:
+    def _close(self, asked: DeferredRequest, request: Message) -> WeftError | None:
         peer = asked.peer
         channel = self._named_or_numbered(peer, request)
         if not (is_insider(peer) or self._openers.get(channel.id) == peer.number):
@@ -225,25 +225,25 @@ class ChannelDesk:
         asked.answer(self._turn, Message())
         return None
 
-    def _list(self, asked: Asked, request: Message) -> WeftError | None:
+    def _list(self, asked: DeferredRequest, request: Message) -> WeftError | None:
         limit = request.get_int64("limit") if "limit" in request else LIMIT
         if not 1 <= limit <= LIMIT_MAX:
             return BadOption(f"limit {limit} is not in 1 … {LIMIT_MAX}")
         found = [each for each in self.channels.table.all() if _may_see(asked.peer, each)]
         return self._tell(asked, listed(found, limit))
 
-    def _show(self, asked: Asked, request: Message) -> WeftError | None:
+    def _show(self, asked: DeferredRequest, request: Message) -> WeftError | None:
         channel = self._named_or_numbered(asked.peer, request)
         return self._tell(asked, channel_facts(self.channels, channel))
 
-    def _tell(self, asked: Asked, facts: dict[str, object]) -> WeftError | None:
+    def _tell(self, asked: DeferredRequest, facts: dict[str, object]) -> WeftError | None:
         message = Message.from_dict(facts)
         problem = too_long(message, self._service.run.body_limit)
         if problem is None:
             asked.answer(self._turn, message)
         return problem
 
-    def _admitted(self, peer: Peer, channel: Channel) -> Channel | WeftError:
+    def _admitted(self, peer: Peer, channel: KnownChannel) -> KnownChannel | WeftError:
         """Make a connection a member; return the channel or an error."""
         if peer.is_over:
             return _no_member()
@@ -264,7 +264,7 @@ class ChannelDesk:
             raise NotAllowed(f"this connection may not join a channel {shortened(name.decode())}")
         return name
 
-    def _named_or_numbered(self, peer: Peer, request: Message) -> Channel:
+    def _named_or_numbered(self, peer: Peer, request: Message) -> KnownChannel:
         """Return the channel that a request names, if the connection may see it."""
         if "id" in request:
             try:
@@ -284,25 +284,25 @@ def _note(file: PromiseFile, node: bytes, is_voter: bool) -> None:
         file.note_voter(node, is_voter)
 
 
-def _may_see(peer: Peer, channel: Channel) -> bool:
+def _may_see(peer: Peer, channel: KnownChannel) -> bool:
     """Return whether a connection may see that a channel exists."""
     if is_insider(peer) or hexadecimal(channel.id) in peer.channels:
         return True
     return not channel.record.is_protected and may_join(peer, channel.record.name)
 
 
-def _place_of(peer: Peer) -> Place:
+def _place_of(peer: Peer) -> TryOrigin:
     """Return the origin that wrong passwords of a peer are counted for.
 
     Without keys all connections come from this machine: a shared address would let one
     connection lock out the others.
     """
     if peer.key is not None:
-        return Place(f"key {peer.key.id}", is_lasting=True)
-    return Place(f"connection {peer.number}", is_lasting=False)
+        return TryOrigin(f"key {peer.key.id}", is_lasting=True)
+    return TryOrigin(f"connection {peer.number}", is_lasting=False)
 
 
-def _facts(channel: Channel) -> dict[str, object]:
+def _facts(channel: KnownChannel) -> dict[str, object]:
     record = channel.record
     return {
         "id": channel.id.hex(),

@@ -10,8 +10,8 @@ from weft.broker.service import Peer
 from weft.errors import NotAllowed, WeftError
 from weft.gateway.mesh.command_log import CommandLog
 from weft.gateway.mesh.execute_command import Heard, Obeying, Wish
-from weft.gateway.requests.deferred import Asked, too_long
-from weft.mesh.admin.admin_command import Judge, Place, Signed
+from weft.gateway.requests.deferred import DeferredRequest, too_long
+from weft.mesh.admin.admin_command import Judge, SignedCommand, TargetAttributes
 from weft.mesh.admin.relay import Commanding, Rows
 from weft.mesh.links.signing import verify
 from weft.transports.loop.turn import Turn
@@ -20,7 +20,7 @@ from weft.wire.message.message import Message
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weft.mesh.node import Fabric
+    from weft.mesh.node import MeshNode
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class CommandDesk:
         self._judge = Judge(service.name, verify, time_ns() // _MS)
         self._keys: tuple[KeyRecord, ...] = ()
         self._others: tuple[str, ...] = ()
-        place = Place(service.gateway, "", region)
+        place = TargetAttributes(service.gateway, "", region)
         self.commanding = Commanding(service, place, self._judge, self._obeying.obey)
         service.desks["command"] = self._ask
 
@@ -52,7 +52,7 @@ class CommandDesk:
             _log.error("earlier commands cannot be restored: %s", error)
         self._obeying.log = log
 
-    def link(self, fabric: "Fabric") -> None:
+    def link(self, fabric: "MeshNode") -> None:
         """Receive commands from other gateways, and relay commands given here."""
         node = fabric.members.own.node.hex()
         self.commanding.place = self.commanding.place._replace(node=node)
@@ -92,11 +92,11 @@ class CommandDesk:
     def _ask(self, peer: Peer, reply: bytes, request: Message) -> WeftError | None:
         if peer.key is None or peer.key.role != "admin":
             return NotAllowed("commands are for keys of admins only")
-        signed = Signed(request.get_blob("said"), request.get_blob("signature"))
-        asked = Asked(peer, reply, "command")
+        signed = SignedCommand(request.get_blob("said"), request.get_blob("signature"))
+        asked = DeferredRequest(peer, reply, "command")
         return self.commanding.begin(signed, lambda rows: self._answer(asked, rows))
 
-    def _answer(self, asked: Asked, rows: Rows) -> None:
+    def _answer(self, asked: DeferredRequest, rows: Rows) -> None:
         message = Message.from_dict({"gateways": rows})
         problem = too_long(message, self._turn.service.run.body_limit)
         if problem is None:

@@ -23,7 +23,7 @@ def too_long(message: Message, limit_bytes: int) -> BadOption | None:
     return BadOption(f"an answer of {size} bytes is over the limit of {limit_bytes}: ask for less")
 
 
-class Asked(NamedTuple):
+class DeferredRequest(NamedTuple):
     """Requester, reply subject and name of a pending request."""
 
     peer: Peer

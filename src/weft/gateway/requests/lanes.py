@@ -9,8 +9,8 @@ from weft.broker.service import Peer, is_insider
 from weft.broker.system_requests import LIMIT, LIMIT_MAX
 from weft.errors import BadOption, NotAllowed, WeftError
 from weft.gateway.front.remote_address import host_of
-from weft.gateway.requests.deferred import Asked, too_long
-from weft.lanes.coordinator import Lanes
+from weft.gateway.requests.deferred import DeferredRequest, too_long
+from weft.lanes.coordinator import LaneCoordinator
 from weft.lanes.report import lane_counts, route_facts
 from weft.lanes.settings import LaneSettings
 from weft.transports.loop.turn import Turn
@@ -30,7 +30,7 @@ class LaneDesk:
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self._service = turn.service
-        self.lanes = Lanes(turn.service, _seen_from)
+        self.lanes = LaneCoordinator(turn.service, _seen_from)
         turn.service.laning = self.lanes
         answers: dict[str, Answer] = {
             "lane.address": self._address,
@@ -80,7 +80,7 @@ class LaneDesk:
         message = Message.from_dict(answer(peer, request))
         problem = too_long(message, self._service.run.body_limit)
         if problem is None:
-            Asked(peer, reply, name).answer(self._turn, message)
+            DeferredRequest(peer, reply, name).answer(self._turn, message)
         return problem
 
 

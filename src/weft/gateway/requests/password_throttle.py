@@ -25,14 +25,14 @@ _S = 1_000_000_000
 Key = TypeVar("Key", str, bytes)
 
 
-class Place(NamedTuple):
+class TryOrigin(NamedTuple):
     """Origin of tries; `is_lasting` if reconnecting does not make a new one."""
 
     name: str
     is_lasting: bool
 
 
-class Count(NamedTuple):
+class FailedTries(NamedTuple):
     """Number of consecutive wrong tries, and time of the last one."""
 
     wrong: int
@@ -43,10 +43,10 @@ class Tries:
     """Wrong tries, by origin and by channel."""
 
     def __init__(self) -> None:
-        self._places: dict[str, Count] = {}
-        self._channels: dict[bytes, Count] = {}
+        self._places: dict[str, FailedTries] = {}
+        self._channels: dict[bytes, FailedTries] = {}
 
-    def wait_s(self, place: Place, name: bytes, now_ns: int) -> float:
+    def wait_s(self, place: TryOrigin, name: bytes, now_ns: int) -> float:
         """Return how long an origin has to wait before it may try a channel; 0 if it may now."""
         channel = self._channels.get(name)
         if channel is None or channel.wrong < CHANNEL_FREE:
@@ -56,12 +56,12 @@ class Tries:
             return wait_s
         return max(wait_s, SPACING_S - (now_ns - channel.last_ns) / _S)
 
-    def wrong(self, place: Place, name: bytes, now_ns: int) -> None:
+    def wrong(self, place: TryOrigin, name: bytes, now_ns: int) -> None:
         """Count a wrong try."""
         _count(self._places, place.name, now_ns)
         _count(self._channels, name, now_ns)
 
-    def right(self, place: Place) -> None:
+    def right(self, place: TryOrigin) -> None:
         """Forget the wrong tries of an origin after a correct one."""
         self._places.pop(place.name, None)
 
@@ -74,15 +74,15 @@ class Tries:
         }
 
 
-def _wait_s(count: Count | None, free: int, now_ns: int) -> float:
+def _wait_s(count: FailedTries | None, free: int, now_ns: int) -> float:
     if count is None or count.wrong < free:
         return 0.0
     due_s = min(WAIT_MAX_S, 1 << min(count.wrong - free, 10))
     return max(0.0, due_s - (now_ns - count.last_ns) / _S)
 
 
-def _count(counts: dict[Key, Count], key: Key, now_ns: int) -> None:
+def _count(counts: dict[Key, FailedTries], key: Key, now_ns: int) -> None:
     before = counts.pop(key, None)
     if len(counts) >= COUNTED_MAX:
         del counts[next(iter(counts))]
-    counts[key] = Count(1 if before is None else before.wrong + 1, now_ns)
+    counts[key] = FailedTries(1 if before is None else before.wrong + 1, now_ns)

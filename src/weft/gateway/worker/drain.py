@@ -10,8 +10,8 @@ import asyncio
 from weft.broker.replies import end_with, told
 from weft.broker.service import Peer, Service
 from weft.errors import Draining
-from weft.transports.adapter_peer import Seat
-from weft.transports.http.server import House
+from weft.transports.adapter_peer import AdapterPeer
+from weft.transports.http.server import HttpServer
 from weft.transports.loop.turn import Turn
 from weft.wire.frames import Kind
 from weft.wire.message.message import Message
@@ -39,7 +39,7 @@ def say_goodbye(service: Service, elsewhere: list[str]) -> None:
             end_with(peer, Draining(_TEXT))
             continue
         peer.owe(told(peer, Kind.GOODBYE, b"", b"", goodbye))
-        if isinstance(peer.door, Seat) and not peer.asking and not peer.serving:
+        if isinstance(peer.door, AdapterPeer) and not peer.asking and not peer.serving:
             # Close now: the close code makes the page reconnect.
             peer.end(Draining(_TEXT))
 
@@ -62,7 +62,7 @@ class StalledClients:
     Each has `stall_s` from the beginning of the drain, and again after each progress.
     """
 
-    def __init__(self, turn: Turn, house: House, stall_s: float) -> None:
+    def __init__(self, turn: Turn, house: HttpServer, stall_s: float) -> None:
         self._turn = turn
         self._service: Service = turn.service
         self._house = house

@@ -23,7 +23,7 @@ from weft.gateway.config.settings import DRAIN_STALL_S, JournalSettings
 from weft.gateway.front.fd_passing import AS_HTTP, AS_LINK, Passed
 from weft.gateway.front.remote_address import host_of
 from weft.gateway.http.service_status import ServiceStatus
-from weft.gateway.mesh.membership import Membership
+from weft.gateway.mesh.membership import MeshMembership
 from weft.gateway.requests.channels import ChannelDesk
 from weft.gateway.requests.lanes import LaneDesk
 from weft.gateway.requests.mesh import MeshDesk
@@ -32,7 +32,7 @@ from weft.gateway.worker.http_routes import furnish
 from weft.lanes.settings import LaneSettings
 from weft.mesh.candidates import Candidate, candidates, elsewhere
 from weft.transports.http.origins import WebRules
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.loop.poller import Poll
 from weft.transports.loop.turn import Turn
 from weft.transports.peer_address import peer_address
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from weft.gateway.mesh.execute_command import Wish
     from weft.gateway.mesh.service_mesh import Meshing
     from weft.gateway.requests.commands import CommandDesk
-    from weft.mesh.node import Fabric
+    from weft.mesh.node import MeshNode
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ _TOKEN_BYTES = 8
 _SECRET_BYTES = 32
 
 
-class Host:
+class ServiceHost:
     """A service, its journal if it has one, and the transports of its connections."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Host:
         self._started_ns = monotonic_ns()
         self._turn = Turn(self._service, self._loop)
         self._poll = Poll(self._turn, self._loop)
-        self._house = House(self._turn, self._poll, web or WebRules())
+        self._house = HttpServer(self._turn, self._poll, web or WebRules())
         furnish(self._house)
         self._mesh_desk = MeshDesk(self._turn)
         self._channel_desk = ChannelDesk(self._turn)
@@ -167,7 +167,7 @@ class Host:
         self._journaling = begun
         _log.warning("journal: opened; messages are stored from now on")
 
-    def link(self, membership: Membership) -> None:
+    def link(self, membership: MeshMembership) -> None:
         """Join a mesh; called before the first connection, and after set_keys().
 
         With keys, only if the mesh has a secret or a roster to authenticate other gateways.
@@ -355,7 +355,7 @@ class Host:
         return min(LAST_WORDS_S, within_s / 4) if is_linked else 0.0
 
     @property
-    def _fabric(self) -> "Fabric | None":
+    def _fabric(self) -> "MeshNode | None":
         return None if self._meshing is None else self._meshing.fabric
 
     def _tick(self) -> None:

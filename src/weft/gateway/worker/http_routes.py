@@ -6,7 +6,7 @@ from weft.transports.http.connection import HttpDoor
 from weft.transports.http.event_stream import Streams
 from weft.transports.http.exchange import Exchange
 from weft.transports.http.publish_request import Callers
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.http.tickets import TicketOffice
 from weft.transports.middleman.websocket import MiddlemanDoor
 from weft.transports.tunnel.registry import Tunnels
@@ -20,7 +20,7 @@ from weft.transports.websocket.peer import PeerSocket
 from weft.transports.websocket.websocket import handshake
 
 
-def furnish(house: House) -> None:
+def furnish(house: HttpServer) -> None:
     """Register all endpoints with the HTTP server of a service."""
     callers = Callers(house)
     house.doors["bayeux"] = BayeuxDoor(house).answer
@@ -39,7 +39,7 @@ def furnish(house: House) -> None:
 class WebSockets:
     """`/{service}/ws`: JSON datagrams, optionally over a tunnel; or binary frames."""
 
-    def __init__(self, house: House, tunnels: Tunnels) -> None:
+    def __init__(self, house: HttpServer, tunnels: Tunnels) -> None:
         self._house = house
         self._tunnel_sockets = TunnelSockets(house, tunnels)
 

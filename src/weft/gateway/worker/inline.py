@@ -7,12 +7,12 @@ from pathlib import Path
 
 from weft.gateway.config.settings import Settings, web_of
 from weft.gateway.front.fd_passing import AS_FRAMES, AS_LINK
-from weft.gateway.front.preauth import STRANGE, Newcomer, check_link, check_start
+from weft.gateway.front.preauth import STRANGE, UnauthenticatedConnection, check_link, check_start
 from weft.gateway.http.report import ServiceReport
 from weft.gateway.keys.key_file import Records
-from weft.gateway.mesh.membership import Membership
+from weft.gateway.mesh.membership import MeshMembership
 from weft.gateway.service_pool_api import DECOY, Fulfil, admit, begun, fulfilled, keys_of
-from weft.gateway.worker.host import Host
+from weft.gateway.worker.host import ServiceHost
 from weft.mesh.candidates import Candidate
 
 
@@ -22,13 +22,13 @@ class Inline:
     def __init__(self, settings: Settings, keys: Records | None = None) -> None:
         self._settings = settings
         self._keys = keys
-        self._hosts: dict[str, Host] = {}
+        self._hosts: dict[str, ServiceHost] = {}
         # Answers clients without a key for services that do not run; see Pool.
-        self._decoy: Host | None = None
+        self._decoy: ServiceHost | None = None
         self._handed_over: dict[str, int] = {}
         self._is_ending = False
         self.on_return: Callable[[int], None] | None = None
-        self.membership: Membership | None = None
+        self.membership: MeshMembership | None = None
         self.fulfil: Fulfil | None = None
 
     @property
@@ -63,7 +63,7 @@ class Inline:
             check_link(fd, service, is_there, self.membership)
         elif service not in self._hosts:
             try:
-                check_start(Newcomer(fd, service, way), self._settings, self._keys)
+                check_start(UnauthenticatedConnection(fd, service, way), self._settings, self._keys)
             except STRANGE:
                 if self._keys is None:
                     raise
@@ -130,13 +130,13 @@ class Inline:
         """End all services immediately."""
         await asyncio.gather(*(host.close() for host in self._all()))
 
-    def _all(self) -> list[Host]:
+    def _all(self) -> list[ServiceHost]:
         return [*self._hosts.values(), *filter(None, [self._decoy])]
 
-    def _decoy_host(self) -> Host:
+    def _decoy_host(self) -> ServiceHost:
         if self._decoy is None:
             settings = self._settings
-            self._decoy = Host(DECOY, settings.name, settings.limits, web_of(settings))
+            self._decoy = ServiceHost(DECOY, settings.name, settings.limits, web_of(settings))
             self._decoy.set_keys(())
             if self.on_return is not None:
                 self._decoy.on_stranger(self.on_return)
@@ -145,11 +145,11 @@ class Inline:
     def _wish(self, verb: str, value: str, tell: Callable[[str, str], None]) -> None:
         tell(*fulfilled(self.fulfil, verb, value))
 
-    def _host(self, service: str) -> Host:
+    def _host(self, service: str) -> ServiceHost:
         admit(service, self._hosts, self._settings, self._keys)
         if service not in self._hosts:
             settings = self._settings
-            host = Host(service, settings.name, settings.limits, web_of(settings))
+            host = ServiceHost(service, settings.name, settings.limits, web_of(settings))
             host.set_lanes(settings.lanes)
             data = Path(settings.data) if settings.data else None
             host.command(data, self._wish, settings.mesh)

@@ -13,7 +13,7 @@ from weft.errors import FrameTooBig, Overloaded
 from weft.gateway.config.mesh_settings import MeshSettings
 from weft.gateway.config.settings import DRAIN_STALL_S, JournalSettings, Log, Settings, web_of
 from weft.gateway.http.service_status import ServiceStatus
-from weft.gateway.mesh.membership import Membership
+from weft.gateway.mesh.membership import MeshMembership
 from weft.lanes.settings import LaneSettings
 from weft.mesh.candidates import Candidate
 from weft.transports.http.origins import WebRules
@@ -26,7 +26,7 @@ BEAT_S = 1.0
 _UNSENT_MAX_BYTES = 1 << 20
 
 
-class Rules(msgspec.Struct, frozen=True):
+class WorkerSettings(msgspec.Struct, frozen=True):
     """Settings of a worker that may change while it runs."""
 
     limits: Limits = msgspec.field(default_factory=Limits)
@@ -40,7 +40,7 @@ class Rules(msgspec.Struct, frozen=True):
     watchdog_s: float = 30.0
 
     @classmethod
-    def of(cls, settings: Settings) -> "Rules":
+    def of(cls, settings: Settings) -> "WorkerSettings":
         """Return the part of a gateway's settings that concerns its workers."""
         return cls(
             limits=settings.limits,
@@ -60,23 +60,23 @@ class Start(msgspec.Struct, frozen=True, tag=True):
 
     service: str
     gateway: str
-    rules: Rules
+    rules: WorkerSettings
     # Data folder; empty: nothing is stored.
     data: str = ""
     journal: JournalSettings = msgspec.field(default_factory=JournalSettings)
     # Keys of this service; None trusts every client.
     keys: tuple[KeyRecord, ...] | None = None
     # Connects the service to a mesh; None: no mesh.
-    membership: Membership | None = None
+    membership: MeshMembership | None = None
 
 
-class Change(msgspec.Struct, frozen=True, tag=True):
+class SettingsChange(msgspec.Struct, frozen=True, tag=True):
     """Front to worker: new settings."""
 
-    rules: Rules
+    rules: WorkerSettings
 
 
-class Keys(msgspec.Struct, frozen=True, tag=True):
+class KeySet(msgspec.Struct, frozen=True, tag=True):
     """Front to worker: the accepted keys; None trusts every client."""
 
     keys: tuple[KeyRecord, ...] | None
@@ -115,11 +115,11 @@ class Drain(msgspec.Struct, frozen=True, tag=True):
     within_s: float
 
 
-class Ready(msgspec.Struct, frozen=True, tag=True):
+class WorkerReady(msgspec.Struct, frozen=True, tag=True):
     """Worker to front: ready to receive sockets."""
 
 
-class Answer(msgspec.Struct, frozen=True, tag=True):
+class WorkerStatus(msgspec.Struct, frozen=True, tag=True):
     """Worker to front: status of the service."""
 
     number: int
@@ -133,7 +133,7 @@ class Nodes(msgspec.Struct, frozen=True, tag=True):
     nodes: tuple[Candidate, ...]
 
 
-class Count(msgspec.Struct, frozen=True, tag=True):
+class ConnectionCount(msgspec.Struct, frozen=True, tag=True):
     """Worker to front: sockets received since its start, and its current connections.
 
     Sent at least every BEAT_S, so that the front knows that the worker's loop makes turns.
@@ -149,7 +149,7 @@ class Closing(msgspec.Struct, frozen=True, tag=True):
     """Worker to front: it writes the rest of its journal and exits, without further counts."""
 
 
-class Wish(msgspec.Struct, frozen=True, tag=True):
+class GatewayRequest(msgspec.Struct, frozen=True, tag=True):
     """Worker to front: an admin command that concerns the whole gateway."""
 
     number: int
@@ -157,14 +157,14 @@ class Wish(msgspec.Struct, frozen=True, tag=True):
     value: str
 
 
-Order = Start | Change | Keys | Ask | AskNodes | Announce | Granted | Drain
-News = Ready | Answer | Nodes | Count | Closing | Wish
+Order = Start | SettingsChange | KeySet | Ask | AskNodes | Announce | Granted | Drain
+News = WorkerReady | WorkerStatus | Nodes | ConnectionCount | Closing | GatewayRequest
 
 Sent = TypeVar("Sent")
 Received = TypeVar("Received")
 
 
-class Channel(Generic[Sent, Received]):
+class IpcChannel(Generic[Sent, Received]):
     """One end of the stream."""
 
     def __init__(
@@ -219,13 +219,13 @@ class Channel(Generic[Sent, Received]):
             return
 
 
-async def channel_to_worker(sock: socket.socket) -> Channel[Order, News]:
+async def channel_to_worker(sock: socket.socket) -> IpcChannel[Order, News]:
     """Return the front's end."""
     decoder: msgspec.msgpack.Decoder[News] = msgspec.msgpack.Decoder(News)
-    return Channel(*await asyncio.open_unix_connection(sock=sock), decoder)
+    return IpcChannel(*await asyncio.open_unix_connection(sock=sock), decoder)
 
 
-async def channel_to_front(sock: socket.socket) -> Channel[News, Order]:
+async def channel_to_front(sock: socket.socket) -> IpcChannel[News, Order]:
     """Return the worker's end."""
     decoder: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
-    return Channel(*await asyncio.open_unix_connection(sock=sock), decoder)
+    return IpcChannel(*await asyncio.open_unix_connection(sock=sock), decoder)

@@ -11,14 +11,14 @@ from pathlib import Path
 from weft.errors import WeftError
 from weft.gateway.config.settings import Settings
 from weft.gateway.front.fd_passing import AS_FRAMES, AS_LINK, Passed
-from weft.gateway.front.preauth import STRANGE, Newcomer, check_link, check_start
-from weft.gateway.front.rejections import Refusals
+from weft.gateway.front.preauth import STRANGE, UnauthenticatedConnection, check_link, check_start
+from weft.gateway.front.rejections import Rejections
 from weft.gateway.http.report import ServiceReport
 from weft.gateway.keys.key_file import Records
-from weft.gateway.mesh.membership import Membership
+from weft.gateway.mesh.membership import MeshMembership
 from weft.gateway.service_pool_api import DECOY, Fulfil, admit, begun
-from weft.gateway.worker.ipc import Change, Rules, Start
-from weft.gateway.worker.supervisor import START_S, Keeper
+from weft.gateway.worker.ipc import SettingsChange, Start, WorkerSettings
+from weft.gateway.worker.supervisor import START_S, WorkerSupervisor
 from weft.mesh.candidates import Candidate
 
 _log = logging.getLogger(__name__)
@@ -27,17 +27,19 @@ _log = logging.getLogger(__name__)
 class Pool:
     """Services of one gateway, each in its own process."""
 
-    def __init__(self, settings: Settings, refusals: Refusals, keys: Records | None = None) -> None:
+    def __init__(
+        self, settings: Settings, refusals: Rejections, keys: Records | None = None
+    ) -> None:
         self._settings = settings
         self._keys = keys
         self._refusals = refusals
-        self._keepers: dict[str, Keeper] = {}
-        self._decoy: Keeper | None = None
+        self._keepers: dict[str, WorkerSupervisor] = {}
+        self._decoy: WorkerSupervisor | None = None
         # Since when each service is unused, and the number of connections passed to it by then.
         self._idle: dict[str, tuple[float, int]] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self.on_return: Callable[[int], None] | None = None
-        self.membership: Membership | None = None
+        self.membership: MeshMembership | None = None
         self.fulfil: Fulfil | None = None
 
     @property
@@ -79,7 +81,7 @@ class Pool:
             check_link(fd, service, is_there, self.membership)
         elif service not in self._keepers:
             try:
-                check_start(Newcomer(fd, service, way), self._settings, self._keys)
+                check_start(UnauthenticatedConnection(fd, service, way), self._settings, self._keys)
             except STRANGE as error:
                 if self._decoy is None:
                     raise
@@ -112,7 +114,7 @@ class Pool:
     def change(self, settings: Settings) -> None:
         """Apply new settings."""
         self._settings = settings
-        change = Change(Rules.of(settings))
+        change = SettingsChange(WorkerSettings.of(settings))
         for keeper in [*self._keepers.values(), *filter(None, [self._decoy])]:
             keeper.change(change)
         for service in settings.services:
@@ -151,14 +153,14 @@ class Pool:
         keepers = [*self._keepers.values(), *filter(None, [self._decoy])]
         await asyncio.gather(*self._ending, *(keeper.close() for keeper in keepers))
 
-    async def _end(self, keeper: Keeper) -> None:
+    async def _end(self, keeper: WorkerSupervisor) -> None:
         await keeper.drain(self._settings.drain_s)
         await keeper.close()
 
     def _about(self, service: str) -> dict[str, str]:
         return {"gateway": self._settings.name, "service": service}
 
-    def _keeper(self, service: str) -> Keeper:
+    def _keeper(self, service: str) -> WorkerSupervisor:
         settings = self._settings
         admit(service, self._keepers, settings, self._keys)
         keeper = self._keepers.get(service)
@@ -167,12 +169,14 @@ class Pool:
             start = Start(
                 service,
                 settings.name,
-                Rules.of(settings),
+                WorkerSettings.of(settings),
                 data,
                 settings.journal,
                 membership=self.membership,
             )
-            keeper = self._keepers[service] = Keeper(start, self._turn_away, self._returned)
+            keeper = self._keepers[service] = WorkerSupervisor(
+                start, self._turn_away, self._returned
+            )
             keeper.fulfil = self.fulfil
             keeper.set_keys(self._keys)
         return keeper
@@ -185,8 +189,8 @@ class Pool:
         """
         if self._keys is not None and self._decoy is None:
             settings = self._settings
-            start = Start(DECOY, settings.name, Rules.of(settings), keys=())
-            self._decoy = Keeper(start, self._turn_away, self._returned)
+            start = Start(DECOY, settings.name, WorkerSettings.of(settings), keys=())
+            self._decoy = WorkerSupervisor(start, self._turn_away, self._returned)
 
     def _returned(self, fd: int) -> None:
         if self.on_return is None:

@@ -20,26 +20,26 @@ from weft.gateway.config import log_format
 from weft.gateway.config.settings import Log
 from weft.gateway.front.fd_limits import raise_limit
 from weft.gateway.front.fd_passing import give_back, receive
-from weft.gateway.worker.host import Host
+from weft.gateway.worker.host import ServiceHost
 from weft.gateway.worker.ipc import (
     BEAT_S,
     Announce,
-    Answer,
     Ask,
     AskNodes,
-    Change,
-    Channel,
     Closing,
-    Count,
+    ConnectionCount,
     Drain,
+    GatewayRequest,
     Granted,
-    Keys,
+    IpcChannel,
+    KeySet,
     News,
     Nodes,
     Order,
-    Ready,
+    SettingsChange,
     Start,
-    Wish,
+    WorkerReady,
+    WorkerStatus,
     channel_to_front,
 )
 from weft.wire.message.message import Message
@@ -63,15 +63,17 @@ _GC_THRESHOLDS = (50_000, 20, 100)
 class Worker:
     """One service in its own process."""
 
-    def __init__(self, start: Start, channel: Channel[News, Order], sockets: socket.socket) -> None:
+    def __init__(
+        self, start: Start, channel: IpcChannel[News, Order], sockets: socket.socket
+    ) -> None:
         self._start = start
         self._channel = channel
         self._sockets = sockets
         self._loop = asyncio.get_running_loop()
-        self._host = Host(start.service, start.gateway, start.rules.limits, start.rules.web)
+        self._host = ServiceHost(start.service, start.gateway, start.rules.limits, start.rules.web)
         self._host.set_lanes(start.rules.lanes)
         self._received = 0
-        self._told = Count(received=0, connections=0)
+        self._told = ConnectionCount(received=0, connections=0)
         self._held: list[tuple[float, Announce]] = []
         self._wishes: dict[int, Callable[[str, str], None]] = {}
         self._wished = 0
@@ -94,7 +96,7 @@ class Worker:
         self._host.stay(self._sockets.fileno(), looks=self._start.rules.looks)
         self._host.on_stranger(partial(give_back, self._sockets))
         self._loop.add_signal_handler(signal.SIGTERM, self._is_ending.set)
-        self._channel.send(Ready())
+        self._channel.send(WorkerReady())
         try:
             async with asyncio.TaskGroup() as tasks:
                 obeying = tasks.create_task(self._obey())
@@ -132,10 +134,10 @@ class Worker:
         while (order := await self._channel.receive()) is not None:
             match order:
                 case Ask(number):
-                    self._channel.send(Answer(number, self._host.status()))
+                    self._channel.send(WorkerStatus(number, self._host.status()))
                 case AskNodes(number):
                     self._channel.send(Nodes(number, tuple(self._host.candidates())))
-                case Change(rules):
+                case SettingsChange(rules):
                     self._host.set_limits(rules.limits)
                     self._host.set_web(rules.web)
                     self._host.set_mesh(rules.mesh)
@@ -144,7 +146,7 @@ class Worker:
                     self._drain_s = rules.drain_s
                     self._drain_stall_s = rules.drain_stall_s
                     self._log_by(rules.log)
-                case Keys(keys):
+                case KeySet(keys):
                     self._host.set_keys(keys)
                 case Announce():
                     self._held.append((self._loop.time() + _HOLD_S, order))
@@ -163,7 +165,7 @@ class Worker:
         beat_at = 0.0
         while True:
             await asyncio.sleep(_COUNT_S)
-            count = Count(self._received, self._host.connections, self._host.is_needed)
+            count = ConnectionCount(self._received, self._host.connections, self._host.is_needed)
             is_due = self._loop.time() >= beat_at
             # A front that was stopped for hours must not find hours of counts.
             if count != self._told or (is_due and self._channel.is_drained):
@@ -184,7 +186,7 @@ class Worker:
     def _wish(self, verb: str, value: str, tell: Callable[[str, str], None]) -> None:
         self._wished += 1
         self._wishes[self._wished] = tell
-        self._channel.send(Wish(self._wished, verb, value))
+        self._channel.send(GatewayRequest(self._wished, verb, value))
 
     def _log_by(self, log: Log) -> None:
         log_format.configure(log, gateway=self._start.gateway, service=self._start.service)

@@ -13,29 +13,29 @@ from collections.abc import Callable
 import msgspec
 
 from weft.errors import Draining, InternalError, Overloaded, WeftError
-from weft.gateway.front.fd_passing import AS_FRAMES, Outgoing, Passed
+from weft.gateway.front.fd_passing import AS_FRAMES, FdSender, Passed
 from weft.gateway.http.report import ServiceReport, State
 from weft.gateway.http.service_status import ServiceStatus
 from weft.gateway.keys.key_file import Records
 from weft.gateway.service_pool_api import Fulfil, fulfilled, keys_of
 from weft.gateway.worker.ipc import (
     Announce,
-    Answer,
     Ask,
     AskNodes,
-    Change,
-    Channel,
     Closing,
-    Count,
+    ConnectionCount,
     Drain,
+    GatewayRequest,
     Granted,
-    Keys,
+    IpcChannel,
+    KeySet,
     News,
     Nodes,
     Order,
-    Ready,
+    SettingsChange,
     Start,
-    Wish,
+    WorkerReady,
+    WorkerStatus,
     channel_to_worker,
 )
 from weft.gateway.worker.watchdog import TICK_S, Watchdog
@@ -56,7 +56,7 @@ _GRACE_S = 1.0
 _CLOSING_S = 15.0
 
 
-class Keeper:
+class WorkerSupervisor:
     """Supervisor of one service's worker, run by the front."""
 
     def __init__(
@@ -68,11 +68,11 @@ class Keeper:
         self._start = start
         self._keys: Records | None = None
         self._refuse = refuse
-        self._outgoing = Outgoing(on_return)
-        self._channel: Channel[Order, News] | None = None
-        self._answers: dict[int, asyncio.Future[Answer | Nodes | None]] = {}
+        self._outgoing = FdSender(on_return)
+        self._channel: IpcChannel[Order, News] | None = None
+        self._answers: dict[int, asyncio.Future[WorkerStatus | Nodes | None]] = {}
         self._asked = 0
-        self._count = Count(received=0, connections=0)
+        self._count = ConnectionCount(received=0, connections=0)
         self._is_ending = False
         self._is_closed = False
         self._last_exit = 0
@@ -117,7 +117,7 @@ class Keeper:
         self._outgoing.put(fd, way)
         self.handed_over += 1
 
-    def change(self, change: Change) -> None:
+    def change(self, change: SettingsChange) -> None:
         """Send new settings to the worker, and to every later one."""
         start = self._start
         self._start = msgspec.structs.replace(start, rules=change.rules)
@@ -132,13 +132,13 @@ class Keeper:
             return
         own = keys_of(self._start.service, keys)
         self._start = msgspec.structs.replace(self._start, keys=own)
-        if self._tell(Keys(own)):
+        if self._tell(KeySet(own)):
             self._keys = keys
 
     async def report(self) -> ServiceReport:
         """Return the status of the worker, which has ANSWER_S to answer."""
         answer = await self._ask(Ask)
-        status = answer.status if isinstance(answer, Answer) else None
+        status = answer.status if isinstance(answer, WorkerStatus) else None
         return ServiceReport(
             state=self._state(status),
             pid=self.pid,
@@ -272,7 +272,7 @@ class Keeper:
             self._channel = channel
             async with asyncio.timeout(START_S):
                 first = await channel.receive()
-            if not isinstance(first, Ready):
+            if not isinstance(first, WorkerReady):
                 return
             self._say_up()
             while (news := await channel.receive()) is not None:
@@ -287,18 +287,18 @@ class Keeper:
             case Closing():
                 if self._watchdog is not None:
                     self._watchdog.allow(_CLOSING_S)
-            case Count():
+            case ConnectionCount():
                 self._count = news
-            case Answer(number) | Nodes(number):
+            case WorkerStatus(number) | Nodes(number):
                 answer = self._answers.pop(number, None)
                 if answer is not None and not answer.done():
                     answer.set_result(news)
-            case Wish(number, verb, value):
+            case GatewayRequest(number, verb, value):
                 self._tell(Granted(number, *fulfilled(self.fulfil, verb, value)))
-            case Ready():
+            case WorkerReady():
                 pass
 
-    async def _ask(self, question: type[Ask] | type[AskNodes]) -> Answer | Nodes | None:
+    async def _ask(self, question: type[Ask] | type[AskNodes]) -> WorkerStatus | Nodes | None:
         if not self.up.is_set():
             return None
         self._asked += 1
@@ -329,7 +329,7 @@ class Keeper:
         self.pid = None
         self._watchdog = None
         self._channel = None
-        self._count = Count(received=0, connections=0)
+        self._count = ConnectionCount(received=0, connections=0)
         self._outgoing.take_back()
         for answer in self._answers.values():
             if not answer.done():

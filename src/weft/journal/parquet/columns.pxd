@@ -21,7 +21,7 @@ cdef class Texts:
 
 
 @cython.final
-cdef class Numbers:
+cdef class IntegerColumn:
     cdef readonly Writer data
 
     @cython.locals(at=Py_ssize_t)
@@ -34,12 +34,12 @@ cdef class Columns:
     cdef readonly Texts subject
     cdef readonly Texts reply
     cdef readonly Texts payload
-    cdef readonly Numbers flags
-    cdef readonly Numbers origin
-    cdef readonly Numbers publisher
-    cdef readonly Numbers sequence
-    cdef readonly Numbers time_ns
-    cdef readonly Numbers position
+    cdef readonly IntegerColumn flags
+    cdef readonly IntegerColumn origin
+    cdef readonly IntegerColumn publisher
+    cdef readonly IntegerColumn sequence
+    cdef readonly IntegerColumn time_ns
+    cdef readonly IntegerColumn position
     cdef tuple _patterns
     cdef bint _takes_all
     cdef bytes _subject

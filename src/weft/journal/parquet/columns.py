@@ -31,7 +31,7 @@ class Texts:
         put_i32(self.offsets.data, at, self.data.size)
 
 
-class Numbers:
+class IntegerColumn:
     """Column of 64-bit integers."""
 
     def __init__(self) -> None:
@@ -51,12 +51,12 @@ class Columns:
         self.subject = Texts()
         self.reply = Texts()
         self.payload = Texts()
-        self.flags = Numbers()
-        self.origin = Numbers()
-        self.publisher = Numbers()
-        self.sequence = Numbers()
-        self.time_ns = Numbers()
-        self.position = Numbers()
+        self.flags = IntegerColumn()
+        self.origin = IntegerColumn()
+        self.publisher = IntegerColumn()
+        self.sequence = IntegerColumn()
+        self.time_ns = IntegerColumn()
+        self.position = IntegerColumn()
         self._patterns = patterns
         self._takes_all = b">" in patterns
         # Most messages have the subject of the previous one.

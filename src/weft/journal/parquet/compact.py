@@ -22,7 +22,7 @@ from crc32c import crc32c
 from weft.journal import file_modes
 from weft.journal.parquet import row_groups
 from weft.journal.parquet.schema import journal_writer
-from weft.journal.segment.file_names import Place, Segment, segments_of
+from weft.journal.segment.file_names import JournalFolder, Segment, segments_of
 from weft.journal.segment.verify import check_segment
 from weft.journal.segment.writer import sync_folder
 
@@ -50,7 +50,7 @@ class NotMerged(NamedTuple):
     why: str
 
 
-def merge_day(place: Place, day: str, target_bytes: int) -> Iterator[Merged | NotMerged]:
+def merge_day(place: JournalFolder, day: str, target_bytes: int) -> Iterator[Merged | NotMerged]:
     """Merge the small segments of a day, as long as they are consecutive.
 
     Raises:
@@ -134,7 +134,7 @@ def _merge(folder: Path, stretch: list[Segment]) -> Iterator[Merged | NotMerged]
     yield Merged(path, len(stretch), messages, path.stat().st_size)
 
 
-def _finish(place: Place, folder: Path) -> Iterator[NotMerged]:
+def _finish(place: JournalFolder, folder: Path) -> Iterator[NotMerged]:
     """Finish an interrupted merge: remove small segments that are already in a large one."""
     found = segments_of(place.folder.parent, place.service, place.node)
     left = [each for each in found if each.path.parent == folder and each.state == "sealed"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import time_ns
 
 from weft.journal.retention import Keep
-from weft.journal.segment.file_names import Place, Segment, day_of, segments_of
+from weft.journal.segment.file_names import JournalFolder, Segment, day_of, segments_of
 
 TARGET_BYTES = 128 << 20
 # Minimum number of today's segments to merge.
@@ -28,7 +28,7 @@ def target_bytes(keep: Keep) -> int:
     return min(TARGET_BYTES, keep.size_bytes // _PARTS_KEPT) if keep.size_bytes else TARGET_BYTES
 
 
-def days_due(place: Place, keep: Keep) -> list[str]:
+def days_due(place: JournalFolder, keep: Keep) -> list[str]:
     """Return the days whose segments should be merged, the oldest first.
 
     Raises:
@@ -51,7 +51,7 @@ def days_due(place: Place, keep: Keep) -> list[str]:
     ]
 
 
-def mark_done(place: Place, day: str) -> None:
+def mark_done(place: JournalFolder, day: str) -> None:
     """Skip a day until its folder changes.
 
     Raises:

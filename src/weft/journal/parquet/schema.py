@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from weft.journal.file_modes import journal_opener
-from weft.journal.parquet.columns import Columns, Numbers, Texts
+from weft.journal.parquet.columns import Columns, IntegerColumn, Texts
 from weft.journal.parquet.row_groups import batches_of, open_file
 from weft.journal.parquet.sealed_files import Damaged, reading
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.wire.frames import Kind, Stamp, encode, stamp_frame
 
 SCHEMA = pa.schema(
@@ -94,7 +94,7 @@ def opened(source: Any, *, is_ahead: bool = False) -> Iterator[pq.ParquetFile]:
         raise Damaged(f"{source}: {error}") from error
 
 
-def messages_in(path: Path, first: int, last: int) -> Iterator[Kept]:
+def messages_in(path: Path, first: int, last: int) -> Iterator[JournalRecord]:
     """Yield the messages of a file between two positions, inclusive.
 
     Raises:
@@ -106,7 +106,7 @@ def messages_in(path: Path, first: int, last: int) -> Iterator[Kept]:
         for batch in batches_of(file, groups, None, rows=_ROWS, size_bytes=_BYTES):
             for row in batch.to_pylist():
                 if first <= row["position"] <= last:
-                    yield Kept(row["position"], _frame(row))
+                    yield JournalRecord(row["position"], _frame(row))
 
 
 def groups_in(file: pq.ParquetFile, first: int, last: int) -> list[int]:
@@ -170,5 +170,5 @@ def _texts(column: Texts, rows: int, kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, rows, buffers)
 
 
-def _numbers(column: Numbers, rows: int) -> pa.Array:
+def _numbers(column: IntegerColumn, rows: int) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(column.data.take())])

@@ -16,8 +16,8 @@ from weft.journal.parquet import row_groups
 from weft.journal.parquet.columns import Columns
 from weft.journal.parquet.schema import batch_of, journal_writer
 from weft.journal.read.messages import mapped
-from weft.journal.segment.blocks import Block, Bytes, Damage, Kind, blocks_in, salt_of
-from weft.journal.segment.file_names import Place, Segment, segments_of
+from weft.journal.segment.blocks import Block, BlockKind, Bytes, Damage, blocks_in, salt_of
+from weft.journal.segment.file_names import JournalFolder, Segment, segments_of
 from weft.journal.segment.writer import sync_folder
 from weft.wire.byteops import i64_at
 
@@ -48,7 +48,7 @@ def seal_all(root: Path, service: str, node: str) -> Iterator[Sealed | NotSealed
     Raises:
         OSError: a file cannot be read or written.
     """
-    place = Place(root, service, node)
+    place = JournalFolder(root, service, node)
     _remove_unfinished(place)
     segments = segments_of(root, service, node)
     done = {each.first for each in segments if each.state == "sealed"}
@@ -61,7 +61,7 @@ def seal_all(root: Path, service: str, node: str) -> Iterator[Sealed | NotSealed
                 yield made
 
 
-def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
+def seal(place: JournalFolder, segment: Segment) -> Sealed | NotSealed | None:
     """Seal one full segment; a damaged one stays, for inspection.
 
     None if it has no messages, only positions torn off by a crash: it stays as it is.
@@ -76,7 +76,9 @@ def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
         if damage is not None:
             why = f"bytes {damage.start} … {damage.end}: {damage.why}"
             return NotSealed(segment.path, why)
-        frames = [each for each in blocks if isinstance(each, Block) and each.kind == Kind.FRAMES]
+        frames = [
+            each for each in blocks if isinstance(each, Block) and each.kind == BlockKind.FRAMES
+        ]
         if not frames:
             return None
         try:
@@ -88,7 +90,9 @@ def seal(place: Place, segment: Segment) -> Sealed | NotSealed | None:
             return NotSealed(segment.path, str(error))
         began_ns = i64_at(bytes(data[frames[0].body : frames[0].body + 32]), _TIME)
     messages = sum(each.frames for each in frames)
-    torn = sum(each.frames for each in blocks if isinstance(each, Block) and each.kind == Kind.TORN)
+    torn = sum(
+        each.frames for each in blocks if isinstance(each, Block) and each.kind == BlockKind.TORN
+    )
     if messages + torn != segment.last - segment.first + 1:
         aside.unlink()
         return NotSealed(segment.path, f"it has {messages} messages, which does not match its name")
@@ -109,7 +113,7 @@ def _batches(data: Bytes, blocks: list[Block]) -> Iterator[pa.RecordBatch]:
 
 
 def _put_in_place(
-    place: Place, segment: Segment, aside: Path, messages: int, began_ns: int
+    place: JournalFolder, segment: Segment, aside: Path, messages: int, began_ns: int
 ) -> Sealed:
     with aside.open("r+b") as file:
         os.fsync(file.fileno())
@@ -137,7 +141,7 @@ def _read_all(path: Path) -> Iterator[pa.RecordBatch]:
         yield from row_groups.batches_of(file, range(file.num_row_groups), None)
 
 
-def _remove_unfinished(place: Place) -> None:
+def _remove_unfinished(place: JournalFolder) -> None:
     """Remove temporary files that a crash left: their segments are still there."""
     for path in place.folder.glob(f"_aside-*-{place.node}.parquet"):
         path.unlink()

@@ -28,7 +28,7 @@ class Damaged(WeftError):
     """Sealed segment with a wrong checksum: none of it is read."""
 
 
-class Checked:
+class VerifiedFiles:
     """Sealed segments that this process has verified."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Checked:
                 self._known.popitem(last=False)
 
 
-CHECKED = Checked()
+CHECKED = VerifiedFiles()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from weft.journal.parquet.row_groups import GROUP_BYTES, BlockPart, batches_of, 
 from weft.journal.parquet.schema import SCHEMA, batch_of, groups_in, opened
 from weft.journal.parquet.sealed_files import Damaged
 from weft.journal.read.sources import Shelf
-from weft.journal.segment.blocks import Block, Bytes, Damage, Kind, blocks_in, message_end
+from weft.journal.segment.blocks import Block, BlockKind, Bytes, Damage, blocks_in, message_end
 from weft.journal.segment.file_names import Segment
 from weft.wire.subjects import matches
 
@@ -41,7 +41,7 @@ class Lost(WeftError):
     """Messages that should be in a journal are missing."""
 
 
-class Query(NamedTuple):
+class BatchQuery(NamedTuple):
     """Wanted range, patterns and columns, and whether messages may be missing."""
 
     wanted: Range
@@ -79,7 +79,7 @@ def batches_in(
         Lost: messages are missing, and `may_lack` is false.
         OSError: a segment cannot be read.
     """
-    query = Query(wanted, patterns, may_lack, columns)
+    query = BatchQuery(wanted, patterns, may_lack, columns)
     known = _Known(wanted)
     position = wanted.first
     while position < wanted.end:
@@ -163,7 +163,7 @@ class _Known:
 
 
 def _segment_batches(
-    query: Query, segment: Segment, first: int
+    query: BatchQuery, segment: Segment, first: int
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches, each with the position after it."""
     if segment.state == "sealed":
@@ -182,7 +182,7 @@ def _segment_batches(
     yield batch_of(found), position
 
 
-def _parts_of(query: Query, segment: Segment, first: int) -> Iterator[BlockPart]:
+def _parts_of(query: BatchQuery, segment: Segment, first: int) -> Iterator[BlockPart]:
     """Yield the frames of a segment of blocks; no frames for positions torn off by a crash."""
     wanted = query.wanted
     position, end = first, wanted.end
@@ -202,7 +202,7 @@ def _parts_of(query: Query, segment: Segment, first: int) -> Iterator[BlockPart]
             after = min(block.first + block.frames, end)
             if after <= position:
                 continue
-            if block.kind == Kind.TORN:
+            if block.kind == BlockKind.TORN:
                 yield BlockPart(b"", position, after - position)
             else:
                 yield from _clipped(data, block, position, end)
@@ -231,7 +231,7 @@ def _clipped(data: Bytes, block: Block, first: int, end: int) -> Iterator[BlockP
 
 
 def _sealed_batches(
-    query: Query, segment: Segment, first: int
+    query: BatchQuery, segment: Segment, first: int
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     patterns = query.patterns
     end = query.wanted.end

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from weft.broker.journal.batcher import ARRIVED
 from weft.journal.read.messages import history
-from weft.journal.read.record import Hole, Kept
+from weft.journal.read.record import Hole, JournalRecord
 from weft.journal.read.time_index import position_at
 from weft.wire.frames import HEADER_BYTES
 from weft.wire.subjects import matches
@@ -25,7 +25,7 @@ _READERS_MAX = 64
 _FLAGS = 5
 
 
-class Question(NamedTuple):
+class PageRequest(NamedTuple):
     """Request for a page: patterns, range of positions and maximum size.
 
     `offset` is how much of the message at `first` the reader already has.
@@ -38,7 +38,7 @@ class Question(NamedTuple):
     offset: int = 0
 
 
-class Page(NamedTuple):
+class JournalPage(NamedTuple):
     """Frames, the position to request next, and the number of missing messages before it.
 
     `left` bytes of a large message remain; then the next position is still its own.
@@ -50,16 +50,16 @@ class Page(NamedTuple):
     missing: int
 
 
-class Pages:
+class JournalPages:
     """Pages of one node's journal of a service."""
 
     def __init__(self, root: Path, service: str, node: str) -> None:
         self._root = root
         self._service = service
         self._node = node
-        self._open: dict[tuple[tuple[bytes, ...], int], Iterator[Kept | Hole]] = {}
+        self._open: dict[tuple[tuple[bytes, ...], int], Iterator[JournalRecord | Hole]] = {}
 
-    def page(self, question: Question) -> Page:
+    def page(self, question: PageRequest) -> JournalPage:
         """Return a page.
 
         Raises:
@@ -67,7 +67,7 @@ class Pages:
         """
         found = self._open.pop((question.patterns, question.first), iter(()))
         page, is_over = _page(found, question)
-        if is_over and page == Page(b"", question.first, 0, 0):
+        if is_over and page == JournalPage(b"", question.first, 0, 0):
             # No such reader, or it had reached the end of the journal at that time.
             found = self._history(question.first)
             page, is_over = _page(found, question)
@@ -85,11 +85,11 @@ class Pages:
         """
         return position_at(self._root, self._service, self._node, time_ns)
 
-    def _history(self, first: int) -> Iterator[Kept | Hole]:
+    def _history(self, first: int) -> Iterator[JournalRecord | Hole]:
         return history(self._root, self._service, self._node, first)
 
 
-def _page(found: Iterator[Kept | Hole], question: Question) -> tuple[Page, bool]:
+def _page(found: Iterator[JournalRecord | Hole], question: PageRequest) -> tuple[JournalPage, bool]:
     """Return a page from an iterator, and whether a new iterator is needed for the next one."""
     frames: list[bytes] = []
     position = question.first
@@ -110,21 +110,21 @@ def _page(found: Iterator[Kept | Hole], question: Question) -> tuple[Page, bool]
             if len(frame) > question.max_bytes:
                 # A large message has pages of its own.
                 if frames:
-                    return Page(b"".join(frames), each.position, 0, missing), True
-                return _part(Kept(each.position, frame), question, missing), True
+                    return JournalPage(b"".join(frames), each.position, 0, missing), True
+                return _part(JournalRecord(each.position, frame), question, missing), True
             frames.append(frame)
             size += len(frame)
         position = each.position + 1
         if position >= question.until or size >= question.max_bytes or scanned >= SCAN_MAX_BYTES:
-            return Page(b"".join(frames), position, 0, missing), False
-    return Page(b"".join(frames), position, 0, missing), True
+            return JournalPage(b"".join(frames), position, 0, missing), False
+    return JournalPage(b"".join(frames), position, 0, missing), True
 
 
-def _part(kept: Kept, question: Question, missing: int) -> Page:
+def _part(kept: JournalRecord, question: PageRequest, missing: int) -> JournalPage:
     offset = question.offset if kept.position == question.first else 0
     part = kept.frame[offset : offset + question.max_bytes]
     left = len(kept.frame) - offset - len(part)
-    return Page(part, kept.position if left else kept.position + 1, left, missing)
+    return JournalPage(part, kept.position if left else kept.position + 1, left, missing)
 
 
 def _as_sent(frame: bytes) -> bytes:

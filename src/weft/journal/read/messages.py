@@ -11,9 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weft.journal.parquet.sealed_files import CHECKED, Damaged
-from weft.journal.read.record import Hole, Kept
+from weft.journal.read.record import Hole, JournalRecord
 from weft.journal.segment.block_index import LANDMARKS
-from weft.journal.segment.blocks import Block, Bytes, Damage, Kind, blocks_in, message_end, salt_of
+from weft.journal.segment.blocks import (
+    Block,
+    BlockKind,
+    Bytes,
+    Damage,
+    blocks_in,
+    message_end,
+    salt_of,
+)
 from weft.journal.segment.file_names import Segment, segments_of
 
 # How often in a row a segment may have been renamed since it was listed.
@@ -22,7 +30,7 @@ _TRIES_MAX = 100
 
 def history(
     root: Path, service: str, node: str, first: int | None = None, last: int | None = None
-) -> Iterator[Kept | Hole]:
+) -> Iterator[JournalRecord | Hole]:
     """Yield the messages of one node's journal, and the missing ranges between them.
 
     From position `first` on, or from the earliest that is available.
@@ -43,7 +51,7 @@ def history(
         try:
             for found in _messages(segment, position, ends):
                 yield found
-                position = (found.position if isinstance(found, Kept) else found.last) + 1
+                position = (found.position if isinstance(found, JournalRecord) else found.last) + 1
         except FileNotFoundError:
             # Sealed or completed since it was listed: it has another name now, or was removed.
             tries += 1
@@ -75,7 +83,7 @@ def mapped(path: Path) -> Iterator[Bytes]:
             yield data
 
 
-def _messages(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
+def _messages(segment: Segment, first: int, ends: int | None) -> Iterator[JournalRecord | Hole]:
     """Yield the messages of a segment from `first` on, up to `ends`, which is exclusive."""
     if 0 <= segment.last < first:
         return
@@ -86,7 +94,7 @@ def _messages(segment: Segment, first: int, ends: int | None) -> Iterator[Kept |
         yield from _found_in(data, segment, first, ends)
 
 
-def _sealed(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
+def _sealed(segment: Segment, first: int, ends: int | None) -> Iterator[JournalRecord | Hole]:
     # A large import that only readers of old messages need.
     from weft.journal.parquet.schema import messages_in  # noqa: PLC0415
 
@@ -104,7 +112,9 @@ def _sealed(segment: Segment, first: int, ends: int | None) -> Iterator[Kept | H
             yield Hole(position, last, str(damage))
 
 
-def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> Iterator[Kept | Hole]:
+def _found_in(
+    data: Bytes, segment: Segment, first: int, ends: int | None
+) -> Iterator[JournalRecord | Hole]:
     expected = first
     why = f"{segment.path.name} does not have them"
     salt = salt_of(data, is_full=segment.state == "full")
@@ -112,10 +122,10 @@ def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> It
         if isinstance(found, Damage):
             # The end of an open segment may still be being written: not a missing range yet.
             why = f"{segment.path.name}: bytes {found.start} … {found.end}: {found.why}"
-        elif found.kind in (Kind.FRAMES, Kind.TORN):
+        elif found.kind in (BlockKind.FRAMES, BlockKind.TORN):
             if found.first > expected:
                 yield Hole(expected, found.first - 1, why)
-            if found.kind == Kind.FRAMES:
+            if found.kind == BlockKind.FRAMES:
                 yield from _frames(data, found, expected, ends)
             expected = max(expected, found.first + found.frames)
         if ends is not None and expected >= ends:
@@ -124,7 +134,9 @@ def _found_in(data: Bytes, segment: Segment, first: int, ends: int | None) -> It
         yield Hole(expected, segment.last, why)
 
 
-def _frames(data: Bytes, block: Block, first: int, ends: int | None) -> Iterator[Kept | Hole]:
+def _frames(
+    data: Bytes, block: Block, first: int, ends: int | None
+) -> Iterator[JournalRecord | Hole]:
     body = bytes(data[block.body : block.end])
     at = 0
     after = block.first + block.frames
@@ -137,5 +149,5 @@ def _frames(data: Bytes, block: Block, first: int, ends: int | None) -> Iterator
                 yield Hole(start, last, f"position {position} has no whole message")
             return
         if position >= first and (ends is None or position < ends):
-            yield Kept(position, body[at:end])
+            yield JournalRecord(position, body[at:end])
         at = end

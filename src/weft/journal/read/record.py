@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Kept(NamedTuple):
+class JournalRecord(NamedTuple):
     """Message of a journal: the whole frame and its position."""
 
     position: int

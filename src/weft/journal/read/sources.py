@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from weft.journal.parquet.sealed_files import CHECKED
-from weft.journal.read.history_pages import Pages
+from weft.journal.read.history_pages import JournalPages
 from weft.journal.read.messages import mapped
 from weft.journal.segment.block_index import LANDMARKS
 from weft.journal.segment.blocks import Bytes, salt_of
@@ -22,7 +22,7 @@ class Stretch(NamedTuple):
     salt: int
 
 
-class Ends(Protocol):
+class JournalBounds(Protocol):
     """First and next positions of the journals of a service, by node; read repeatedly."""
 
     def extent(self, *, is_complete: bool = True) -> Extent:
@@ -53,7 +53,7 @@ class Shelf(Protocol):
     def service(self) -> str:
         """The name of the service."""
 
-    def watch(self) -> Ends:
+    def watch(self) -> JournalBounds:
         """Return an object that finds their ends."""
 
     def position_at(self, node: str, time_ns: int) -> int | None:
@@ -91,7 +91,7 @@ class FolderShelf:
 
     def position_at(self, node: str, time_ns: int) -> int | None:
         """Return the first position at or after a time; None if there is none."""
-        return Pages(self.root, self.service, node).position_at(time_ns)
+        return JournalPages(self.root, self.service, node).position_at(time_ns)
 
     def segments(self, node: str) -> list[Segment]:
         """Return the segments of one node, by first position."""

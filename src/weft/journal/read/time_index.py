@@ -11,7 +11,7 @@ from pathlib import Path
 
 from weft.journal.parquet.sealed_files import Damaged
 from weft.journal.read.messages import mapped
-from weft.journal.segment.blocks import Block, Bytes, Kind, blocks_in, latest_in, salt_of
+from weft.journal.segment.blocks import Block, BlockKind, Bytes, blocks_in, latest_in, salt_of
 from weft.journal.segment.file_names import Segment, segments_of
 
 # Retries after a segment was renamed.
@@ -111,7 +111,7 @@ def _look(data: Bytes, segment: Segment, time_ns: int | None) -> tuple[int | Non
     """Return the first message at or after a time, and the latest time before it."""
     latest = 0
     for block in blocks_in(data, salt=salt_of(data, is_full=segment.state == "full")):
-        if not isinstance(block, Block) or block.kind != Kind.FRAMES:
+        if not isinstance(block, Block) or block.kind != BlockKind.FRAMES:
             continue
         body = bytes(data[block.body : block.end])
         at = 0

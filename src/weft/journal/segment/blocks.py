@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from weft.broker.journal.batcher import BLOCK_HEADER_BYTES, Batch
+from weft.broker.journal.batcher import BLOCK_HEADER_BYTES, JournalBatch
 from weft.wire.frames import HEADER_BYTES
 from weft.wire.frames import Kind as FrameKind
 
@@ -41,7 +41,7 @@ _PIECE_BYTES = 1 << 20
 Bytes = bytes | bytearray | memoryview
 
 
-class Kind(IntEnum):
+class BlockKind(IntEnum):
     """Contents of a block."""
 
     ABOUT = 1
@@ -77,18 +77,18 @@ class Damage(NamedTuple):
     is_tail: bool
 
 
-def seal_batch(batch: Batch, salt: int) -> None:
+def seal_batch(batch: JournalBatch, salt: int) -> None:
     """Write the headers of a batch's blocks into the space reserved for them."""
     with memoryview(batch.data) as data:
         for block in batch.blocks:
             start = block.start + BLOCK_HEADER_BYTES
             header = header_of(
-                Kind.FRAMES, data[start : block.end], block.frames, block.first, salt
+                BlockKind.FRAMES, data[start : block.end], block.frames, block.first, salt
             )
             data[block.start : start] = header
 
 
-def header_of(kind: Kind, body: Bytes, count: int, first: int, salt: int) -> bytes:
+def header_of(kind: BlockKind, body: Bytes, count: int, first: int, salt: int) -> bytes:
     """Return the header of a block."""
     fields = _FIELDS.pack(MAGIC, salt, kind, len(body), count, first, crc32c(body))
     return fields + _CHECK.pack(crc32c(fields))
@@ -98,7 +98,7 @@ def about_block(about: bytes, first: int, salt: int) -> bytes:
     """Return the first block of a segment; its body repeats the salt, with a checksum."""
     packed = salt.to_bytes(8, "little")
     body = packed + _CHECK.pack(crc32c(packed)) + about
-    return header_of(Kind.ABOUT, body, 0, first, salt) + body
+    return header_of(BlockKind.ABOUT, body, 0, first, salt) + body
 
 
 def about_in(data: Bytes, block: Block) -> bytes:
@@ -109,12 +109,12 @@ def about_in(data: Bytes, block: Block) -> bytes:
 def end_block(position: int, salt: int, latest_ns: int = 0) -> bytes:
     """Return the block that ends a segment; `latest_ns` is its latest message time, or 0."""
     body = _LATEST.pack(latest_ns)
-    return header_of(Kind.END, body, 0, position, salt) + body
+    return header_of(BlockKind.END, body, 0, position, salt) + body
 
 
 def torn_block(first: int, frames: int, salt: int) -> bytes:
     """Return the block in place of messages that a crash interrupted."""
-    return header_of(Kind.TORN, b"", frames, first, salt)
+    return header_of(BlockKind.TORN, b"", frames, first, salt)
 
 
 def resalted(block: Block, salt: int) -> bytes:
@@ -128,7 +128,7 @@ def resalted(block: Block, salt: int) -> bytes:
 def filler(size: int, position: int, salt: int) -> bytes:
     """Return a filler block of a size."""
     body = bytes(size - BLOCK_HEADER_BYTES)
-    return header_of(Kind.FILLER, body, 0, position, salt) + body
+    return header_of(BlockKind.FILLER, body, 0, position, salt) + body
 
 
 def filler_size(end: int, border_bytes: int) -> int:
@@ -145,7 +145,7 @@ def salt_of(data: Bytes, *, is_full: bool = False) -> int:
     `is_full`, in its last header.
     """
     first = header_at(data, 0)
-    if first is not None and first.kind == Kind.ABOUT:
+    if first is not None and first.kind == BlockKind.ABOUT:
         return first.salt
     start = BLOCK_HEADER_BYTES
     if len(data) >= start + _SALT.size:
@@ -169,7 +169,7 @@ def latest_in(data: Bytes) -> int | None:
 
 def _end_of(data: Bytes) -> Block | None:
     last = header_at(data, len(data) - BLOCK_HEADER_BYTES - _LATEST.size)
-    return last if last is not None and last.kind == Kind.END else None
+    return last if last is not None and last.kind == BlockKind.END else None
 
 
 def frames_max_in(size_bytes: int) -> int:

@@ -9,7 +9,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from weft.broker.journal.batcher import Batch
+from weft.broker.journal.batcher import JournalBatch
 from weft.journal.segment.blocks import filler, filler_size
 
 # The largest alignment that a disk or a file system is known to require.
@@ -32,7 +32,7 @@ def opened(path: Path) -> int:
         return -1
 
 
-def end_on_border(batch: Batch, salt: int) -> int:
+def end_on_border(batch: JournalBatch, salt: int) -> int:
     """Return the end of a batch with a filler behind its blocks; 0 if it must be written normally.
 
     Direct writes need DIRECT_MIN_BYTES and aligned memory. If only the alignment is wrong, it will

@@ -41,7 +41,7 @@ class Segment(NamedTuple):
     crc: int = 0
 
 
-class Place:
+class JournalFolder:
     """The folder of a service, and the file names of one node in it."""
 
     def __init__(self, root: Path, service: str, node: str) -> None:

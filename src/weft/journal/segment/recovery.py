@@ -20,8 +20,8 @@ from weft.journal.journal_id import keep_identity
 from weft.journal.segment.blocks import (
     UNKNOWN_SALT,
     Block,
+    BlockKind,
     Damage,
-    Kind,
     block_at,
     blocks_in,
     end_block,
@@ -29,13 +29,13 @@ from weft.journal.segment.blocks import (
     salt_of,
     torn_block,
 )
-from weft.journal.segment.file_names import Place, Segment, segments_of
+from weft.journal.segment.file_names import JournalFolder, Segment, segments_of
 from weft.journal.segment.writer import about, sync_folder
 
 _LOCK_RETRY_S = 0.02
 
 
-class Found(NamedTuple):
+class RecoveryResult(NamedTuple):
     """Result of a recovery: the next position, and lines for the log."""
 
     position: int
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 @contextmanager
-def owned(place: Place, wait_s: float = 0.0) -> Iterator[None]:
+def owned(place: JournalFolder, wait_s: float = 0.0) -> Iterator[None]:
     """Hold the lock of a journal, so that no other gateway writes it.
 
     Waits up to `wait_s`: the process that holds it may be about to exit.
@@ -80,7 +80,7 @@ def _locked(fd: int, wait_s: float) -> bool:
             return True
 
 
-def recover(place: Place) -> Found:
+def recover(place: JournalFolder) -> RecoveryResult:
     """Complete all open segments and find the next position; a new journal gets its id.
 
     Raises:
@@ -92,10 +92,10 @@ def recover(place: Place) -> Found:
         if segment.state == "open":
             news += _end(place, segment)
     last = [each.last for each in segments_of(root, place.service, place.node)]
-    return Found(keep_identity(place, max(last, default=-1) + 1), news)
+    return RecoveryResult(keep_identity(place, max(last, default=-1) + 1), news)
 
 
-def _end(place: Place, segment: Segment) -> list[str]:
+def _end(place: JournalFolder, segment: Segment) -> list[str]:
     data = segment.path.read_bytes()
     salt = salt_of(data)
     if salt == UNKNOWN_SALT:
@@ -110,7 +110,7 @@ def _end(place: Place, segment: Segment) -> list[str]:
                 news.append(hole(segment.path, position, found.first - 1))
             position = max(position, found.first + found.frames)
             end = found.end
-            is_ended = found.kind == Kind.END
+            is_ended = found.kind == BlockKind.END
         elif not found.is_tail:
             news.append(f"{segment.path}: bytes {found.start} … {found.end}: {found.why}")
         else:
@@ -136,7 +136,7 @@ def _end(place: Place, segment: Segment) -> list[str]:
     return news
 
 
-def _end_unreadable(place: Place, segment: Segment, data: bytes) -> list[str]:
+def _end_unreadable(place: JournalFolder, segment: Segment, data: bytes) -> list[str]:
     """Set aside a segment with a damaged beginning: none of its blocks can be trusted.
 
     The positions that it may have had are not reused.
@@ -152,7 +152,7 @@ def _end_unreadable(place: Place, segment: Segment, data: bytes) -> list[str]:
     return news
 
 
-def _cut(place: Place, segment: Segment, data: bytes, tail: Damage) -> str:
+def _cut(place: JournalFolder, segment: Segment, data: bytes, tail: Damage) -> str:
     """Save torn bytes to a file of their own, before they are cut off."""
     path = place.torn(segment.first, time_ns())
     with open(path, "xb", opener=journal_opener) as file:  # Path has no opener
@@ -166,7 +166,7 @@ def _cut(place: Place, segment: Segment, data: bytes, tail: Damage) -> str:
     )
 
 
-def _after_torn(place: Place, first: int, salt: int) -> int:
+def _after_torn(place: JournalFolder, first: int, salt: int) -> int:
     """Return the position after all bytes cut off a segment, also by an interrupted recovery."""
     after = first
     for path in place.torn_off(first):

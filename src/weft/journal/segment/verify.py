@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from weft.errors import ProtocolError
 from weft.journal.parquet.sealed_files import checksum
-from weft.journal.segment.blocks import Block, Damage, Kind, block_at, blocks_in, salt_of
+from weft.journal.segment.blocks import Block, BlockKind, Damage, block_at, blocks_in, salt_of
 from weft.journal.segment.file_names import Segment
 from weft.wire.frames import BODY_LIMIT_MAX_BYTES, Run
 from weft.wire.frames import Kind as FrameKind
 
 
-class Fault(NamedTuple):
+class DamagedRange(NamedTuple):
     """Fault in the bytes `start` … `end` of a file.
 
     The positions `first` … `last` are lost; both are -1 if none is known to be.
@@ -28,16 +28,16 @@ class Fault(NamedTuple):
     why: str
 
 
-class Checked(NamedTuple):
+class SegmentResult(NamedTuple):
     """Result of one segment."""
 
     segment: Segment
     messages: int
     size: int
-    faults: list[Fault]
+    faults: list[DamagedRange]
 
 
-def check_segment(segment: Segment) -> Checked:
+def check_segment(segment: Segment) -> SegmentResult:
     """Check one segment.
 
     Raises:
@@ -53,7 +53,7 @@ def check_segment(segment: Segment) -> Checked:
         else:
             check.damage(found)
     check.end()
-    return Checked(segment, check.messages, len(data), check.faults)
+    return SegmentResult(segment, check.messages, len(data), check.faults)
 
 
 class _Check:
@@ -61,7 +61,7 @@ class _Check:
 
     def __init__(self, segment: Segment, data: bytes) -> None:
         self.messages = 0
-        self.faults: list[Fault] = []
+        self.faults: list[DamagedRange] = []
         self.salt = salt_of(data, is_full=segment.state == "full")
         self._segment = segment
         self._data = data
@@ -79,8 +79,8 @@ class _Check:
         elif block.first != self._position:
             lost = block.first - 1 if block.first > self._position else -1
             self._fault(block.start, block.end, f"position {block.first} comes next", lost)
-        self._is_ended = block.kind == Kind.END
-        if block.kind == Kind.FRAMES:
+        self._is_ended = block.kind == BlockKind.END
+        if block.kind == BlockKind.FRAMES:
             self._frames(block)
         self._position = block.first + block.frames
 
@@ -127,14 +127,14 @@ class _Check:
     def _fault(self, start: int, end: int, why: str, last: int = -1) -> None:
         first = self._position if last >= self._position else -1
         last = last if first >= 0 else -1
-        self.faults.append(Fault(self._segment.path, start, end, first, last, why))
+        self.faults.append(DamagedRange(self._segment.path, start, end, first, last, why))
 
 
-def _check_sealed(segment: Segment) -> Checked:
+def _check_sealed(segment: Segment) -> SegmentResult:
     crc, size = checksum(segment.path)
     messages = segment.last - segment.first + 1
     if crc == segment.crc:
-        return Checked(segment, messages, size, [])
+        return SegmentResult(segment, messages, size, [])
     why = f"its checksum is {crc:08x}, its name has {segment.crc:08x}"
-    fault = Fault(segment.path, 0, size, segment.first, segment.last, why)
-    return Checked(segment, 0, size, [fault])
+    fault = DamagedRange(segment.path, 0, size, segment.first, segment.last, why)
+    return SegmentResult(segment, 0, size, [fault])

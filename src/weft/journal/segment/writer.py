@@ -12,11 +12,11 @@ import secrets
 from pathlib import Path
 from time import monotonic, time_ns
 
-from weft.broker.journal.batcher import Batch
+from weft.broker.journal.batcher import JournalBatch
 from weft.journal import file_modes
 from weft.journal.segment import direct_io
 from weft.journal.segment.blocks import about_block, end_block, filler, filler_size, seal_batch
-from weft.journal.segment.file_names import Place, day_of
+from weft.journal.segment.file_names import JournalFolder, day_of
 from weft.wire.message.message import Message
 
 VERSION = 2
@@ -34,7 +34,7 @@ class OpenSegment:
         OSError: the file cannot be created.
     """
 
-    def __init__(self, place: Place, first: int) -> None:
+    def __init__(self, place: JournalFolder, first: int) -> None:
         self.first = first
         self.next = first
         self.made_ns = time_ns()
@@ -58,7 +58,7 @@ class OpenSegment:
             self.abandon()
             raise
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: JournalBatch) -> None:
         """Write a batch.
 
         Raises:
@@ -116,7 +116,7 @@ class OpenSegment:
         with contextlib.suppress(OSError):
             os.posix_fadvise(self._fd, 0, pages, os.POSIX_FADV_DONTNEED)
 
-    def _append_directly(self, batch: Batch) -> bool:
+    def _append_directly(self, batch: JournalBatch) -> bool:
         """Write a batch with direct I/O; False if that is not possible."""
         end = direct_io.end_on_border(batch, self._salt) if self._direct >= 0 else 0
         if not end:
@@ -164,7 +164,7 @@ class OpenSegment:
         self.size += done
 
 
-def about(place: Place, first: int, made_ns: int, salt: int) -> bytes:
+def about(place: JournalFolder, first: int, made_ns: int, salt: int) -> bytes:
     """Return the first block of a segment."""
     message = Message(
         version=VERSION, service=place.service, node=place.node, first=first, made=made_ns

@@ -16,9 +16,9 @@ import msgspec
 from weft.errors import BadOption
 from weft.journal.file_modes import staged_opener
 from weft.journal.read.messages import history
-from weft.journal.read.record import Kept
+from weft.journal.read.record import JournalRecord
 from weft.journal.segment.writer import sync_folder
-from weft.journal.staging.parts import Part, Parts, check_writer
+from weft.journal.staging.parts import StagedPart, StagedParts, check_writer
 from weft.wire.byteops import u32_at
 
 # Prefix of writers of a single batch, which never return.
@@ -34,7 +34,7 @@ _FULL_S = 10.0
 _STATE = "state.json"
 
 
-class Mark(msgspec.Struct, frozen=True, array_like=True):
+class PublishedMark(msgspec.Struct, frozen=True, array_like=True):
     """Origin and publisher under which rows were published, and the journal's position before."""
 
     origin: int
@@ -42,21 +42,21 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
     position: int
 
 
-class Order(msgspec.Struct, frozen=True):
+class BatchCommit(msgspec.Struct, frozen=True):
     """Commit of a batch: its parts in order, with the number of rows of each."""
 
     writer: str
     batch: int
     parts: tuple[str, ...]
     rows: tuple[int, ...]
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[PublishedMark, ...] = ()
 
 
-class State(msgspec.Struct, frozen=True):
+class WriterProgress(msgspec.Struct, frozen=True):
     """Progress of a writer: the last published batch, and the one being published."""
 
     done: int = -1
-    order: Order | None = None
+    order: BatchCommit | None = None
 
 
 class Removed(NamedTuple):
@@ -69,12 +69,12 @@ class Removed(NamedTuple):
 class Batches:
     """Writers of a service at one node; used by one thread."""
 
-    def __init__(self, folder: Path, parts: Parts) -> None:
+    def __init__(self, folder: Path, parts: StagedParts) -> None:
         self._folder = folder
         self._parts = parts
         self._looked_through_s = -_FULL_S
 
-    def begin(self, order: Order, mark: Mark) -> Order | None:
+    def begin(self, order: BatchCommit, mark: PublishedMark) -> BatchCommit | None:
         """Record that a batch is being published; None if it is already published.
 
         Raises:
@@ -92,10 +92,10 @@ class Batches:
             # The recorded commit counts, not parts staged in its place afterwards.
             order = state.order
         begun = msgspec.structs.replace(order, marks=(*order.marks, mark))
-        self._write(order.writer, State(state.done, begun))
+        self._write(order.writer, WriterProgress(state.done, begun))
         return begun
 
-    def rows(self, order: Order) -> Iterator[bytes]:
+    def rows(self, order: BatchCommit) -> Iterator[bytes]:
         """Yield the rows of a batch in order, as groups of frames.
 
         Raises:
@@ -103,18 +103,18 @@ class Batches:
             OSError: a part cannot be read.
         """
         for name, rows in zip(order.parts, order.rows, strict=True):
-            yield from self._parts.blocks(Part(order.writer, order.batch, name), rows)
+            yield from self._parts.blocks(StagedPart(order.writer, order.batch, name), rows)
 
-    def finish(self, order: Order) -> None:
+    def finish(self, order: BatchCommit) -> None:
         """Record that a batch is published, and remove its rows.
 
         Raises:
             OSError: the state cannot be written.
         """
-        self._write(order.writer, State(order.batch))
+        self._write(order.writer, WriterProgress(order.batch))
         self._parts.remove_until(order.writer, order.batch)
 
-    def discard(self, parts: list[Part]) -> None:
+    def discard(self, parts: list[StagedPart]) -> None:
         """Remove rows that will not be committed; rows of a batch being published stay.
 
         Raises:
@@ -135,7 +135,7 @@ class Batches:
         if self._state(writer).order is None:
             self._parts.remove_writer(writer)
 
-    def unfinished(self) -> list[Order]:
+    def unfinished(self) -> list[BatchCommit]:
         """Remove abandoned rows; return the batches that were being published at the last exit.
 
         Raises:
@@ -183,18 +183,22 @@ class Batches:
             return False
         return self._state(writer).order is None
 
-    def _check(self, order: Order) -> None:
+    def _check(self, order: BatchCommit) -> None:
         if len(order.parts) != len(order.rows):
             raise BadOption(f"{len(order.parts)} parts have {len(order.rows)} numbers of rows")
         for _ in self.rows(order):
             pass
 
-    def _state(self, writer: str) -> State:
+    def _state(self, writer: str) -> WriterProgress:
         check_writer(writer)
         path = self._folder / writer / _STATE
-        return msgspec.json.decode(path.read_bytes(), type=State) if path.exists() else State()
+        return (
+            msgspec.json.decode(path.read_bytes(), type=WriterProgress)
+            if path.exists()
+            else WriterProgress()
+        )
 
-    def _write(self, writer: str, state: State) -> None:
+    def _write(self, writer: str, state: WriterProgress) -> None:
         path = self._folder / writer / _STATE
         self._parts.add_writer(writer)
         aside = path.with_suffix(".new")
@@ -207,7 +211,7 @@ class Batches:
         sync_folder(self._folder)
 
 
-def released_rows(root: Path, service: str, node: str, marks: tuple[Mark, ...]) -> int:
+def released_rows(root: Path, service: str, node: str, marks: tuple[PublishedMark, ...]) -> int:
     """Return the number of rows in the journal that were published under these marks.
 
     Raises:
@@ -220,5 +224,5 @@ def released_rows(root: Path, service: str, node: str, marks: tuple[Mark, ...]) 
     return sum(
         (u32_at(each.frame, 8), u32_at(each.frame, 12)) in publishers
         for each in kept
-        if isinstance(each, Kept)
+        if isinstance(each, JournalRecord)
     )

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from weft.errors import BadOption, NotKnown, TooMany
 from weft.journal.file_modes import STAGED_FOLDER, staged_opener
 from weft.journal.read.messages import mapped
-from weft.journal.segment.blocks import Block, Bytes, Kind, blocks_in, end_block, header_of
+from weft.journal.segment.blocks import Block, BlockKind, Bytes, blocks_in, end_block, header_of
 from weft.journal.segment.writer import sync_folder
 
 FOLDER = "staged"
@@ -37,7 +37,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,79}")
 _FILE = re.compile(r"(?P<batch>\d{1,19})-[A-Za-z0-9-]{1,80}\.rows")
 
 
-class Part(NamedTuple):
+class StagedPart(NamedTuple):
     """One part of a writer's batch."""
 
     writer: str
@@ -45,17 +45,17 @@ class Part(NamedTuple):
     name: str
 
 
-class Piece(NamedTuple):
+class RowChunk(NamedTuple):
     """Rows of a part; `first` is the number of the first row. The last piece may be empty."""
 
-    part: Part
+    part: StagedPart
     first: int
     frames: bytes
     rows: int
     is_last: bool
 
 
-class Parts:
+class StagedParts:
     """Parts of all writers of a service at one node; used by one thread.
 
     Raises:
@@ -72,7 +72,7 @@ class Parts:
         # Numbers of rows of incomplete parts.
         self._growing: dict[Path, int] = {}
 
-    def add(self, piece: Piece) -> int:
+    def add(self, piece: RowChunk) -> int:
         """Append rows; return the number of rows in the part. A repeated piece is ignored.
 
         Raises:
@@ -89,7 +89,9 @@ class Parts:
             raise NotKnown(
                 f"part {piece.part.name} has {before} rows here, not {piece.first}: begin another"
             )
-        data = header_of(Kind.FRAMES, piece.frames, piece.rows, piece.first, _SALT) + piece.frames
+        data = (
+            header_of(BlockKind.FRAMES, piece.frames, piece.rows, piece.first, _SALT) + piece.frames
+        )
         self._check_room(len(data))
         rows = piece.first + piece.rows
         try:
@@ -101,7 +103,7 @@ class Parts:
             self._growing[path] = rows
         return rows
 
-    def blocks(self, part: Part, rows: int) -> Iterator[bytes]:
+    def blocks(self, part: StagedPart, rows: int) -> Iterator[bytes]:
         """Yield the rows of a part, in blocks.
 
         Raises:
@@ -116,7 +118,7 @@ class Parts:
             for block in _whole_blocks(data, part, rows):
                 yield bytes(data[block.body : block.end])
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: StagedPart) -> None:
         """Remove a part, if it exists.
 
         Raises:
@@ -180,7 +182,7 @@ class Parts:
         shutil.rmtree(folder)
         self._writers -= 1
 
-    def _path(self, part: Part) -> Path:
+    def _path(self, part: StagedPart) -> Path:
         check_writer(part.writer)
         if _NAME.fullmatch(part.name) is None:
             raise BadOption(f"{part.name[:80]!r} cannot be the name of a part")
@@ -206,7 +208,7 @@ class Parts:
                     break
                 rows += block.frames
                 end = block.end
-                if block.kind == Kind.END:
+                if block.kind == BlockKind.END:
                     return rows, True
         os.truncate(path, end)
         self._costs[path] = end + PART_BYTES
@@ -220,7 +222,7 @@ class Parts:
                 f" {self._limit_bytes} (journal.staged_bytes)"
             )
 
-    def _append(self, path: Path, data: bytes, piece: Piece) -> None:
+    def _append(self, path: Path, data: bytes, piece: RowChunk) -> None:
         self.add_writer(piece.part.writer)
         with open(path, "ab", opener=staged_opener) as file:  # Path has no opener
             file.write(data)
@@ -251,14 +253,14 @@ def check_writer(name: str) -> None:
         raise BadOption(f"{name[:80]!r} cannot be the name of a writer")
 
 
-def _whole_blocks(data: Bytes, part: Part, rows: int) -> Iterator[Block]:
+def _whole_blocks(data: Bytes, part: StagedPart, rows: int) -> Iterator[Block]:
     found = 0
     is_complete = False
     for block in blocks_in(data, salt=_SALT):
         if not isinstance(block, Block) or block.first != found:
             raise NotKnown(f"part {part.name} is damaged after {found} rows")
         found += block.frames
-        is_complete = block.kind == Kind.END
+        is_complete = block.kind == BlockKind.END
         if not is_complete:
             yield block
     if not is_complete or found != rows:

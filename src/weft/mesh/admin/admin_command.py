@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from weft.errors import BadOption, shortened
-from weft.mesh.links.identity import Identity
+from weft.mesh.links.identity import SigningIdentity
 from weft.mesh.protocol import COMMAND_MAX_BYTES, Count, Text
 
 NONCE_BYTES = 16
@@ -49,7 +49,7 @@ class Command(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_field
         return self.issued_ms + self.life_ms
 
 
-class Order(NamedTuple):
+class CommandOrder(NamedTuple):
     """Operation and target of a command that is not signed yet."""
 
     service: str
@@ -58,14 +58,14 @@ class Order(NamedTuple):
     value: str = ""
 
 
-class Signed(NamedTuple):
+class SignedCommand(NamedTuple):
     """Encoded command with its signature."""
 
     said: bytes
     signature: bytes
 
 
-class Place(NamedTuple):
+class TargetAttributes(NamedTuple):
     """Attributes that a target can match: name, gateway id in hexadecimal, region."""
 
     name: str
@@ -73,7 +73,7 @@ class Place(NamedTuple):
     region: str
 
 
-class Refusal(NamedTuple):
+class CommandRefusal(NamedTuple):
     """Reason for rejecting a command: the name of its counter, and a sentence."""
 
     name: str
@@ -84,7 +84,9 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Command)
 
 
-def sign(admin: Identity, order: Order, nonce: bytes, issued_ms: int, life_ms: int) -> Signed:
+def sign(
+    admin: SigningIdentity, order: CommandOrder, nonce: bytes, issued_ms: int, life_ms: int
+) -> SignedCommand:
     """Encode and sign an order; the nonce is random and has to be unique.
 
     Raises:
@@ -107,7 +109,7 @@ def sign(admin: Identity, order: Order, nonce: bytes, issued_ms: int, life_ms: i
         _decoder.decode(said)
     except msgspec.ValidationError as error:
         raise BadOption(f"invalid command: {error}") from error
-    return Signed(said, admin.sign(_LABEL + said))
+    return SignedCommand(said, admin.sign(_LABEL + said))
 
 
 def check_target(target: str) -> None:
@@ -121,7 +123,7 @@ def check_target(target: str) -> None:
         raise BadOption(f"target {shortened(target)} is not all, {NODE}NAME or {REGION}NAME")
 
 
-def is_for(target: str, place: Place) -> bool:
+def is_for(target: str, place: TargetAttributes) -> bool:
     """Return whether a target includes a gateway."""
     if target.startswith(NODE):
         return target.removeprefix(NODE) in (place.name, place.node)
@@ -146,42 +148,48 @@ class Judge:
         """Record that a command was executed, possibly before a restart."""
         self._seen[nonce] = ends_ms
 
-    def judge(self, signed: Signed, now_ms: int) -> Command | Refusal:
+    def judge(self, signed: SignedCommand, now_ms: int) -> Command | CommandRefusal:
         """Return a valid command, recorded as seen, or the reason for rejecting it."""
         try:
             command = _decoder.decode(signed.said)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return Refusal("BadCommand", f"invalid command: {error}")
+            return CommandRefusal("BadCommand", f"invalid command: {error}")
         if len(signed.said) > COMMAND_MAX_BYTES:
-            return Refusal("BadCommand", f"a command of over {COMMAND_MAX_BYTES} bytes")
+            return CommandRefusal("BadCommand", f"a command of over {COMMAND_MAX_BYTES} bytes")
         # Check the signer first: others must not learn which commands were issued.
         if command.admin not in self.admins:
             text = f"{command.admin.hex()} is not the key of an administrator here"
-            return Refusal("NotAnAdmin", text)
+            return CommandRefusal("NotAnAdmin", text)
         if not self._verify(command.admin, signed.signature, _LABEL + signed.said):
-            return Refusal("ForgedCommand", "it was not signed by the administrator that it names")
+            return CommandRefusal(
+                "ForgedCommand", "it was not signed by the administrator that it names"
+            )
         refusal = self._problem(command, now_ms)
         if refusal is not None:
             return refusal
         self._seen[command.nonce] = command.ends_ms
         return command
 
-    def _problem(self, command: Command, now_ms: int) -> Refusal | None:
+    def _problem(self, command: Command, now_ms: int) -> CommandRefusal | None:
         if command.service != self._service:
-            return Refusal("OtherService", f"it is for service {shortened(command.service)}")
+            return CommandRefusal("OtherService", f"it is for service {shortened(command.service)}")
         if command.ends_ms <= now_ms:
             late_s = (now_ms - command.ends_ms) / 1000
-            return Refusal("ExpiredCommand", f"it expired {late_s:.1f} s ago by the clock here")
+            return CommandRefusal(
+                "ExpiredCommand", f"it expired {late_s:.1f} s ago by the clock here"
+            )
         if command.issued_ms > now_ms + SKEW_MS:
             early_s = (command.issued_ms - now_ms) / 1000
-            return Refusal("EarlyCommand", f"it is from {early_s:.1f} s ahead of the clock here")
+            return CommandRefusal(
+                "EarlyCommand", f"it is from {early_s:.1f} s ahead of the clock here"
+            )
         if command.nonce in self._seen:
-            return Refusal("ReplayedCommand", "it was received here before")
+            return CommandRefusal("ReplayedCommand", "it was received here before")
         if command.issued_ms < self._since_ms:
-            return Refusal("ExpiredCommand", "it was signed before this gateway started")
+            return CommandRefusal("ExpiredCommand", "it was signed before this gateway started")
         self._seen = {nonce: end for nonce, end in self._seen.items() if end > now_ms}
         if len(self._seen) >= SEEN_MAX:
-            return Refusal(
+            return CommandRefusal(
                 "TooManyCommands", f"{SEEN_MAX} commands are unexpired, which is the limit"
             )
         return None

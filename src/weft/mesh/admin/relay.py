@@ -12,7 +12,15 @@ import msgspec
 
 from weft.broker.service import Service
 from weft.errors import BadOption, NotAllowed, Overloaded, WeftError, shortened
-from weft.mesh.admin.admin_command import NODE, Command, Judge, Place, Refusal, Signed, is_for
+from weft.mesh.admin.admin_command import (
+    NODE,
+    Command,
+    CommandRefusal,
+    Judge,
+    SignedCommand,
+    TargetAttributes,
+    is_for,
+)
 from weft.mesh.membership.members import Member
 from weft.mesh.membership.mesh_handle import Mesh
 from weft.mesh.protocol import FACTS_MAX_BYTES, CommandWord, Obeyed
@@ -35,7 +43,7 @@ _MS = 1_000_000
 Facts = dict[str, Any]
 
 
-class Outcome(NamedTuple):
+class CommandOutcome(NamedTuple):
     """Result of a command at one gateway."""
 
     state: str
@@ -43,13 +51,13 @@ class Outcome(NamedTuple):
     facts: Facts | None = None
 
 
-Tell = Callable[[Outcome], None]
+Tell = Callable[[CommandOutcome], None]
 Obey = Callable[[Command, Tell], None]
 Rows = list[Facts]
 Done = Callable[[Rows], None]
 
 
-class Gathering:
+class PendingCommand:
     """Pending command issued at this gateway, with the outcomes received so far."""
 
     def __init__(self, since_ns: int, done: Done) -> None:
@@ -58,12 +66,12 @@ class Gathering:
         self._rows: dict[int, Facts] = {}
         self._waiting: set[int] = set()
 
-    def expect(self, number: int, place: Place) -> None:
+    def expect(self, number: int, place: TargetAttributes) -> None:
         """Add a target gateway whose outcome is awaited."""
         self._rows[number] = {"number": number, "state": SILENT, "text": "", **place._asdict()}
         self._waiting.add(number)
 
-    def hear(self, number: int, outcome: Outcome) -> bool:
+    def hear(self, number: int, outcome: CommandOutcome) -> bool:
         """Store the outcome of one gateway; return whether all outcomes are in."""
         if number not in self._waiting:
             return False
@@ -83,19 +91,19 @@ class Gathering:
 class Commanding:
     """Command relay of one gateway; `mesh` is None without a mesh."""
 
-    def __init__(self, service: Service, place: Place, judge: Judge, obey: Obey) -> None:
+    def __init__(self, service: Service, place: TargetAttributes, judge: Judge, obey: Obey) -> None:
         self._service = service
         self.place = place
         self._obey = obey
         self.judge = judge
         self.mesh: Mesh | None = None
         self._token = 0
-        self._gatherings: dict[int, Gathering] = {}
+        self._gatherings: dict[int, PendingCommand] = {}
         # Commands received in the current second, by origin.
         self._second = 0
         self._heard: Counter[int] = Counter()
 
-    def begin(self, signed: Signed, done: Done) -> WeftError | None:
+    def begin(self, signed: SignedCommand, done: Done) -> WeftError | None:
         """Send a command to all of its targets; return an error if it is refused.
 
         `done` gets the rows of all targets after the last outcome or after WAIT_NS.
@@ -104,7 +112,7 @@ class Commanding:
             return Overloaded(f"{GATHERINGS_MAX} commands are pending, which is the limit")
         own = self._service.stamp.origin
         command = self._judged(own, signed)
-        if isinstance(command, Refusal):
+        if isinstance(command, CommandRefusal):
             return NotAllowed(f"the command is refused: {command.text}")
         others = self._others(command.target)
         is_for_here = is_for(command.target, self.place)
@@ -113,7 +121,7 @@ class Commanding:
             return problem
         self._token += 1
         token = self._token
-        gathering = self._gatherings[token] = Gathering(self._service.now_ns, done)
+        gathering = self._gatherings[token] = PendingCommand(self._service.now_ns, done)
         if is_for_here:
             gathering.expect(own, self.place)
         for member in others:
@@ -123,7 +131,7 @@ class Commanding:
         word = CommandWord(token, signed.said, signed.signature)
         for member in others:
             if self.mesh is None or not self.mesh.say(member.number, word):
-                self._gather(token, member.number, Outcome(UNREACHABLE, "no path to it"))
+                self._gather(token, member.number, CommandOutcome(UNREACHABLE, "no path to it"))
         if is_for_here:
             self._obey(command, lambda outcome: self._gather(token, own, outcome))
         return None
@@ -137,12 +145,12 @@ class Commanding:
 
     def hear(self, origin: int, word: CommandWord) -> None:
         """Validate, execute and answer a command from another gateway."""
-        command = self._judged(origin, Signed(word.said, word.signature))
+        command = self._judged(origin, SignedCommand(word.said, word.signature))
         if isinstance(command, Command) and not is_for(command.target, self.place):
-            command = Refusal("NotForHere", f"it is for {command.target}")
+            command = CommandRefusal("NotForHere", f"it is for {command.target}")
             self._count(command.name)
-        if isinstance(command, Refusal):
-            self._answer(origin, word.token, Outcome(REFUSED, command.text))
+        if isinstance(command, CommandRefusal):
+            self._answer(origin, word.token, CommandOutcome(REFUSED, command.text))
         else:
             self._obey(command, lambda outcome: self._answer(origin, word.token, outcome))
 
@@ -153,21 +161,21 @@ class Commanding:
         except (msgspec.DecodeError, UnicodeDecodeError):
             self._count("BadFacts")
             return
-        outcome = Outcome(word.state, word.text, facts if isinstance(facts, dict) else None)
+        outcome = CommandOutcome(word.state, word.text, facts if isinstance(facts, dict) else None)
         self._gather(word.token, origin, outcome)
 
-    def _judged(self, origin: int, signed: Signed) -> Command | Refusal:
+    def _judged(self, origin: int, signed: SignedCommand) -> Command | CommandRefusal:
         second = self._service.now_ns // _S
         if second != self._second:
             self._second = second
             self._heard.clear()
         self._heard[origin] += 1
-        judged: Command | Refusal
+        judged: Command | CommandRefusal
         if self._heard[origin] > COMMANDS_PER_S:
-            judged = Refusal("TooManyCommands", f"over {COMMANDS_PER_S} commands per second")
+            judged = CommandRefusal("TooManyCommands", f"over {COMMANDS_PER_S} commands per second")
         else:
             judged = self.judge.judge(signed, self._service.wall_ns // _MS)
-        if isinstance(judged, Refusal):
+        if isinstance(judged, CommandRefusal):
             self._count(judged.name)
         return judged
 
@@ -200,14 +208,17 @@ class Commanding:
             f"{len(ids)} gateways are called {name}; name one by its id: {', '.join(ids)}"
         )
 
-    def _answer(self, origin: int, token: int, outcome: Outcome) -> None:
+    def _answer(self, origin: int, token: int, outcome: CommandOutcome) -> None:
         facts = msgspec.json.encode(outcome.facts) if outcome.facts else b""
         if len(facts) > FACTS_MAX_BYTES:
-            outcome, facts = Outcome(FAILED, f"its answer of {len(facts)} bytes is too long"), b""
+            outcome, facts = (
+                CommandOutcome(FAILED, f"its answer of {len(facts)} bytes is too long"),
+                b"",
+            )
         if self.mesh is not None:
             self.mesh.say(origin, Obeyed(token, outcome.state, outcome.text[:255], facts))
 
-    def _gather(self, token: int, number: int, outcome: Outcome) -> None:
+    def _gather(self, token: int, number: int, outcome: CommandOutcome) -> None:
         gathering = self._gatherings.get(token)
         if gathering is not None and gathering.hear(number, outcome):
             self._end(token)
@@ -222,10 +233,10 @@ class Commanding:
             self._service.count_refused(name)
 
 
-def place_of(member: Member) -> Place:
+def place_of(member: Member) -> TargetAttributes:
     """Return the attributes of a gateway that a target can match."""
     advert = member.advert
-    return Place(advert.name, member.node.hex(), advert.region)
+    return TargetAttributes(advert.name, member.node.hex(), advert.region)
 
 
 def _name_of(row: Facts) -> tuple[str, int]:

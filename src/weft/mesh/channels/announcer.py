@@ -7,23 +7,23 @@ that they do not know a channel yet, in which case they get its record.
 from typing import TYPE_CHECKING, NamedTuple
 
 from weft.broker.channel_subjects import start_of
-from weft.mesh.channels.directory import Channel
+from weft.mesh.channels.directory import KnownChannel
 from weft.mesh.channels.lease_votes import Standing
-from weft.mesh.channels.leases import LEASE_NS, Claim, Note
+from weft.mesh.channels.leases import LEASE_NS, LeaseClaim, Note
 from weft.mesh.channels.open_vote import Opening
 from weft.mesh.channels.protocol import (
     HELD_MAX,
     RECORDS_MAX,
+    ChannelAnnouncement,
     ChannelDropped,
     ChannelRecords,
     ChannelsHeld,
     ChannelsSeen,
     ChannelWord,
-    Held,
 )
 
 if TYPE_CHECKING:
-    from weft.mesh.channels.coordinator import Channels
+    from weft.mesh.channels.coordinator import ChannelCoordinator
 
 # Interval at which all channels are announced to all gateways.
 HOLD_NS = 1_500_000_000
@@ -33,7 +33,7 @@ LOOK_NS = 100_000_000
 FLOWS_MAX = 10_000
 
 
-class Said(NamedTuple):
+class SentAnnouncement(NamedTuple):
     """Channels that were announced with one token, and the time."""
 
     channels: tuple[bytes, ...]
@@ -43,11 +43,11 @@ class Said(NamedTuple):
 class Holding:
     """Announces the channels of one gateway and tracks their lease votes."""
 
-    def __init__(self, channels: "Channels") -> None:
+    def __init__(self, channels: "ChannelCoordinator") -> None:
         self._channels = channels
         self._standings: dict[bytes, Standing] = {}
         self._changed: dict[bytes, None] = {}
-        self._said: dict[int, Said] = {}
+        self._said: dict[int, SentAnnouncement] = {}
         self._held_ns = self._look_ns = 0
         # Gateways that got the record of a channel since the last full announcement.
         self._explained: set[tuple[int, bytes]] = set()
@@ -66,17 +66,17 @@ class Holding:
             voters.majority, self._channels.now_ns
         )
 
-    def begin(self, channel: Channel, opening: Opening) -> None:
+    def begin(self, channel: KnownChannel, opening: Opening) -> None:
         """Hold a new channel; the votes that opened it count as its first lease votes."""
         now_ns = self._channels.now_ns
-        claim = Claim(self._channels.own, self._channels.next_token())
-        self._channels.table.hear(claim, Held(channel.id, 1), now_ns)
+        claim = LeaseClaim(self._channels.own, self._channels.next_token())
+        self._channels.table.hear(claim, ChannelAnnouncement(channel.id, 1), now_ns)
         standing = self._standings[channel.id] = Standing(now_ns)
         standing.agree(self._channels.voters.own, opening.since_ns)
         for number in opening.confirmed:
             standing.agree(self._channels.node_of(number), opening.since_ns)
 
-    def announce(self, channel: Channel) -> None:
+    def announce(self, channel: KnownChannel) -> None:
         """Send the record of a new channel to all gateways, then announce it."""
         others = self._channels.others()
         if self._members(channel.id):
@@ -91,10 +91,10 @@ class Holding:
         members = self._members(channel)
         if members:
             channels = self._channels
-            claim = Claim(channels.own, channels.next_token())
-            channels.table.hear(claim, Held(channel, members), channels.now_ns)
+            claim = LeaseClaim(channels.own, channels.next_token())
+            channels.table.hear(claim, ChannelAnnouncement(channel, members), channels.now_ns)
 
-    def end(self, channel: Channel) -> None:
+    def end(self, channel: KnownChannel) -> None:
         """Release the name of a channel that has no local members."""
         self._standings.pop(channel.id, None)
         self._changed.pop(channel.id, None)
@@ -106,7 +106,7 @@ class Holding:
 
     def hear_dropped(self, origin: int, word: ChannelDropped) -> None:
         """Remove a gateway from a channel: no members there, or its open attempt failed."""
-        claim = Claim(origin, word.token)
+        claim = LeaseClaim(origin, word.token)
         self._channels.promises.drop(word.name, word.channel, claim)
         self._channels.table.drop(claim, word.channel)
 
@@ -150,29 +150,31 @@ class Holding:
         """Announce channels, renewing their leases at this gateway first."""
         channels = self._channels
         now_ns = channels.now_ns
-        held: list[Held] = []
+        held: list[ChannelAnnouncement] = []
         token = channels.next_token()
         rates = self._rates(ids)
         for channel in ids:
             known = channels.table.get(channel)
             if known is None:
                 continue
-            held.append(Held(channel, self._members(channel), rates.get(channel, 0)))
+            held.append(ChannelAnnouncement(channel, self._members(channel), rates.get(channel, 0)))
             standing = self._standings.setdefault(channel, Standing(now_ns))
             record = known.record
             note = Note(record.name, record.epoch, channel)
-            if channels.promises.prolong(note, Claim(channels.own, token), now_ns):
+            if channels.promises.prolong(note, LeaseClaim(channels.own, token), now_ns):
                 standing.agree(channels.voters.own, now_ns)
             else:
                 standing.refuse(channels.voters.own, now_ns)
-            channels.table.hear(Claim(channels.own, token), held[-1], now_ns)
+            channels.table.hear(LeaseClaim(channels.own, token), held[-1], now_ns)
         self._say(tuple(held), others)
 
-    def _say(self, held: tuple[Held, ...], others: list[int]) -> None:
+    def _say(self, held: tuple[ChannelAnnouncement, ...], others: list[int]) -> None:
         for at in range(0, len(held), HELD_MAX):
             part = held[at : at + HELD_MAX]
             token = self._channels.next_token()
-            self._said[token] = Said(tuple(each.channel for each in part), self._channels.now_ns)
+            self._said[token] = SentAnnouncement(
+                tuple(each.channel for each in part), self._channels.now_ns
+            )
             word = ChannelsHeld(token, part)
             for number in others:
                 self._channels.say(number, word)
@@ -218,7 +220,7 @@ class Holding:
 
     # Inbound.
 
-    def _hear_held(self, origin: int, token: int, held: tuple[Held, ...]) -> None:
+    def _hear_held(self, origin: int, token: int, held: tuple[ChannelAnnouncement, ...]) -> None:
         channels = self._channels
         unknown: list[bytes] = []
         refused: list[bytes] = []
@@ -232,7 +234,7 @@ class Holding:
                     channels.say(origin, closed)
                 continue
             record = known.record
-            claim = Claim(origin, token)
+            claim = LeaseClaim(origin, token)
             channels.table.hear(claim, each, channels.now_ns)
             note = Note(record.name, record.epoch, each.channel)
             if not channels.promises.prolong(note, claim, channels.now_ns):

@@ -20,12 +20,12 @@ from weft.errors import (
     WeftError,
 )
 from weft.mesh.channels.announcer import Holding
-from weft.mesh.channels.directory import Channel, ChannelTable
-from weft.mesh.channels.leases import CONFIRMED, FAILED, LEASE_NS, Claim, Note, Promises
+from weft.mesh.channels.directory import ChannelTable, KnownChannel
+from weft.mesh.channels.leases import CONFIRMED, FAILED, LEASE_NS, LeaseClaim, Note, Promises
 from weft.mesh.channels.open_vote import EXISTS, Electorate, End, Opening
 from weft.mesh.channels.protocol import (
     ChannelAsk,
-    ChannelClosed,
+    ChannelClosedNotice,
     ChannelDropped,
     ChannelVote,
     ChannelWord,
@@ -45,10 +45,10 @@ CLOSED_NS = 60_000_000_000
 CLOSED_MAX = 65_536
 
 # Gets the result of an open request: the channel or an error, and the gateways without an answer.
-Opened = Callable[[Channel | WeftError, list[str]], None]
+Opened = Callable[[KnownChannel | WeftError, list[str]], None]
 
 
-class Channels:
+class ChannelCoordinator:
     """Opens, holds and closes channels; `mesh` is None without other gateways."""
 
     def __init__(self, service: Service, voters: Voters, promises: Promises) -> None:
@@ -62,7 +62,7 @@ class Channels:
         self._openings: dict[int, Opening] = {}
         self._token = 0
         # Recently closed channels, with the time at which each is forgotten.
-        self._closed: dict[bytes, tuple[ChannelClosed, int]] = {}
+        self._closed: dict[bytes, tuple[ChannelClosedNotice, int]] = {}
         self._look_ns = self._count_ns = 0
         self.admissions.on_change = self.holding.changed
         service.on_member_over = self.admissions.leave_all
@@ -106,11 +106,11 @@ class Channels:
                 Opening(record, self.now_ns, lambda ended, end: self._end(ended, end, opened))
             )
 
-    def find(self, name: bytes) -> Channel | None:
+    def find(self, name: bytes) -> KnownChannel | None:
         """Return the channel to join by a name, if there is one."""
         return max(self.table.named(name), key=self._preference, default=None)
 
-    def admit(self, peer: Peer, channel: Channel) -> None:
+    def admit(self, peer: Peer, channel: KnownChannel) -> None:
         """Make an authorized connection a member.
 
         Raises:
@@ -121,9 +121,9 @@ class Channels:
             raise TooMany(f"this gateway has {HELD_HERE_MAX} channels, which is the limit")
         self.admissions.admit(peer, key, channel.record.name)
 
-    def close(self, channel: Channel) -> None:
+    def close(self, channel: KnownChannel) -> None:
         """Close a channel on all gateways."""
-        word = ChannelClosed(channel.record)
+        word = ChannelClosedNotice(channel.record)
         for number in self.others():
             self.say(number, word)
         self._close(word)
@@ -134,7 +134,7 @@ class Channels:
         """Handle a control message about channels."""
         match word:
             case ChannelAsk(token, record):
-                claim = Claim(origin, token)
+                claim = LeaseClaim(origin, token)
                 self.say(origin, ChannelVote(token, *self._judged(claim, record)))
             case ChannelVote(token, verdict, epoch):
                 opening = self._openings.get(token)
@@ -143,14 +143,14 @@ class Channels:
                     self._settle(token, opening)
             case ChannelDropped():
                 self.holding.hear_dropped(origin, word)
-            case ChannelClosed(record) if not record.is_sound:
+            case ChannelClosedNotice(record) if not record.is_sound:
                 self.refuse("BadChannel")
-            case ChannelClosed():
+            case ChannelClosedNotice():
                 self._close(word)
             case _:
                 self.holding.hear(origin, word)
 
-    def closed(self, channel: bytes) -> ChannelClosed | None:
+    def closed(self, channel: bytes) -> ChannelClosedNotice | None:
         """Return the close message of a recently closed channel, or None."""
         found = self._closed.get(channel)
         return None if found is None else found[0]
@@ -206,7 +206,7 @@ class Channels:
         record = opening.record._replace(epoch=epoch)
         channel = record.channel(self._service.name)
         token = self.next_token()
-        claim = Claim(self.own, token)
+        claim = LeaseClaim(self.own, token)
         own = self.promises.open(Note(name, epoch, channel), claim, self.now_ns)
         asked = self.others() if own == CONFIRMED else []
         electorate = Electorate(frozenset(asked), self.voters.majority)
@@ -232,7 +232,7 @@ class Channels:
     def _drop(self, opening: Opening) -> None:
         """Withdraw the claim to the name at all gateways that were asked."""
         word = ChannelDropped(self.next_token(), opening.record.name, opening.channel)
-        self.promises.drop(word.name, word.channel, Claim(self.own, word.token))
+        self.promises.drop(word.name, word.channel, LeaseClaim(self.own, word.token))
         for number in opening.electorate.asked:
             self.say(number, word)
 
@@ -286,7 +286,7 @@ class Channels:
             f" {self.voters.majority} required{named}"
         )
 
-    def _judged(self, claim: Claim, record: Record) -> tuple[str, int]:
+    def _judged(self, claim: LeaseClaim, record: Record) -> tuple[str, int]:
         """Return this gateway's vote on a channel that another gateway opens."""
         epoch = self.promises.epoch(record.name)
         if not record.is_sound or record.owner != self.node_of(claim.holder):
@@ -300,7 +300,7 @@ class Channels:
 
     # Closing.
 
-    def _close(self, word: ChannelClosed) -> None:
+    def _close(self, word: ChannelClosedNotice) -> None:
         record = word.record
         channel = record.channel(self._service.name)
         known = self.table.get(channel)
@@ -324,7 +324,7 @@ class Channels:
                 error = ChannelLost(f"another channel has the name {name!r} now")
                 self.admissions.dismiss(key, error)
 
-    def _has_lost(self, channel: Channel) -> bool:
+    def _has_lost(self, channel: KnownChannel) -> bool:
         """Return whether a conflicting channel exists and takes precedence."""
         rivals = [
             each
@@ -342,7 +342,7 @@ class Channels:
         is_long_ago = self.now_ns - standing.confirmed_ns >= LEASE_NS
         return is_long_ago and max(each.rank for each in rivals) > channel.rank
 
-    def _preference(self, channel: Channel) -> tuple[bool, bool, tuple[bool, int, int]]:
+    def _preference(self, channel: KnownChannel) -> tuple[bool, bool, tuple[bool, int, int]]:
         is_confirmed = self.holding.is_confirmed(channel.id)
         return channel.record.is_protected, is_confirmed, channel.rank
 

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from weft.mesh.channels.leases import Claim
-from weft.mesh.channels.protocol import Held, Record
+from weft.mesh.channels.leases import LeaseClaim
+from weft.mesh.channels.protocol import ChannelAnnouncement, Record
 
 # Members of a gateway count for this long after its last announcement.
 STALE_NS = 6_000_000_000
 CHANNELS_MAX = 65_536
 
 
-class Place(NamedTuple):
+class GatewayMembers(NamedTuple):
     """Members of a channel at one gateway, as last announced."""
 
     members: int
@@ -21,13 +21,13 @@ class Place(NamedTuple):
     token: int
 
 
-class Channel:
+class KnownChannel:
     """One channel with its members by gateway number."""
 
     def __init__(self, channel: bytes, record: Record) -> None:
         self.id = channel
         self.record = record
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, GatewayMembers] = {}
 
     @property
     def members(self) -> int:
@@ -45,25 +45,25 @@ class ChannelTable:
     """Channels of a service, by id and by name."""
 
     def __init__(self) -> None:
-        self._by_id: dict[bytes, Channel] = {}
-        self._by_name: dict[bytes, dict[bytes, Channel]] = {}
+        self._by_id: dict[bytes, KnownChannel] = {}
+        self._by_name: dict[bytes, dict[bytes, KnownChannel]] = {}
 
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def all(self) -> list[Channel]:
+    def all(self) -> list[KnownChannel]:
         """Return every channel that has members."""
         return [each for each in self._by_id.values() if each.places]
 
-    def get(self, channel: bytes) -> Channel | None:
+    def get(self, channel: bytes) -> KnownChannel | None:
         """Return the channel with an id."""
         return self._by_id.get(channel)
 
-    def named(self, name: bytes) -> list[Channel]:
+    def named(self, name: bytes) -> list[KnownChannel]:
         """Return the channels of a name; more than one after a race or a partition."""
         return [each for each in self._by_name.get(name, {}).values() if each.places]
 
-    def add(self, channel: bytes, record: Record) -> Channel | None:
+    def add(self, channel: bytes, record: Record) -> KnownChannel | None:
         """Add a channel; None if the table is full.
 
         Unprotected channels of a name share an id: the record with the lowest epoch is kept.
@@ -72,23 +72,25 @@ class ChannelTable:
         if known is None:
             if len(self._by_id) >= CHANNELS_MAX:
                 return None
-            known = self._by_id[channel] = Channel(channel, record)
+            known = self._by_id[channel] = KnownChannel(channel, record)
             self._by_name.setdefault(record.name, {})[channel] = known
         elif _age(record) < _age(known.record):
             known.record = record
         return known
 
-    def hear(self, claim: Claim, held: Held, now_ns: int) -> Channel | None:
+    def hear(
+        self, claim: LeaseClaim, held: ChannelAnnouncement, now_ns: int
+    ) -> KnownChannel | None:
         """Update the members at a gateway; None if the channel is unknown."""
         channel = self._by_id.get(held.channel)
         if channel is not None:
             last = channel.places.get(claim.holder)
             if last is None or last.token <= claim.token:
-                place = Place(held.members, held.message_rate, now_ns, claim.token)
+                place = GatewayMembers(held.members, held.message_rate, now_ns, claim.token)
                 channel.places[claim.holder] = place
         return channel
 
-    def drop(self, claim: Claim, channel: bytes) -> None:
+    def drop(self, claim: LeaseClaim, channel: bytes) -> None:
         """Remove the members at a gateway."""
         known = self._by_id.get(channel)
         if known is not None:
@@ -114,7 +116,7 @@ class ChannelTable:
                     del channel.places[number]
             self._forget_if_empty(channel)
 
-    def _forget_if_empty(self, channel: Channel) -> None:
+    def _forget_if_empty(self, channel: KnownChannel) -> None:
         if not channel.places:
             self.forget(channel.id)
 

@@ -30,7 +30,7 @@ class Note(NamedTuple):
     channel: bytes
 
 
-class Claim(NamedTuple):
+class LeaseClaim(NamedTuple):
     """Claim of a gateway to a name, with the token of the message that made it.
 
     Messages can overtake each other: an older claim must not revert a later one.
@@ -40,7 +40,7 @@ class Claim(NamedTuple):
     token: int
 
 
-class Hold(NamedTuple):
+class LeaseHold(NamedTuple):
     """Expiry of a lease for one gateway, and the token of its last claim."""
 
     ends_ns: int
@@ -54,7 +54,7 @@ class Promise:
         # Highest epoch granted to any channel.
         self.epoch = epoch
         self.channel = channel
-        self.holds: dict[int, Hold] = {}
+        self.holds: dict[int, LeaseHold] = {}
 
     def is_free_for(self, channel: bytes, now_ns: int) -> bool:
         """Return whether no unexpired lease of another channel blocks the name."""
@@ -63,7 +63,7 @@ class Promise:
         )
 
 
-_NONE = Hold(0, 0)
+_NONE = LeaseHold(0, 0)
 
 # Stores a note durably, or raises OSError.
 Keep = Callable[[Note], None]
@@ -84,7 +84,7 @@ class Promises:
         self._keep = keep
         for note in notes:
             promise = self._names[note.name] = Promise(note.epoch, note.channel)
-            promise.holds[0] = Hold(now_ns + LEASE_NS, 0)
+            promise.holds[0] = LeaseHold(now_ns + LEASE_NS, 0)
 
     def notes(self) -> list[Note]:
         """Return every lease as it has to be stored."""
@@ -95,7 +95,7 @@ class Promises:
         promise = self._names.get(name)
         return 0 if promise is None else promise.epoch
 
-    def open(self, note: Note, claim: Claim, now_ns: int) -> str:
+    def open(self, note: Note, claim: LeaseClaim, now_ns: int) -> str:
         """Vote on a channel that is to be opened; return the verdict."""
         promise = self._names.get(note.name)
         if promise is not None:
@@ -105,7 +105,7 @@ class Promises:
                 return OUTDATED
         return self._promise(note, claim, now_ns)
 
-    def prolong(self, note: Note, claim: Claim, now_ns: int) -> bool:
+    def prolong(self, note: Note, claim: LeaseClaim, now_ns: int) -> bool:
         """Renew the lease of an existing channel; return whether it was granted.
 
         An epoch below the last is accepted: the later one belongs to an attempt that failed.
@@ -115,7 +115,7 @@ class Promises:
             return False
         return self._promise(note, claim, now_ns) == CONFIRMED
 
-    def drop(self, name: bytes, channel: bytes, claim: Claim) -> None:
+    def drop(self, name: bytes, channel: bytes, claim: LeaseClaim) -> None:
         """Remove the claim of a gateway to a name."""
         promise = self._names.get(name)
         if promise is not None and promise.channel == channel:
@@ -129,7 +129,7 @@ class Promises:
         if promise is not None and promise.channel == channel:
             promise.holds.clear()
 
-    def _promise(self, note: Note, claim: Claim, now_ns: int) -> str:
+    def _promise(self, note: Note, claim: LeaseClaim, now_ns: int) -> str:
         promise = self._names.get(note.name)
         epoch = note.epoch if promise is None else max(promise.epoch, note.epoch)
         if promise is None or (promise.epoch, promise.channel) != (epoch, note.channel):
@@ -143,7 +143,7 @@ class Promises:
             self._names.pop(note.name, None)
             promise = self._names[note.name] = Promise(epoch, note.channel)
         last = promise.holds.get(claim.holder, _NONE)
-        promise.holds[claim.holder] = Hold(now_ns + LEASE_NS, max(last.token, claim.token))
+        promise.holds[claim.holder] = LeaseHold(now_ns + LEASE_NS, max(last.token, claim.token))
         return CONFIRMED
 
     def _make_room(self, now_ns: int) -> None:

@@ -72,7 +72,7 @@ class Record(NamedTuple):
         return hashlib.sha256(_PROTECTED + made + keys).digest()[:_ID_BYTES]
 
 
-class Held(NamedTuple):
+class ChannelAnnouncement(NamedTuple):
     """Announcement of a channel: its members at a gateway and their message rate."""
 
     channel: Id
@@ -103,7 +103,7 @@ class ChannelsHeld(_Word, tag=28, frozen=True):
     """Announcement of channels with members here, which renews the leases of their names."""
 
     token: Count
-    held: Annotated[tuple[Held, ...], Meta(max_length=HELD_MAX)]
+    held: Annotated[tuple[ChannelAnnouncement, ...], Meta(max_length=HELD_MAX)]
 
 
 class ChannelsSeen(_Word, tag=29, frozen=True):
@@ -128,7 +128,7 @@ class ChannelDropped(_Word, tag=31, frozen=True):
     channel: Id
 
 
-class ChannelClosed(_Word, tag=32, frozen=True):
+class ChannelClosedNotice(_Word, tag=32, frozen=True):
     """An authorized connection closed this channel on all gateways."""
 
     record: Record
@@ -141,5 +141,5 @@ ChannelWord = (
     | ChannelsSeen
     | ChannelRecords
     | ChannelDropped
-    | ChannelClosed
+    | ChannelClosedNotice
 )

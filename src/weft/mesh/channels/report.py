@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from weft.mesh.channels.coordinator import Channels
-from weft.mesh.channels.directory import Channel
+from weft.mesh.channels.coordinator import ChannelCoordinator
+from weft.mesh.channels.directory import KnownChannel
 
 Facts = dict[str, Any]
 
 
-def listed(found: list[Channel], limit: int) -> Facts:
+def listed(found: list[KnownChannel], limit: int) -> Facts:
     """Return up to `limit` channels, the largest first, and the number left out."""
     largest = sorted(found, key=_prominence)[:limit]
     return {"channels": [_entry(each) for each in largest], "more": len(found) - len(largest)}
 
 
-def channel_facts(channels: Channels, channel: Channel) -> Facts:
+def channel_facts(channels: ChannelCoordinator, channel: KnownChannel) -> Facts:
     """Return the full report of one channel."""
     record = channel.record
     places = [
@@ -36,7 +36,7 @@ def channel_facts(channels: Channels, channel: Channel) -> Facts:
     }
 
 
-def _entry(channel: Channel) -> Facts:
+def _entry(channel: KnownChannel) -> Facts:
     return {
         "name": channel.record.name.decode(),
         "id": channel.id.hex(),
@@ -46,11 +46,11 @@ def _entry(channel: Channel) -> Facts:
     }
 
 
-def _prominence(channel: Channel) -> tuple[int, bytes]:
+def _prominence(channel: KnownChannel) -> tuple[int, bytes]:
     return -channel.members, channel.record.name
 
 
-def _gateway(channels: Channels, number: int) -> str:
+def _gateway(channels: ChannelCoordinator, number: int) -> str:
     if number == channels.own:
         return channels.service.gateway
     member = None if channels.mesh is None else channels.mesh.members.numbered(number)

@@ -9,8 +9,8 @@ from weft.wire.byteops cimport cut, put_bytes, put_u32, u32_at, u64_at
 from weft.mesh.delivery.receiver cimport Arrivals
 from weft.mesh.delivery.origin_stream cimport Incoming
 from weft.mesh.delivery.frame_batch cimport Load
-from weft.mesh.delivery.sender cimport Outgoing
-from weft.mesh.routing.forwarding_tree cimport Part
+from weft.mesh.delivery.sender cimport MeshSender
+from weft.mesh.routing.forwarding_tree cimport OnwardBranch
 
 cdef Py_ssize_t _HEADER
 cdef Py_ssize_t _ENTRY
@@ -34,7 +34,7 @@ cdef int _FABRIC
 cdef class LinkCarrier(Carrier):
     cdef Peer _peer
     cdef uint32_t _number
-    cdef Outgoing _outgoing
+    cdef MeshSender _outgoing
     cdef Arrivals _arrivals
     cdef object _listener
     cdef Py_ssize_t _left
@@ -78,7 +78,7 @@ cdef class LinkCarrier(Carrier):
 
     cpdef object _detour(self, bytes header, Py_ssize_t at, Py_ssize_t end)
 
-    @cython.locals(count=Py_ssize_t, load=Load, part=Part, is_taken=bint)
+    @cython.locals(count=Py_ssize_t, load=Load, part=OnwardBranch, is_taken=bint)
     cdef object _carry(self, Run run)
 
     @cython.locals(data=bytearray, at=Py_ssize_t, size=Py_ssize_t, body=bytes)

@@ -13,7 +13,7 @@ from weft.errors import BadFrame, UnexpectedFrame
 from weft.mesh.delivery.frame_batch import Load
 from weft.mesh.delivery.origin_stream import Incoming
 from weft.mesh.delivery.receiver import Arrivals
-from weft.mesh.delivery.sender import Outgoing
+from weft.mesh.delivery.sender import MeshSender
 from weft.mesh.links.link_events import error_in
 from weft.mesh.routing.forward_header import (
     COUNT_AT,
@@ -24,13 +24,13 @@ from weft.mesh.routing.forward_header import (
     INTEREST,
     TRACE,
     WORD,
-    Entry,
+    PlannedGateway,
     check,
     make,
     read,
 )
-from weft.mesh.routing.forwarding_tree import Part
-from weft.mesh.trace.hop import NO_RELAY, NO_WAY, TOO_FAR, Passage
+from weft.mesh.routing.forwarding_tree import OnwardBranch
+from weft.mesh.trace.hop import NO_RELAY, NO_WAY, TOO_FAR, TracedHop
 from weft.wire.byteops import cut, put_bytes, put_u32, u32_at, u64_at
 from weft.wire.frames import HEADER_BYTES, Kind, Run, encode, parse
 
@@ -54,7 +54,7 @@ _FORWARD = int(Kind.FORWARD)
 _FABRIC = int(Kind.FABRIC)
 
 
-class Listener(Protocol):
+class LinkHandler(Protocol):
     """Checks forwarding headers and handles control messages."""
 
     @property
@@ -70,7 +70,7 @@ class Listener(Protocol):
     def hear_far(self, origin: int, body: bytes, path: bytes) -> None:
         """Handle a forwarded control message; `path` is encoded as in its header."""
 
-    def hear_trace(self, origin: int, body: bytes, passage: Passage) -> None:
+    def hear_trace(self, origin: int, body: bytes, passage: TracedHop) -> None:
         """Handle a trace after it was forwarded; `passage` says how."""
 
     def part_near(self, peer: Peer) -> None:
@@ -84,9 +84,9 @@ class LinkCarrier(Carrier):
         self,
         peer: Peer,
         number: int,
-        outgoing: Outgoing,
+        outgoing: MeshSender,
         arrivals: Arrivals,
-        listener: Listener,
+        listener: LinkHandler,
     ) -> None:
         self._peer = peer
         self._number = number
@@ -100,8 +100,8 @@ class LinkCarrier(Carrier):
         self._is_for_here = False
         self._path = b""
         self._incoming: Incoming | None = None
-        self._parts: list[Part] = []
-        self._passage: Passage | None = None
+        self._parts: list[OnwardBranch] = []
+        self._passage: TracedHop | None = None
 
     def take(self, run: Run) -> None:
         """Handle a batch of frames."""
@@ -181,7 +181,7 @@ class LinkCarrier(Carrier):
             return
         self._is_for_here = header[at + 6] != 0
         if load.flags & _TRACE:
-            self._passage = Passage(header)
+            self._passage = TracedHop(header)
         elif self._is_for_here:
             self._open_here(header, at)
         end = len(header)
@@ -230,7 +230,7 @@ class LinkCarrier(Carrier):
         made[_HOPS] = header[_HOPS] + 1
         put_u32(made, path_end, self._outgoing.own)
         put_bytes(made, path_end + 4, header, at, end - at)
-        self._parts.append(Part(link, made))
+        self._parts.append(OnwardBranch(link, made))
 
     def _detour(self, header: bytes, at: int, end: int) -> None:
         """Forward a branch whose link is lost on other paths."""
@@ -249,11 +249,13 @@ class LinkCarrier(Carrier):
                     self._passage.missed(entry.number, TOO_FAR if is_far else NO_WAY)
                 continue
             entries = [
-                Entry(number, len(way) - step - 1, number == entry.number, entry.first, entry.mark)
+                PlannedGateway(
+                    number, len(way) - step - 1, number == entry.number, entry.first, entry.mark
+                )
                 for step, number in enumerate(way)
             ]
             made = make(envelope.flags, envelope.group, path, entries)
-            self._parts.append(Part(ways.links[way[0]], made))
+            self._parts.append(OnwardBranch(ways.links[way[0]], made))
 
     def _carry(self, run: Run) -> None:
         """Deliver and forward frames of the current header."""

@@ -9,9 +9,9 @@ from bisect import bisect_right
 from weft.broker.replies import error_frame
 from weft.broker.requests import refuse_request
 from weft.errors import ResponderGone
-from weft.mesh.delivery.remote_gateway import Distant
-from weft.mesh.delivery.retransmit_buffer import Ring
-from weft.mesh.protocol import Missed
+from weft.mesh.delivery.remote_gateway import RemoteGateway
+from weft.mesh.delivery.retransmit_buffer import RetransmitBuffer
+from weft.mesh.protocol import LostRanges
 from weft.mesh.routing.forward_header import ONE
 from weft.wire.byteops import u32_at
 from weft.wire.frames import HEADER_BYTES, Flag, Kind
@@ -21,15 +21,15 @@ _REFUSED = (int(Kind.MESSAGE), int(Flag.REQUEST))
 _INBOX = b"_INBOX."
 
 
-class Refusals:
+class LostRequests:
     """Lost ranges by gateway, until the requesters have been notified."""
 
-    def __init__(self, distants: dict[int, Distant], ring: Ring) -> None:
+    def __init__(self, distants: dict[int, RemoteGateway], ring: RetransmitBuffer) -> None:
         self._distants = distants
         self._ring = ring
         self._lost: dict[int, list[tuple[int, int]]] = {}
 
-    def hear(self, origin: int, word: Missed) -> None:
+    def hear(self, origin: int, word: LostRanges) -> None:
         """Store lost ranges; a gateway repeats its report."""
         distant = self._distants.get(origin)
         if distant is None:
@@ -48,7 +48,7 @@ class Refusals:
             if number in self._distants:
                 self._refuse_all(self._distants[number], ranges)
 
-    def _refuse_all(self, distant: Distant, ranges: list[tuple[int, int]]) -> None:
+    def _refuse_all(self, distant: RemoteGateway, ranges: list[tuple[int, int]]) -> None:
         firsts = [first for first, _ in ranges]
         for piece in self._ring.find(distant.number, firsts[0], ranges[-1][1] + 1):
             if not piece.flags & ONE:
@@ -61,7 +61,7 @@ class Refusals:
                 number, at = number + 1, end
 
 
-def _refuse(distant: Distant, frame: bytes) -> None:
+def _refuse(distant: RemoteGateway, frame: bytes) -> None:
     """Send an error to the requester of a lost frame."""
     peer = distant.peer
     if frame[4] == _ERROR:

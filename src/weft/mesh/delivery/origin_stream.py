@@ -17,7 +17,7 @@ HELD_COST_BYTES = 256
 MISSED_MAX = 64
 
 
-class Held(NamedTuple):
+class HeldFrames(NamedTuple):
     """Frames held behind a sequence gap."""
 
     frame_count: int
@@ -45,7 +45,7 @@ class Incoming:
         self.missed: list[tuple[int, int]] = []
         self.missed_ns = 0
         self.held_bytes = 0
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, HeldFrames] = {}
         self._order: list[int] = []
 
     @property
@@ -58,7 +58,7 @@ class Incoming:
         """End of the first gap."""
         return self._order[0] if self._order else max(self.top, self.expected)
 
-    def hold(self, number: int, held: Held, now_ns: int) -> bool:
+    def hold(self, number: int, held: HeldFrames, now_ns: int) -> bool:
         """Hold frames; False if over the limit or already held."""
         before = self._held.get(number)
         if before is not None and before.frame_count >= held.frame_count:
@@ -92,7 +92,7 @@ class Incoming:
         self.expected = until
         self.moved(now_ns)
 
-    def due(self) -> tuple[int, Held] | None:
+    def due(self) -> tuple[int, HeldFrames] | None:
         """Remove and return held frames that are next in order, with their number."""
         if self._order and self._order[0] <= self.expected:
             number = heappop(self._order)
@@ -101,7 +101,7 @@ class Incoming:
             return number, held
         return None
 
-    def put_back(self, number: int, held: Held) -> None:
+    def put_back(self, number: int, held: HeldFrames) -> None:
         """Hold frames again that cannot be delivered yet."""
         heappush(self._order, number)
         self._held[number] = held

@@ -10,7 +10,7 @@ from weft.broker.service cimport Peer, Service
 from weft.wire.subjects cimport stays_here
 from weft.wire.byteops cimport cut, same_bytes, u32_at
 from weft.mesh.counters cimport TrafficCounts
-from weft.mesh.delivery.remote_gateway cimport Distant
+from weft.mesh.delivery.remote_gateway cimport RemoteGateway
 from weft.mesh.delivery.origin_stream cimport Incoming
 from weft.mesh.delivery.frame_batch cimport Load
 
@@ -64,7 +64,7 @@ cdef class Arrivals:
     cdef object _find(self, bytes subject)
 
     @cython.locals(
-        service=Service, data=bytearray, distant=Distant, at=Py_ssize_t, size=Py_ssize_t
+        service=Service, data=bytearray, distant=RemoteGateway, at=Py_ssize_t, size=Py_ssize_t
     )
     cdef object _deliver_each(self, Load load)
 

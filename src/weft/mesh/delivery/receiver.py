@@ -13,10 +13,10 @@ from weft.broker.requests import is_own_inbox, pass_refusal, pass_reply, pass_re
 from weft.broker.service import NOWHERE, Peer, Service
 from weft.mesh.counters import TrafficCounts
 from weft.mesh.delivery.frame_batch import Load
-from weft.mesh.delivery.origin_stream import Held, Incoming
-from weft.mesh.delivery.remote_gateway import EPOCH_BITS, Distant
+from weft.mesh.delivery.origin_stream import HeldFrames, Incoming
+from weft.mesh.delivery.remote_gateway import EPOCH_BITS, RemoteGateway
 from weft.mesh.interest.activation import Activation
-from weft.mesh.protocol import Ack, Gone, Mark, Missed, Nack, RoutedWord, Wanted
+from weft.mesh.protocol import Ack, Gone, HighWaterMark, InterestEntry, LostRanges, Nack, RoutedWord
 from weft.mesh.routing.forward_header import FIRST_MARK, ONE, PLAIN, mark_of
 from weft.wire.buffer import Writer
 from weft.wire.byteops import cut, same_bytes, u32_at
@@ -54,7 +54,7 @@ class Arrivals:
     """Frames and stream state from all other gateways."""
 
     def __init__(
-        self, service: Service, counts: TrafficCounts, distants: dict[int, Distant], say: Say
+        self, service: Service, counts: TrafficCounts, distants: dict[int, RemoteGateway], say: Say
     ) -> None:
         self._service = service
         self._counts = counts
@@ -96,9 +96,9 @@ class Arrivals:
         else:
             self._arrive_odd(incoming, load)
 
-    def hear(self, origin: int, word: Mark | Gone) -> None:
+    def hear(self, origin: int, word: HighWaterMark | Gone) -> None:
         """Handle a mark or unavailable ranges."""
-        if isinstance(word, Mark):
+        if isinstance(word, HighWaterMark):
             self._hear_mark(self.stream(origin, word.number), word)
             return
         incoming = self._incoming.get(origin)
@@ -114,7 +114,7 @@ class Arrivals:
             for incoming in list(self._unsettled.values()):
                 self._look_after(incoming)
 
-    def activate(self, changes: Iterable[tuple[Wanted, bool]], version: int) -> None:
+    def activate(self, changes: Iterable[tuple[InterestEntry, bool]], version: int) -> None:
         """Note that an interest version with these changes is advertised."""
         self.activation.apply(changes, version)
         self.mark = mark_of(version)
@@ -146,7 +146,7 @@ class Arrivals:
             self._ended.clear()
         self._ended[origin] = max(incoming.expected, incoming.top)
 
-    def _hear_mark(self, incoming: Incoming, mark: Mark) -> None:
+    def _hear_mark(self, incoming: Incoming, mark: HighWaterMark) -> None:
         if not self._is_of_this_epoch(incoming, mark.number):
             return
         incoming.top = max(incoming.top, mark.number)
@@ -182,7 +182,7 @@ class Arrivals:
         if missed and self._service.now_ns - incoming.missed_ns > MISSED_NS:
             missed.clear()
         # In this order: once the acknowledgement arrives, the report has arrived too.
-        if missed and not self._say(incoming.origin, Missed(tuple(missed))):
+        if missed and not self._say(incoming.origin, LostRanges(tuple(missed))):
             return False
         return self._say(incoming.origin, Ack(incoming.expected))
 
@@ -204,7 +204,9 @@ class Arrivals:
         if load.number == incoming.expected:
             self.arrive(incoming, load)
             return
-        held = Held(load.count, load.flags, load.group, cut(data, load.start, load.end), load.mark)
+        held = HeldFrames(
+            load.count, load.flags, load.group, cut(data, load.start, load.end), load.mark
+        )
         self._unsettled[incoming.origin] = incoming
         if incoming.hold(load.number, held, self._service.now_ns):
             counts.held += load.count

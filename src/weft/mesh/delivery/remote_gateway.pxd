@@ -6,7 +6,7 @@ from weft.broker.service cimport Peer
 
 
 @cython.final
-cdef class Distant:
+cdef class RemoteGateway:
     cdef readonly Peer peer
     cdef readonly Outbox outbox
     cdef readonly uint32_t number

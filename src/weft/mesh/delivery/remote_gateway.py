@@ -11,7 +11,7 @@ EPOCH_BITS = 48
 EPOCH_MAX = (1 << 64 - EPOCH_BITS) - 1
 
 
-class Distant:
+class RemoteGateway:
     """One remote gateway; `next` is the number of the next frame for it."""
 
     def __init__(self, peer: Peer, name: str, epoch: int) -> None:

@@ -1,7 +1,7 @@
 """Transport of a remote gateway: forwards its frames through the mesh."""
 
 from weft.broker.service import Peer
-from weft.mesh.delivery.sender import Outgoing
+from weft.mesh.delivery.sender import MeshSender
 from weft.wire.byteops import u32_at
 from weft.wire.frames import Kind
 
@@ -12,7 +12,7 @@ _POSTED = (int(Kind.MESSAGE), int(Kind.ERROR))
 class Post:
     """Forwards frames as soon as they are queued for one remote gateway."""
 
-    def __init__(self, outgoing: Outgoing) -> None:
+    def __init__(self, outgoing: MeshSender) -> None:
         self._outgoing = outgoing
         self.peer: Peer
 

@@ -18,7 +18,7 @@ cdef class Chunk:
 
 
 @cython.final
-cdef class Ring:
+cdef class RetransmitBuffer:
     cdef Py_ssize_t _limit
     cdef object _chunks
     cdef Chunk _spare

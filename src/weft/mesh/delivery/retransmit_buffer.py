@@ -24,7 +24,7 @@ _HOPS = HOPS_AT
 _HEADER = HEADER_BYTES
 
 
-class Piece(NamedTuple):
+class SentFrames(NamedTuple):
     """Frames as sent to one gateway: number of the first, count and content."""
 
     first: int
@@ -43,7 +43,7 @@ class Chunk:
         self.time_ns = 0
 
 
-class Ring:
+class RetransmitBuffer:
     """Retransmit buffer of one gateway, bounded in bytes and age."""
 
     def __init__(self, limit_bytes: int = RING_BYTES) -> None:
@@ -98,7 +98,7 @@ class Ring:
                 return
             self._drop()
 
-    def find(self, number: int, first: int, last: int) -> list[Piece]:
+    def find(self, number: int, first: int, last: int) -> list[SentFrames]:
         """Return the available frames from `first` to before `last` of one gateway, in order."""
         search = Search(number, first, last)
         for chunk in self._chunks:
@@ -124,7 +124,7 @@ class Search:
     """Scan of records for the frames from `first` to before `last` of one gateway."""
 
     def __init__(self, number: int, first: int, last: int) -> None:
-        self.found: list[Piece] = []
+        self.found: list[SentFrames] = []
         self._number = number
         self._first = first
         self._last = last
@@ -161,4 +161,4 @@ class Search:
         if count > 0:
             group = cut(data, header + _HEADER, header + _HEADER + data[header + 7])
             frames = cut(data, start, end)
-            self.found.append(Piece(number, count, data[header + 5], group, frames, mark))
+            self.found.append(SentFrames(number, count, data[header + 5], group, frames, mark))

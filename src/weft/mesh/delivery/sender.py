@@ -10,9 +10,9 @@ from weft.broker.mesh_hooks import Beyond
 from weft.broker.routing.route import Group, Route
 from weft.broker.service import Service
 from weft.mesh.counters import TrafficCounts
-from weft.mesh.delivery.remote_gateway import Distant
-from weft.mesh.delivery.retransmit_buffer import Piece, Ring
-from weft.mesh.protocol import Gone, Mark, RoutedWord, frame_of
+from weft.mesh.delivery.remote_gateway import RemoteGateway
+from weft.mesh.delivery.retransmit_buffer import RetransmitBuffer, SentFrames
+from weft.mesh.protocol import Gone, HighWaterMark, RoutedWord, frame_of
 from weft.mesh.routing.forward_header import (
     AGAIN,
     COUNT_AT,
@@ -23,11 +23,11 @@ from weft.mesh.routing.forward_header import (
     PLAIN,
     TRACE,
     WORD,
-    Entry,
+    PlannedGateway,
     make,
     read,
 )
-from weft.mesh.routing.forwarding_tree import Branch, Plan, Ways
+from weft.mesh.routing.forwarding_tree import Branch, ForwardingPlan, Ways
 from weft.mesh.trace.hop import NO_WAY, SHED, Sprout
 from weft.wire.byteops import put_u32, put_u64, u32_at
 from weft.wire.frames import Kind
@@ -39,7 +39,7 @@ _ERROR = int(Kind.ERROR)
 _PLANS_MAX = 4096
 
 
-class Outgoing(Beyond):
+class MeshSender(Beyond):
     """Frames sent by this gateway or forwarded for others."""
 
     def __init__(self, service: Service, counts: TrafficCounts) -> None:
@@ -47,12 +47,12 @@ class Outgoing(Beyond):
         self.own = service.stamp.origin
         self.arena = service.arena
         self.counts = counts
-        self.distants: dict[int, Distant] = {}
+        self.distants: dict[int, RemoteGateway] = {}
         self.ways = Ways(self.own, {}, {})
-        self.ring = Ring()
+        self.ring = RetransmitBuffer()
         # Version of the routes, which invalidates older forwarding plans.
         self.version = 1
-        self._plans: dict[tuple[int, ...], Plan] = {}
+        self._plans: dict[tuple[int, ...], ForwardingPlan] = {}
 
     def go_by(self, ways: Ways) -> None:
         """Replace the routes."""
@@ -70,7 +70,7 @@ class Outgoing(Beyond):
         Return the outbox of a link above its high-water mark, or None.
         """
         crowded: Outbox | None = None
-        plan: Plan | None = route.plan
+        plan: ForwardingPlan | None = route.plan
         if plan is None or plan.version != self.version:
             plan = self._plan(route)
         if plan.branches:
@@ -126,14 +126,14 @@ class Outgoing(Beyond):
         put_u32(branch.header, COUNT_AT, 1)
         frames = bytes(branch.header) + frame_of(word)
         # Control messages are bounded only by the limit of the link itself.
-        if isinstance(word, Mark | Gone):
+        if isinstance(word, HighWaterMark | Gone):
             # Refers to messages sent before it.
             peer.owe(frames)
         else:
             peer.owe_first(frames)
         return True
 
-    def trace(self, distants: list[Distant], word: RoutedWord) -> list[Sprout]:
+    def trace(self, distants: list[RemoteGateway], word: RoutedWord) -> list[Sprout]:
         """Send a trace along the paths of messages for these gateways; each hop handles it.
 
         It is subject to the same backlog limit as messages.
@@ -161,13 +161,13 @@ class Outgoing(Beyond):
         if peer is None:
             return False
         last = len(way) - 1
-        entries = [Entry(number, last - at, at == last) for at, number in enumerate(way)]
+        entries = [PlannedGateway(number, last - at, at == last) for at, number in enumerate(way)]
         header = make(WORD, b"", [self.own], entries)
         put_u32(header, COUNT_AT, 1)
         peer.owe_first(bytes(header) + frame_of(word))
         return True
 
-    def send_again(self, number: int, piece: Piece) -> bool:
+    def send_again(self, number: int, piece: SentFrames) -> bool:
         """Retransmit frames to a gateway; False if that is impossible now."""
         distant = self.distants.get(number)
         if distant is None:
@@ -184,14 +184,14 @@ class Outgoing(Beyond):
         self.counts.resent += piece.frame_count
         return True
 
-    def _plan(self, route: Route) -> Plan:
+    def _plan(self, route: Route) -> ForwardingPlan:
         distants = [self.distants[outbox.owner.number] for outbox in route.far]
         key = tuple([distant.number for distant in distants])
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= _PLANS_MAX:
                 self._plans.clear()
-            plan = Plan(self.version, self.ways.branches(PLAIN | INTEREST, b"", distants))
+            plan = ForwardingPlan(self.version, self.ways.branches(PLAIN | INTEREST, b"", distants))
             self._plans[key] = plan
         route.plan = plan
         return plan

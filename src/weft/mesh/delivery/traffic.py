@@ -8,31 +8,31 @@ from itertools import pairwise
 
 from weft.broker.delivery.policy import Policy
 from weft.broker.requests import expire_requests, forget_requests
-from weft.broker.routing.router import Wanted as Asked
+from weft.broker.routing.router import SubscriberKind as Asked
 from weft.broker.service import FAR_INBOX_BYTES, Peer, Service
 from weft.errors import BadWord
 from weft.mesh.counters import TrafficCounts
 from weft.mesh.delivery.link_receiver import LinkCarrier
-from weft.mesh.delivery.lost_requests import Refusals
+from weft.mesh.delivery.lost_requests import LostRequests
 from weft.mesh.delivery.receiver import Arrivals
-from weft.mesh.delivery.remote_gateway import EPOCH_BITS, EPOCH_MAX, Distant
+from weft.mesh.delivery.remote_gateway import EPOCH_BITS, EPOCH_MAX, RemoteGateway
 from weft.mesh.delivery.remote_transport import Post
-from weft.mesh.delivery.sender import Outgoing
+from weft.mesh.delivery.sender import MeshSender
 from weft.mesh.protocol import (
     Ack,
     Gone,
-    Mark,
-    Missed,
+    HighWaterMark,
+    InterestEntry,
+    LostRanges,
     Nack,
     RoutedWord,
     Trace,
-    Wanted,
     Word,
     decode,
 )
 from weft.mesh.routing.forward_header import HOPS_AT, mark_of
 from weft.mesh.routing.forwarding_tree import Ways
-from weft.mesh.trace.hop import Passage, Sprout
+from weft.mesh.trace.hop import Sprout, TracedHop
 from weft.wire.byteops import u32_at
 from weft.wire.subjects import stays_here
 
@@ -62,10 +62,10 @@ class Traffic:
         self._service = service
         self.counts = TrafficCounts()
         self.is_relay = is_relay
-        self._outgoing = Outgoing(service, self.counts)
+        self._outgoing = MeshSender(service, self.counts)
         self._distants = self._outgoing.distants
         self._arrivals = Arrivals(service, self.counts, self._distants, self.send_word)
-        self._refusals = Refusals(self._distants, self._outgoing.ring)
+        self._refusals = LostRequests(self._distants, self._outgoing.ring)
         self._edges: Container[tuple[int, int]] = frozenset()
         self._paths: dict[bytes, str] = {}
         # Epochs of forgotten gateways: one that returns starts the next.
@@ -78,7 +78,7 @@ class Traffic:
         # Handlers of control messages about the mesh itself.
         self.on_near: Callable[[Peer, bytes], None] | None = None
         self.on_word: Callable[[int, Word], None] | None = None
-        self.on_trace: Callable[[int, Trace, Passage], None] | None = None
+        self.on_trace: Callable[[int, Trace, TracedHop], None] | None = None
         self.on_part: Callable[[Peer], None] | None = None
         service.beyond = self._outgoing
         service.router.changes = {}
@@ -102,9 +102,11 @@ class Traffic:
         peer.outbox.is_distant = True
         peer.outbox.is_away = number not in self._outgoing.ways
         self._service.inboxes[inbox[:FAR_INBOX_BYTES]] = peer
-        self._distants[number] = Distant(peer, name, self._epochs.get(number, 0))
+        self._distants[number] = RemoteGateway(peer, name, self._epochs.get(number, 0))
 
-    def want(self, number: int, added: Iterable[Wanted], removed: Iterable[Wanted]) -> None:
+    def want(
+        self, number: int, added: Iterable[InterestEntry], removed: Iterable[InterestEntry]
+    ) -> None:
         """Change the subscriptions of a gateway."""
         distant = self._distants[number]
         router = self._service.router
@@ -119,7 +121,7 @@ class Traffic:
         if distant is not None:
             distant.mark = mark_of(version)
 
-    def activate(self, changes: Iterable[tuple[Wanted, bool]], version: int) -> None:
+    def activate(self, changes: Iterable[tuple[InterestEntry, bool]], version: int) -> None:
         """Note that an interest version with these changes is advertised."""
         self._arrivals.activate(changes, version)
 
@@ -169,10 +171,10 @@ class Traffic:
 
     # Local interest.
 
-    def local_changes(self) -> list[tuple[Wanted, bool]]:
+    def local_changes(self) -> list[tuple[InterestEntry, bool]]:
         """Return the added (True) and removed local patterns since the last call."""
         router = self._service.router
-        found: list[tuple[Wanted, bool]] = []
+        found: list[tuple[InterestEntry, bool]] = []
         if not router.changes:
             return found
         changes, router.changes = router.changes, {}
@@ -186,9 +188,9 @@ class Traffic:
                 self._own[(pattern, group)] = is_listener
                 if before == is_listener:
                     continue
-                found.append((Wanted(pattern, group, is_listener), True))
+                found.append((InterestEntry(pattern, group, is_listener), True))
             if before is not None:
-                found.insert(0, (Wanted(pattern, group, before), False))
+                found.insert(0, (InterestEntry(pattern, group, before), False))
         return found
 
     # Timers.
@@ -213,7 +215,7 @@ class Traffic:
     def leave(self) -> None:
         """Send the last mark to all gateways, because this one leaves."""
         for number, distant in self._distants.items():
-            self.send_word(number, Mark(distant.next, is_last=True))
+            self.send_word(number, HighWaterMark(distant.next, is_last=True))
 
     @property
     def is_quiet(self) -> bool:
@@ -237,7 +239,7 @@ class Traffic:
         """Send a control message to any gateway; False if it is unreachable."""
         # The path its messages take is known to forward, the one from here may not.
         way = self._came_by.get(number)
-        if way and isinstance(word, Ack | Nack | Missed) and self._outgoing.answer(way, word):
+        if way and isinstance(word, Ack | Nack | LostRanges) and self._outgoing.answer(way, word):
             return True
         return self._outgoing.say(number, word)
 
@@ -257,13 +259,13 @@ class Traffic:
             self._came_by[origin] = [u32_at(path, at) for at in range(len(path) - 4, -1, -4)]
         try:
             match decode(body):
-                case Mark() | Gone() as word:
+                case HighWaterMark() | Gone() as word:
                     self._arrivals.hear(origin, word)
                 case Ack(number):
                     self._hear_ack(origin, number)
                 case Nack(first, last):
                     self._send_again(origin, first, last + 1)
-                case Missed() as word:
+                case LostRanges() as word:
                     self._refusals.hear(origin, word)
                 case word:
                     if self.on_word is not None:
@@ -277,7 +279,7 @@ class Traffic:
         known = [self._distants[number] for number in numbers if number in self._distants]
         return self._outgoing.trace(known, word)
 
-    def hear_trace(self, origin: int, body: bytes, passage: Passage) -> None:
+    def hear_trace(self, origin: int, body: bytes, passage: TracedHop) -> None:
         """Handle a trace that takes the path of messages."""
         word = decode(body)
         if not isinstance(word, Trace):
@@ -309,7 +311,7 @@ class Traffic:
         edges = ((min(pair), max(pair)) for pair in pairwise(hops))
         return "" if all(edge in self._edges for edge in edges) else "ForgedPath"
 
-    def _mark(self, distant: Distant, now_ns: int) -> None:
+    def _mark(self, distant: RemoteGateway, now_ns: int) -> None:
         """Send a mark if one is due and frames are not acknowledged."""
         if distant.seen != distant.next:
             # While it receives frames, they reveal gaps.
@@ -319,7 +321,7 @@ class Traffic:
                 return
         elif distant.mark_wait_ns and now_ns < distant.mark_ns:
             return
-        if self.send_word(distant.number, Mark(distant.next)):
+        if self.send_word(distant.number, HighWaterMark(distant.next)):
             distant.marked_ns = now_ns
             if distant.unconfirmed_ns == 0:
                 distant.unconfirmed_ns = now_ns

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from weft.broker.routing.route import Route
 from weft.broker.routing.router import Router
-from weft.mesh.protocol import Wanted
+from weft.mesh.protocol import InterestEntry
 from weft.mesh.routing.forward_header import version_of
 
 # Bound on cached routes to active subscribers.
@@ -30,7 +30,7 @@ class Activation:
         # By subject and version: the full route, and the route to active subscribers.
         self._routes: dict[tuple[bytes, int], tuple[Route, Route]] = {}
 
-    def apply(self, changes: Iterable[tuple[Wanted, bool]], version: int) -> None:
+    def apply(self, changes: Iterable[tuple[InterestEntry, bool]], version: int) -> None:
         """Record that an interest version with these changes, in order, is advertised."""
         wanted: dict[bytes, bool] = {}
         for each, is_added in changes:

@@ -10,8 +10,8 @@ without a member. Group members above the limit are queued until there is room.
 from collections import Counter
 from collections.abc import Iterable
 
-from weft.mesh.interest.interest_set import NO_CHANGE, Change, WantedSet
-from weft.mesh.protocol import Wanted, wanted_bytes
+from weft.mesh.interest.interest_set import NO_CHANGE, InterestChange, WantedSet
+from weft.mesh.protocol import InterestEntry, wanted_bytes
 from weft.wire.subjects import CHANNEL, HOT_ROUTES, PIPELINE
 
 EXACT_MAX = 50_000
@@ -24,10 +24,10 @@ GROUPED_MAX_BYTES = 3 << 20
 _EXACT, _FIRST, _ALL = range(3)
 _EVERYTHING = b">"
 # A wildcard in the first place does not match channel or pipeline subjects.
-_CHANNELS = Wanted(CHANNEL + b">", b"", True)
-_PIPELINES = Wanted(PIPELINE + b">", b"", True)
+_CHANNELS = InterestEntry(CHANNEL + b">", b"", True)
+_PIPELINES = InterestEntry(PIPELINE + b">", b"", True)
 # Pattern that every gateway subscribes to, independent of its clients.
-FOR_ITSELF = Wanted(HOT_ROUTES, b"", True)
+FOR_ITSELF = InterestEntry(HOT_ROUTES, b"", True)
 
 
 class OwnInterest:
@@ -36,18 +36,18 @@ class OwnInterest:
     def __init__(self, always: Iterable[bytes] = (), exact_max: int = EXACT_MAX) -> None:
         self.told = WantedSet()
         # Patterns of the gateway itself, independent of its clients.
-        self._always = [Wanted(pattern, b"", True) for pattern in always]
+        self._always = [InterestEntry(pattern, b"", True) for pattern in always]
         self._exact_max = exact_max
         self._detail = _EXACT
-        self._plain: set[Wanted] = set()
+        self._plain: set[InterestEntry] = set()
         self._plain_bytes = 0
         # Number of patterns behind each coarse one.
-        self._coarse: Counter[Wanted] = Counter()
+        self._coarse: Counter[InterestEntry] = Counter()
         self._coarse_bytes = 0
-        self._grouped: set[Wanted] = set()
+        self._grouped: set[InterestEntry] = set()
         self._grouped_bytes = 0
         # Group members that wait for room, in order.
-        self._untold: dict[Wanted, None] = {}
+        self._untold: dict[InterestEntry, None] = {}
 
     @property
     def is_coarse(self) -> bool:
@@ -59,10 +59,10 @@ class OwnInterest:
         """Number of group members that are not advertised."""
         return len(self._untold)
 
-    def change(self, changes: Iterable[tuple[Wanted, bool]]) -> Change:
+    def change(self, changes: Iterable[tuple[InterestEntry, bool]]) -> InterestChange:
         """Apply added (True) and removed patterns; return the change to advertise."""
         # The last change of each entry counts.
-        told: dict[Wanted, bool] = {}
+        told: dict[InterestEntry, bool] = {}
         for wanted, is_added in changes:
             if wanted.group:
                 self._change_grouped(wanted, is_added, told)
@@ -83,7 +83,9 @@ class OwnInterest:
             self.told.version += 1
         return change
 
-    def _change_plain(self, wanted: Wanted, is_added: bool, told: dict[Wanted, bool]) -> None:
+    def _change_plain(
+        self, wanted: InterestEntry, is_added: bool, told: dict[InterestEntry, bool]
+    ) -> None:
         if (wanted in self._plain) == is_added:
             return
         coarse = coarsened(wanted)
@@ -104,7 +106,9 @@ class OwnInterest:
         elif self._detail == _FIRST:
             told[coarse] = coarse in self._coarse
 
-    def _change_grouped(self, wanted: Wanted, is_added: bool, told: dict[Wanted, bool]) -> None:
+    def _change_grouped(
+        self, wanted: InterestEntry, is_added: bool, told: dict[InterestEntry, bool]
+    ) -> None:
         if is_added:
             self._untold[wanted] = None
         elif wanted in self._grouped:
@@ -114,7 +118,7 @@ class OwnInterest:
         else:
             self._untold.pop(wanted, None)
 
-    def _tell_waiting(self, told: dict[Wanted, bool]) -> None:
+    def _tell_waiting(self, told: dict[InterestEntry, bool]) -> None:
         """Advertise queued group members while there is room."""
         while self._untold:
             wanted = next(iter(self._untold))
@@ -127,7 +131,7 @@ class OwnInterest:
                 self._grouped_bytes = size
                 told[wanted] = True
 
-    def _is_told(self, own: Wanted) -> bool:
+    def _is_told(self, own: InterestEntry) -> bool:
         """Return whether an own pattern is advertised: not if a client's entry covers it."""
         return self.is_coarse or own._replace(is_listener=False) not in self._plain
 
@@ -143,28 +147,28 @@ class OwnInterest:
             return _FIRST
         return _ALL
 
-    def _all_told(self) -> set[Wanted]:
+    def _all_told(self) -> set[InterestEntry]:
         """Return all entries to advertise."""
         told = self._grouped | {each for each in self._always if self._is_told(each)}
         if self._detail == _EXACT:
             return told | self._plain
         if self._detail == _FIRST:
             return told | set(self._coarse)
-        return told | {Wanted(_EVERYTHING, b"", True), _CHANNELS, _PIPELINES}
+        return told | {InterestEntry(_EVERYTHING, b"", True), _CHANNELS, _PIPELINES}
 
 
-def coarsened(wanted: Wanted) -> Wanted:
+def coarsened(wanted: InterestEntry) -> InterestEntry:
     """Return the coarse entry that covers an entry."""
     if wanted.pattern.startswith(PIPELINE):
         return _PIPELINES
     first, dot, _ = wanted.pattern.partition(b".")
     if first in (b"*", _EVERYTHING):
-        return Wanted(_EVERYTHING, b"", True)
-    return Wanted(first + b".>" if dot else first, b"", True)
+        return InterestEntry(_EVERYTHING, b"", True)
+    return InterestEntry(first + b".>" if dot else first, b"", True)
 
 
-def _together(first: Change, second: Change) -> Change:
+def _together(first: InterestChange, second: InterestChange) -> InterestChange:
     """Return two consecutive changes as one."""
     added = (set(first.added) - set(second.removed)) | set(second.added) - set(first.removed)
     removed = (set(first.removed) - set(second.added)) | set(second.removed) - set(first.added)
-    return Change(tuple(sorted(added)), tuple(sorted(removed)))
+    return InterestChange(tuple(sorted(added)), tuple(sorted(removed)))

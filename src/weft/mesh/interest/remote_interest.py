@@ -8,10 +8,10 @@ advert.
 from weft.broker.service import Service
 from weft.errors import BadWord
 from weft.mesh.delivery.traffic import Traffic
-from weft.mesh.interest.interest_set import Change, WantedSet, is_too_much
-from weft.mesh.links.link import Link, Parts
+from weft.mesh.interest.interest_set import InterestChange, WantedSet, is_too_much
+from weft.mesh.links.link import Link, SnapshotParts
 from weft.mesh.membership.members import Member, Members
-from weft.mesh.protocol import Delta, Snapshot, Want, Wanted, in_parts, wanted_bytes
+from weft.mesh.protocol import Delta, InterestEntry, Snapshot, Want, in_parts, wanted_bytes
 
 # After this time, an unanswered request is repeated to another neighbour.
 ASK_AGAIN_NS = 1_000_000_000
@@ -24,7 +24,7 @@ EARLY_MAX = 64
 EARLY_BYTES = 16 << 10
 
 
-class Interests:
+class RemoteInterest:
     """Interest sets of all members as known here."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Interests:
         if member is None or member is self._members.own:
             return
         if word.part == 0:
-            link.parts = Parts(word)
+            link.parts = SnapshotParts(word)
         parts = link.parts
         if parts is None or not parts.take(word):
             link.parts = None
@@ -154,7 +154,7 @@ class Interests:
             member.asked = link.peer.number
             link.say(Want(member.node))
 
-    def _take(self, member: Member, version: int, found: list[Wanted]) -> None:
+    def _take(self, member: Member, version: int, found: list[InterestEntry]) -> None:
         """Replace an interest set by a snapshot, if it matches the digest in the advert."""
         advert = member.advert
         if version > advert.version or member.is_current or advert.is_leaving:
@@ -185,7 +185,7 @@ class Interests:
             if link is not None:
                 self.send(link, member)
 
-    def _tell(self, member: Member, change: Change) -> None:
+    def _tell(self, member: Member, change: InterestChange) -> None:
         if not member.advert.is_leaving:
             self._traffic.want(member.number, change.added, change.removed)
 

@@ -6,7 +6,7 @@ gateways that are not reachable in the mesh; others are redirected.
 
 from weft.broker.replies import end_with
 from weft.errors import DoubledLink
-from weft.mesh.links.dial_targets import Chance
+from weft.mesh.links.dial_targets import RandomSource
 from weft.mesh.links.link import Link, mesh_links
 from weft.mesh.links.neighbour_selection import SPARE, are_neighbours, ring_neighbours
 from weft.mesh.membership.members import Members
@@ -20,7 +20,7 @@ class Welcome:
     """Admission decisions of one gateway."""
 
     def __init__(
-        self, members: Members, links: dict[int, Link], max_links: int, chance: Chance
+        self, members: Members, links: dict[int, Link], max_links: int, chance: RandomSource
     ) -> None:
         self._members = members
         self._links = links

@@ -10,8 +10,8 @@ from weft.errors import CopiedKey, LinkedToSelf, Refused, WeftError
 from weft.mesh.links.dial_targets import (
     DIALS_MAX,
     REMEMBERED_PAUSE_NS,
-    Chance,
-    Target,
+    DialTarget,
+    RandomSource,
     Targets,
     is_address,
 )
@@ -34,7 +34,9 @@ REDIAL_NS = 200_000_000
 class Dialling:
     """Dial schedule of one gateway."""
 
-    def __init__(self, members: Members, address: str, max_links: int, chance: Chance) -> None:
+    def __init__(
+        self, members: Members, address: str, max_links: int, chance: RandomSource
+    ) -> None:
         self.targets = Targets(chance)
         self._members = members
         self._own_address = address
@@ -77,7 +79,7 @@ class Dialling:
             if link.address:
                 self.targets.settled(self.targets.at(link.address))
 
-    def is_there(self, target: Target, linked: Collection[bytes]) -> bool:
+    def is_there(self, target: DialTarget, linked: Collection[bytes]) -> bool:
         """Return whether the gateway at an address is in the mesh, as far as known."""
         return self._members.is_at(target.address) or self._is_found(target, linked)
 
@@ -91,7 +93,9 @@ class Dialling:
         pause_ns = int(self._chance.random() * REDIAL_NS)
         target.next_ns = max(target.next_ns, now_ns + pause_ns)
 
-    def missed(self, address: str, error: WeftError | None, problem: str, now_ns: int) -> Target:
+    def missed(
+        self, address: str, error: WeftError | None, problem: str, now_ns: int
+    ) -> DialTarget:
         """Schedule the next dial of an address after a failure, with back-off."""
         target = self.targets.at(address)
         target.is_self = isinstance(error, LinkedToSelf)
@@ -109,7 +113,7 @@ class Dialling:
 
     def _candidates(
         self, linked: Collection[bytes], registered: Collection[str], now_ns: int
-    ) -> Iterator[Target]:
+    ) -> Iterator[DialTarget]:
         fixed = [target for target in self.targets if target.is_fixed]
         for target in fixed:
             if target.is_registry:
@@ -178,9 +182,9 @@ class Dialling:
         """Return whether a reachable or linked gateway has an address."""
         return address in near or self._members.is_at(address)
 
-    def _targets(self, members: Iterable[Member], now_ns: int) -> list[Target]:
+    def _targets(self, members: Iterable[Member], now_ns: int) -> list[DialTarget]:
         """Return the targets for the advertised addresses of gateways."""
-        found: list[Target] = []
+        found: list[DialTarget] = []
         for member in members:
             if is_address(member.advert.address):
                 target = self.targets.offer(member.advert.address, now_ns)
@@ -188,7 +192,7 @@ class Dialling:
                 found.append(target)
         return found
 
-    def _is_found(self, target: Target, linked: Collection[bytes]) -> bool:
+    def _is_found(self, target: DialTarget, linked: Collection[bytes]) -> bool:
         """Return whether the gateway at an address is linked or reachable."""
         member = self._members.get(target.node) if target.node else None
         return target.node in linked or (member is not None and member.is_there)

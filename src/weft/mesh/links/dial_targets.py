@@ -18,7 +18,7 @@ REMEMBER_NS = 3_600_000_000_000
 REMEMBERED_PAUSE_NS = 30_000_000_000
 
 
-class Chance(Protocol):
+class RandomSource(Protocol):
     """Source of randomness, such as random.Random."""
 
     def random(self) -> float:
@@ -31,7 +31,7 @@ class Chance(Protocol):
         """Return a number from 0 to less than `stop`."""
 
 
-class Target:
+class DialTarget:
     """One address; `node` is the gateway that was last reached there."""
 
     def __init__(self, address: str) -> None:
@@ -53,11 +53,11 @@ class Target:
 class Targets:
     """All known addresses."""
 
-    def __init__(self, chance: Chance) -> None:
+    def __init__(self, chance: RandomSource) -> None:
         self._chance = chance
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, DialTarget] = {}
 
-    def __iter__(self) -> Iterator[Target]:
+    def __iter__(self) -> Iterator[DialTarget]:
         return iter(self._targets.values())
 
     def fix(self, address: str, *, is_registry: bool = False) -> None:
@@ -66,7 +66,7 @@ class Targets:
         target.is_fixed = True
         target.is_registry = is_registry
 
-    def offer(self, address: str, now_ns: int) -> Target:
+    def offer(self, address: str, now_ns: int) -> DialTarget:
         """Add or prolong an address that another gateway offered."""
         target = self.at(address)
         target.until_ns = max(target.until_ns, now_ns + OFFER_NS)
@@ -79,13 +79,13 @@ class Targets:
         if not target.is_fixed:
             target.longest_ns = REMEMBERED_PAUSE_NS
 
-    def at(self, address: str) -> Target:
+    def at(self, address: str) -> DialTarget:
         """Return the target for an address, adding it if necessary."""
         target = self._targets.get(address)
         if target is None:
             if len(self._targets) >= TARGETS_MAX:
                 self._make_room()
-            target = Target(address)
+            target = DialTarget(address)
             self._targets[address] = target
         return target
 
@@ -94,26 +94,26 @@ class Targets:
         """Number of dials in progress."""
         return sum(target.is_dialling for target in self._targets.values())
 
-    def is_due(self, target: Target, now_ns: int) -> bool:
+    def is_due(self, target: DialTarget, now_ns: int) -> bool:
         """Return whether an address may be dialled now."""
         return not target.is_dialling and now_ns >= target.next_ns
 
-    def dialled(self, target: Target) -> None:
+    def dialled(self, target: DialTarget) -> None:
         """Mark a dial as in progress."""
         target.is_dialling = True
 
-    def reached(self, target: Target, node: bytes) -> None:
+    def reached(self, target: DialTarget, node: bytes) -> None:
         """Record the gateway at an address; it may still refuse the link."""
         target.node = node
         target.is_dialling = target.is_self = False
 
-    def settled(self, target: Target) -> None:
+    def settled(self, target: DialTarget) -> None:
         """Reset the back-off of an address with a working link."""
         target.pause_ns = 0
         target.longest_ns = LONGEST_PAUSE_NS
         target.problem = ""
 
-    def failed(self, target: Target, problem: str, now_ns: int, least_ns: int = 0) -> None:
+    def failed(self, target: DialTarget, problem: str, now_ns: int, least_ns: int = 0) -> None:
         """Record a failure and double the pause before the next attempt."""
         target.is_dialling = False
         target.problem = problem

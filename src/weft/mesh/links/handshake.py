@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from weft.errors import BadGreeting, CopiedKey, LinkedToSelf, NotAdmitted, SameNumber
-from weft.mesh.links.identity import KEY_BYTES, Identity
+from weft.mesh.links.identity import KEY_BYTES, SigningIdentity
 from weft.mesh.protocol import LINK_KIND, Count, Number, Text
 from weft.wire.frames import Frame
 from weft.wire.frames import encode as encode_frame
@@ -45,7 +45,7 @@ Signature = Annotated[bytes, Meta(max_length=128)]
 Mac = Annotated[bytes, Meta(max_length=_MAC_BYTES)]
 
 
-class Introduction(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+class GatewayIntroduction(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Self-description of a gateway; `links` is its number of links."""
 
     number: Number
@@ -63,7 +63,7 @@ class Admission(NamedTuple):
     Without a secret none is required; without a roster the secret suffices.
     """
 
-    identity: Identity
+    identity: SigningIdentity
     # Takes key, signature and signed bytes.
     verify: Callable[[bytes, bytes, bytes], bool]
     secret: bytes = b""
@@ -74,14 +74,14 @@ class Introduced(NamedTuple):
     """Authenticated key of a gateway, with its introduction."""
 
     key: bytes
-    introduction: Introduction
+    introduction: GatewayIntroduction
 
 
 class _Hello(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown_fields=True):
     version: Count
     key: Key
     nonce: Nonce
-    introduction: Introduction
+    introduction: GatewayIntroduction
     # Adds no proof of identity, but without the secret a peer gets no answer.
     mac: Mac = b""
 
@@ -89,7 +89,7 @@ class _Hello(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown
 class _Answer(msgspec.Struct, tag=2, array_like=True, frozen=True, forbid_unknown_fields=True):
     key: Key
     nonce: Nonce
-    introduction: Introduction
+    introduction: GatewayIntroduction
     signature: Signature = b""
     mac: Mac = b""
 
@@ -115,7 +115,7 @@ class Handshake:
         self,
         admission: Admission,
         service: str,
-        introduction: Introduction,
+        introduction: GatewayIntroduction,
         nonce: bytes,
         *,
         is_dialler: bool,
@@ -125,7 +125,7 @@ class Handshake:
         self.other: Introduced | None = None
         # Introduction of the other side, possibly unproven; and the cause of a failure, for the
         # local log only.
-        self.said: Introduction | None = None
+        self.said: GatewayIntroduction | None = None
         self.detail = ""
         self._admission = admission
         self._service = service.encode()
@@ -202,7 +202,7 @@ class Handshake:
         if self._claimed is not None:
             self._prove(self._claimed, proof.signature, self._digest(_PROOF_LABEL, b""))
 
-    def _claim(self, key: bytes, introduction: Introduction) -> Introduced:
+    def _claim(self, key: bytes, introduction: GatewayIntroduction) -> Introduced:
         """Check key and roster; return the unproven identity."""
         admission = self._admission
         if key == admission.identity.key:

@@ -6,7 +6,7 @@ SEED_BYTES = 32
 KEY_BYTES = 32
 
 
-class Identity(Protocol):
+class SigningIdentity(Protocol):
     """Key pair that can sign."""
 
     @property

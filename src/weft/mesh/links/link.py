@@ -1,15 +1,15 @@
 """State of one link to another gateway."""
 
 from weft.broker.service import Peer
-from weft.mesh.links.handshake import Introduction
+from weft.mesh.links.handshake import GatewayIntroduction
 from weft.mesh.protocol import (
     AdvertWord,
+    InterestEntry,
     Known,
     Ping,
     Pong,
     Snapshot,
     Want,
-    Wanted,
     Word,
     frame_of,
     wanted_bytes,
@@ -32,14 +32,14 @@ _RTT_SHARE = 8
 _URGENT = (Ping, Pong, AdvertWord, Want, Snapshot)
 
 
-class Parts:
+class SnapshotParts:
     """Snapshot parts of one interest set that have arrived so far, in order."""
 
     def __init__(self, first: Snapshot) -> None:
         self.node = first.node
         self.version = first.version
         self.count = 0
-        self.wanted: list[Wanted] = []
+        self.wanted: list[InterestEntry] = []
         self.bytes = 0
 
     def take(self, word: Snapshot) -> bool:
@@ -93,7 +93,7 @@ class Link:
         # Gateways whose snapshots the other side lacks; sent when there is room.
         self.lacking: dict[bytes, None] = {}
         # Snapshot that has not arrived completely; one at a time.
-        self.parts: Parts | None = None
+        self.parts: SnapshotParts | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -111,7 +111,7 @@ class Link:
         outbox = self.peer.outbox
         return outbox.cost() + outbox.pending < SUPPLY_BYTES and not self.peer.is_over
 
-    def introduce(self, said: Introduction) -> None:
+    def introduce(self, said: GatewayIntroduction) -> None:
         """Note the introduction of the other gateway."""
         self.peer.name = said.name
         self.advertised = said.address

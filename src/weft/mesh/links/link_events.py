@@ -16,7 +16,7 @@ EVENTS_MAX = 256
 CLOSING = "it is closing down"
 
 
-class Ended(NamedTuple):
+class LinkEnded(NamedTuple):
     """End of a link; `is_orderly` if one of both gateways closed it on purpose."""
 
     number: int
@@ -32,7 +32,7 @@ class Warned(NamedTuple):
     text: str
 
 
-Event = Ended | Warned
+Event = LinkEnded | Warned
 
 
 class LinkEvents:
@@ -49,7 +49,7 @@ class LinkEvents:
         error = link.peer.error
         text = link.ending or (str(error) if error is not None else "its connection was closed")
         is_orderly = bool(link.ending) and error is None
-        self._add(Ended(link.number, text, is_orderly))
+        self._add(LinkEnded(link.number, text, is_orderly))
 
     def turned_away(self, peer: Peer, text: str, *, is_logged: bool = True) -> None:
         """Count a failed or refused handshake; add an event unless it is logged elsewhere."""

@@ -12,20 +12,22 @@ from weft.wire.byteops import cut
 from weft.wire.frames import Frame, Kind, Run, parse
 
 
-class Host(Protocol):
+class PendingLinkOwner(Protocol):
     """Owner of pending links."""
 
-    def met(self, newcomer: "Newcomer", other: Introduced) -> None:
+    def met(self, newcomer: "PendingLink", other: Introduced) -> None:
         """Handle a completed handshake."""
 
-    def missed(self, newcomer: "Newcomer", problem: str) -> None:
+    def missed(self, newcomer: "PendingLink", problem: str) -> None:
         """Handle a failed handshake; the connection is closed."""
 
 
-class Newcomer(Carrier):
+class PendingLink(Carrier):
     """Pending link; `address` is the dialled one, or empty if the other side dialled."""
 
-    def __init__(self, host: Host, peer: Peer, handshake: Handshake, address: str = "") -> None:
+    def __init__(
+        self, host: PendingLinkOwner, peer: Peer, handshake: Handshake, address: str = ""
+    ) -> None:
         self.peer = peer
         self.address = address
         self._host = host

@@ -55,7 +55,7 @@ class Advert(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
         return self.incarnation, self.sequence
 
 
-class Signed(NamedTuple):
+class SignedAdvert(NamedTuple):
     """Advert with its signed bytes."""
 
     advert: Advert
@@ -67,10 +67,10 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Advert)
 
 
-def sign(advert: Advert, admission: Admission) -> Signed:
+def sign(advert: Advert, admission: Admission) -> SignedAdvert:
     """Encode and sign an advert."""
     said = _encoder.encode(advert)
-    return Signed(advert, said, admission.identity.sign(_LABEL + said))
+    return SignedAdvert(advert, said, admission.identity.sign(_LABEL + said))
 
 
 def read(word: AdvertWord) -> Advert:

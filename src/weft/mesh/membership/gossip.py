@@ -9,19 +9,19 @@ from weft.broker.replies import end_with
 from weft.broker.service import Service
 from weft.errors import BadWord, NotAdmitted, SameNumber
 from weft.mesh.delivery.traffic import Traffic
-from weft.mesh.interest.remote_interest import Interests
+from weft.mesh.interest.remote_interest import RemoteInterest
 from weft.mesh.links.duplicate_identity import Copies
 from weft.mesh.links.handshake import Admission, node_id
 from weft.mesh.links.link import SUMMARY_ALL_MAX, Link
 from weft.mesh.membership import advert as adverts
-from weft.mesh.membership.advert import LAST_LIFE, Advert, Signed
+from weft.mesh.membership.advert import LAST_LIFE, Advert, SignedAdvert
 from weft.mesh.membership.members import MEMBERS_MAX, Member, Members
 from weft.mesh.protocol import (
     SUMMARY_MAX,
     AdvertWord,
     Delta,
     Known,
-    Ready,
+    LinkReady,
     Snapshot,
     Summary,
     Want,
@@ -60,7 +60,7 @@ class Gossip:
         self._members = members
         self._links = links
         self.copies = Copies(members, links)
-        self.interests = Interests(service, traffic, members, links)
+        self.interests = RemoteInterest(service, traffic, members, links)
         # Whether the topology has changed.
         self.is_moved = True
         # Latest incarnation of this gateway that another advert claims.
@@ -76,7 +76,7 @@ class Gossip:
         """Drop the requests of a closed link."""
         self.interests.end(link)
 
-    def advertise(self, signed: Signed, delta: Delta | None) -> None:
+    def advertise(self, signed: SignedAdvert, delta: Delta | None) -> None:
         """Flood a new advert of this gateway."""
         own = self._members.own
         self._members.renew(own, signed)
@@ -97,7 +97,7 @@ class Gossip:
                 self.interests.hear_want(link, word)
             case Snapshot():
                 self.interests.hear_snapshot(link, word)
-            case Ready():
+            case LinkReady():
                 self.hear_ready(link)
             case _:
                 return False
@@ -167,7 +167,7 @@ class Gossip:
         if member is self._members.own:
             self._hear_claim(advert)
             return
-        signed = Signed(advert, word.said, word.signature)
+        signed = SignedAdvert(advert, word.said, word.signature)
         if member is None:
             member = self._meet(signed, word.lost_ms)
             self.is_moved = True
@@ -212,7 +212,7 @@ class Gossip:
         if advert.incarnation < LAST_LIFE:
             self.claimed = max(self.claimed, advert.incarnation)
 
-    def _meet(self, signed: Signed, lost_ms: int) -> Member:
+    def _meet(self, signed: SignedAdvert, lost_ms: int) -> Member:
         # It may be unreachable so far, and may have been for a while at the sender.
         member = Member(signed, max(1, self._service.now_ns - lost_ms * _MS))
         self._members.add(member)
@@ -220,7 +220,7 @@ class Gossip:
             self._traffic.meet(member.number, signed.advert.name)
         return member
 
-    def _renew(self, member: Member, signed: Signed) -> bool:
+    def _renew(self, member: Member, signed: SignedAdvert) -> bool:
         """Store a new advert; return whether the links or the gateway itself changed."""
         before, advert = member.advert, signed.advert
         if before.number != advert.number or advert.is_leaving:
@@ -268,7 +268,7 @@ class Gossip:
         """Send Ready once the other side has all that it lacked."""
         if link.supplied_ns and not link.lacking and not link.is_ready_said:
             link.is_ready_said = True
-            link.say(Ready())
+            link.say(LinkReady())
             self.is_moved = True
 
     def _supply(self, link: Link, member: Member, known: Known | None) -> None:

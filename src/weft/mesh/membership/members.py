@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from weft.mesh.interest.interest_set import WantedSet
 from weft.mesh.links.handshake import node_id
-from weft.mesh.membership.advert import Advert, Signed
+from weft.mesh.membership.advert import Advert, SignedAdvert
 from weft.mesh.protocol import AdvertWord, Delta, Known
 
 # Bound on known gateways; further ones are rejected.
@@ -23,7 +23,7 @@ class Member:
     `wanted` may be older than the version in the advert; then a snapshot was requested.
     """
 
-    def __init__(self, signed: Signed, lost_ns: int) -> None:
+    def __init__(self, signed: SignedAdvert, lost_ns: int) -> None:
         self.node = node_id(signed.advert.key)
         self.signed = signed
         self.wanted = WantedSet()
@@ -143,7 +143,7 @@ class Members:
         self._keep_links(member)
         self._keep(member, is_there=member.is_there)
 
-    def renew(self, member: Member, signed: Signed) -> None:
+    def renew(self, member: Member, signed: SignedAdvert) -> None:
         """Store a new advert of a gateway."""
         before = member.advert
         if self._by_number.get(before.number) is member:

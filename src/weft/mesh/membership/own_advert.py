@@ -5,7 +5,7 @@ import msgspec
 from weft.broker.service import Service
 from weft.mesh.delivery.traffic import Traffic
 from weft.mesh.interest.local_interest import OwnInterest
-from weft.mesh.links.handshake import Admission, Introduction, admission_mac
+from weft.mesh.links.handshake import Admission, GatewayIntroduction, admission_mac
 from weft.mesh.links.link import Link, mesh_links
 from weft.mesh.membership import advert as adverts
 from weft.mesh.membership.advert import LINKS_MAX, Advert
@@ -50,7 +50,7 @@ class OwnAdvert:
 
     def next(
         self, traffic: Traffic, links: dict[int, Link], claimed: int, *, is_leaving: bool = False
-    ) -> tuple[adverts.Signed, Delta | None] | None:
+    ) -> tuple[adverts.SignedAdvert, Delta | None] | None:
         """Return the next signed advert and interest delta; None if nothing changed.
 
         `claimed` is an incarnation that another gateway advertises for this one.
@@ -82,10 +82,10 @@ class OwnAdvert:
             delta = Delta(change.added, change.removed)
         return adverts.sign(advert, self._admission), delta
 
-    def introduction(self, links: int, *, is_registering: bool = False) -> Introduction:
+    def introduction(self, links: int, *, is_registering: bool = False) -> GatewayIntroduction:
         """Return the introduction for a handshake."""
         advert = self.member.advert
-        return Introduction(
+        return GatewayIntroduction(
             number=advert.number,
             incarnation=advert.incarnation,
             name=advert.name,

@@ -10,13 +10,13 @@ from weft.errors import TooMany
 from weft.mesh.links.dial_targets import is_address
 from weft.mesh.links.link import Link
 from weft.mesh.membership.members import Members
-from weft.mesh.protocol import ADDRESSES_MAX, Registered
+from weft.mesh.protocol import ADDRESSES_MAX, RegistrationConfirmed
 
 # Bound on registrations, above the size of a mesh.
 REGISTERED_MAX = 4096
 
 
-class Registry:
+class RegistrationTable:
     """Registrations with this gateway, and of this gateway with others."""
 
     def __init__(self, links: dict[int, Link], members: Members) -> None:
@@ -71,7 +71,7 @@ class Registry:
         others = tuple(each for each in turned if each != address)[:ADDRESSES_MAX]
         if self._told.get(number) != others:
             self._told[number] = others
-            self._links[number].say(Registered(others))
+            self._links[number].say(RegistrationConfirmed(others))
 
     def _known(self) -> list[str]:
         """Return all dialable addresses, sorted."""

@@ -43,7 +43,7 @@ FIRST_MARK = 1
 MARKS = 255 * 256
 
 
-class Entry(NamedTuple):
+class PlannedGateway(NamedTuple):
     """Gateway in the forwarding plan."""
 
     number: int
@@ -53,14 +53,14 @@ class Entry(NamedTuple):
     mark: int = FIRST_MARK
 
 
-class Envelope(NamedTuple):
+class ForwardHeader(NamedTuple):
     """Decoded forwarding header, for tests and rare cases."""
 
     flags: int
     group: bytes
     frame_count: int
     path: tuple[int, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[PlannedGateway, ...]
 
 
 def mark_of(version: int) -> int:
@@ -75,7 +75,7 @@ def version_of(mark: int, newest: int) -> int:
     return newest - (newest - index) % MARKS
 
 
-def make(flags: int, group: bytes, path: list[int], entries: list[Entry]) -> bytearray:
+def make(flags: int, group: bytes, path: list[int], entries: list[PlannedGateway]) -> bytearray:
     """Encode a forwarding header; the frame count is filled in later.
 
     Raises:
@@ -128,7 +128,7 @@ def check(data: Bytes) -> None:
         raise BadFrame("a forwarding header without frames")
 
 
-def read(data: Bytes) -> Envelope:
+def read(data: Bytes) -> ForwardHeader:
     """Decode a forwarding header.
 
     Raises:
@@ -138,7 +138,7 @@ def read(data: Bytes) -> Envelope:
     at = HEADER_BYTES + data[7]
     path = tuple(u32_at(data, at + 4 * hop) for hop in range(data[HOPS_AT]))
     entries = tuple(
-        Entry(
+        PlannedGateway(
             u32_at(data, at),
             data[at + 4] + 256 * data[at + 5],
             data[at + 6] != 0,
@@ -148,4 +148,4 @@ def read(data: Bytes) -> Envelope:
         for at in range(entries_at(data), len(data), ENTRY_BYTES)
     )
     group = bytes(data[HEADER_BYTES : HEADER_BYTES + data[7]])
-    return Envelope(data[5], group, u32_at(data, COUNT_AT), path, entries)
+    return ForwardHeader(data[5], group, u32_at(data, COUNT_AT), path, entries)

@@ -3,7 +3,7 @@ from libc.stdint cimport uint32_t
 
 from weft.broker.delivery.outbox cimport Outbox
 from weft.wire.byteops cimport put_u32, put_u64, u64_at
-from weft.mesh.delivery.remote_gateway cimport Distant
+from weft.mesh.delivery.remote_gateway cimport RemoteGateway
 
 cdef Py_ssize_t _COUNT
 cdef Py_ssize_t _ENTRY
@@ -16,12 +16,12 @@ cdef class Branch:
     cdef readonly list slots
     cdef Py_ssize_t _entries
 
-    @cython.locals(at=Py_ssize_t, distant=Distant)
+    @cython.locals(at=Py_ssize_t, distant=RemoteGateway)
     cpdef object count(self, Py_ssize_t frames)
 
 
 @cython.final
-cdef class Part:
+cdef class OnwardBranch:
     cdef readonly Outbox link
     cdef readonly bytearray header
     cdef Py_ssize_t _entries
@@ -33,6 +33,6 @@ cdef class Part:
 
 
 @cython.final
-cdef class Plan:
+cdef class ForwardingPlan:
     cdef readonly Py_ssize_t version
     cdef readonly list branches

@@ -1,8 +1,8 @@
 """Forwarding plans: links and headers for a set of destinations, computed once."""
 
 from weft.broker.delivery.outbox import Outbox
-from weft.mesh.delivery.remote_gateway import Distant
-from weft.mesh.routing.forward_header import COUNT_AT, ENTRY_BYTES, Entry, entries_at, make
+from weft.mesh.delivery.remote_gateway import RemoteGateway
+from weft.mesh.routing.forward_header import COUNT_AT, ENTRY_BYTES, PlannedGateway, entries_at, make
 from weft.wire.byteops import put_u32, put_u64, u64_at
 
 _COUNT = COUNT_AT
@@ -12,7 +12,9 @@ _ENTRY = ENTRY_BYTES
 class Branch:
     """Frames for one link; without a link they are only numbered and kept for retransmission."""
 
-    def __init__(self, link: Outbox | None, header: bytearray, slots: list[Distant | None]) -> None:
+    def __init__(
+        self, link: Outbox | None, header: bytearray, slots: list[RemoteGateway | None]
+    ) -> None:
         self.link = link
         self.header = header
         self.slots = slots
@@ -32,7 +34,7 @@ class Branch:
             at += _ENTRY
 
 
-class Part:
+class OnwardBranch:
     """Branch of a received plan that is forwarded on one link."""
 
     def __init__(self, link: Outbox, header: bytearray) -> None:
@@ -53,7 +55,7 @@ class Part:
             at += _ENTRY
 
 
-class Plan:
+class ForwardingPlan:
     """Forwarding plan for a set of gateways, valid for one version of the routes."""
 
     def __init__(self, version: int, branches: list[Branch]) -> None:
@@ -83,11 +85,11 @@ class Ways:
         way.reverse()
         return way if way and way[0] in self.links else []
 
-    def branches(self, flags: int, group: bytes, distants: list[Distant]) -> list[Branch]:
+    def branches(self, flags: int, group: bytes, distants: list[RemoteGateway]) -> list[Branch]:
         """Return the branches that reach all destinations, each link at most once."""
         wanted = {distant.number: distant for distant in distants}
         below: dict[int, dict[int, None]] = {}
-        lost: list[Distant] = []
+        lost: list[RemoteGateway] = []
         for distant in distants:
             way = self.to(distant.number)
             if not way:
@@ -98,14 +100,14 @@ class Ways:
                 before = number
         branches: list[Branch] = []
         for first in below.get(self.own, {}):
-            entries: list[Entry] = []
+            entries: list[PlannedGateway] = []
             _plant(first, below, wanted, entries)
             slots = [wanted.get(entry.number) for entry in entries]
             branches.append(
                 Branch(self.links[first], make(flags, group, [self.own], entries), slots)
             )
         if lost:
-            entries = [Entry(distant.number, 0, True) for distant in lost]
+            entries = [PlannedGateway(distant.number, 0, True) for distant in lost]
             branches.append(Branch(None, make(flags, group, [self.own], entries), list(lost)))
         return branches
 
@@ -113,8 +115,8 @@ class Ways:
 def _plant(
     number: int,
     below: dict[int, dict[int, None]],
-    wanted: dict[int, Distant],
-    entries: list[Entry],
+    wanted: dict[int, RemoteGateway],
+    entries: list[PlannedGateway],
 ) -> None:
     """Append a gateway and its subtree in pre-order."""
     # Not recursive: a path may be longer than the stack is deep.
@@ -125,5 +127,5 @@ def _plant(
             entries[at] = entries[at]._replace(below=len(entries) - at - 1)
             continue
         stack.append((number, len(entries)))
-        entries.append(Entry(number, 0, number in wanted))
+        entries.append(PlannedGateway(number, 0, number in wanted))
         stack.extend((child, -1) for child in reversed(below.get(number, {})))

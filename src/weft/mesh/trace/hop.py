@@ -5,7 +5,7 @@ Only traces have one: recording every batch would cost as much as forwarding it.
 
 from typing import NamedTuple
 
-from weft.mesh.routing.forward_header import ENTRY_BYTES, Envelope, entries_at, read
+from weft.mesh.routing.forward_header import ENTRY_BYTES, ForwardHeader, entries_at, read
 from weft.wire.byteops import u32_at
 
 # Reasons for not forwarding.
@@ -22,7 +22,7 @@ class Onward(NamedTuple):
     reason: str = ""
 
 
-class Passage:
+class TracedHop:
     """Passage of one forwarding header through this gateway."""
 
     def __init__(self, header: bytes) -> None:
@@ -51,5 +51,5 @@ class Passage:
 class Sprout(NamedTuple):
     """Branch of a trace: its forwarding header, and why it was not sent."""
 
-    envelope: Envelope
+    envelope: ForwardHeader
     reason: str = ""

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from weft.broker.delivery.outbox import Outbox
 from weft.broker.routing.route import Group, Route
-from weft.broker.routing.router import Listener
+from weft.broker.routing.router import MatchingSubscriber
 from weft.broker.service import Peer, Service
 from weft.errors import BadSubject, Reserved, shortened
-from weft.mesh.protocol import HEARD_MAX, Heard
+from weft.mesh.protocol import HEARD_MAX, MatchingSubscription
 from weft.wire.subjects import is_reserved
 
 _LOCAL = b"_LOCAL."
@@ -24,7 +24,7 @@ class Share(NamedTuple):
     name: str = ""
 
 
-class Listening(NamedTuple):
+class LocalMatches(NamedTuple):
     """Result of routing a subject at one gateway.
 
     `gateways` are the remote receivers, for groups the next one. `responder` is the connection here
@@ -32,7 +32,7 @@ class Listening(NamedTuple):
     stores the subject.
     """
 
-    heard: tuple[Heard, ...]
+    heard: tuple[MatchingSubscription, ...]
     more: int
     shares: tuple[Share, ...]
     gateways: tuple[int, ...]
@@ -57,7 +57,7 @@ def route_to(service: Service, subject: bytes) -> Route:
     return route
 
 
-def listening(service: Service, subject: bytes, asker: Peer | None = None) -> Listening:
+def listening(service: Service, subject: bytes, asker: Peer | None = None) -> LocalMatches:
     """Return the matches of a subject; `asker` is the requester if it is a request.
 
     Raises:
@@ -86,7 +86,7 @@ def listening(service: Service, subject: bytes, asker: Peer | None = None) -> Li
         gateways[responds_at] = None
     elif responder is not None:
         responds_at, name = own, responder.owner.name
-    return Listening(
+    return LocalMatches(
         heard=heard,
         more=more,
         shares=tuple(shares),
@@ -97,11 +97,11 @@ def listening(service: Service, subject: bytes, asker: Peer | None = None) -> Li
     )
 
 
-def heard_by(listener: Listener, route: Route) -> Heard:
+def heard_by(listener: MatchingSubscriber, route: Route) -> MatchingSubscription:
     """Return a subscription, and whether it gets the next message of its group."""
     outbox, subscription = listener
     turns = {group.name: group.members[group.turn()] for group in route.groups}
-    return Heard(
+    return MatchingSubscription(
         name=outbox.owner.name,
         connection=outbox.owner.number,
         pattern=subscription.pattern.decode(),

@@ -7,9 +7,9 @@ link that is known to have carried it is reported.
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from weft.mesh.protocol import HEARD_MAX, Heard, Step, Traced
+from weft.mesh.protocol import HEARD_MAX, MatchingSubscription, Step, Traced
 from weft.mesh.trace.hop import NO_RELAY, NO_WAY, SHED, TOO_FAR, Sprout
-from weft.mesh.trace.local_matches import Listening
+from weft.mesh.trace.local_matches import LocalMatches
 
 Facts = dict[str, Any]
 Name = Callable[[int], str]
@@ -23,7 +23,7 @@ _REASONS = {
 }
 
 
-class Answer(NamedTuple):
+class TraceAnswer(NamedTuple):
     """Answer of a gateway, and the time from the start of the trace to its arrival."""
 
     traced: Traced
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 class Journey:
     """One trace; `wanted` are its destinations, `parents` the predecessors in the plan."""
 
-    def __init__(self, own: int, subject: bytes, here: Listening, since_ns: int) -> None:
+    def __init__(self, own: int, subject: bytes, here: LocalMatches, since_ns: int) -> None:
         self.own = own
         self.subject = subject
         self.here = here
@@ -41,7 +41,7 @@ class Journey:
         self.wanted = frozenset(here.gateways)
         self.parents: dict[int, int] = {}
         self.steps: list[Step] = []
-        self.answers: dict[int, Answer] = {}
+        self.answers: dict[int, TraceAnswer] = {}
         # Gateways that cannot answer, with the reporting gateway and the reason.
         self.stopped: dict[int, tuple[int, str]] = {}
 
@@ -64,7 +64,7 @@ class Journey:
         """Handle the answer of a gateway."""
         if number not in self.parents or number in self.answers:
             return
-        self.answers[number] = Answer(traced, now_ns - self.since_ns)
+        self.answers[number] = TraceAnswer(traced, now_ns - self.since_ns)
         self.stopped.pop(number, None)
         for step in traced.steps:
             if step.reason and step.number in self.parents and step.number not in self.answers:
@@ -235,7 +235,7 @@ def _nothing(state: str) -> Facts:
     }
 
 
-def _subscription(heard: Heard) -> Facts:
+def _subscription(heard: MatchingSubscription) -> Facts:
     return {
         "connection": heard.connection,
         "name": heard.name,

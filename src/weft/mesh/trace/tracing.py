@@ -11,7 +11,7 @@ from weft.errors import BadSubject, Overloaded, Reserved, WeftError
 from weft.mesh.delivery.traffic import Traffic
 from weft.mesh.links.link import Link, mesh_links
 from weft.mesh.protocol import STEPS_MAX, Step, Trace, Traced
-from weft.mesh.trace.hop import Passage
+from weft.mesh.trace.hop import TracedHop
 from weft.mesh.trace.local_matches import listening
 from weft.mesh.trace.trace_result import Journey
 
@@ -72,7 +72,7 @@ class Tracing:
                 del self._journeys[token]
                 done(journey)
 
-    def hear(self, origin: int, word: Trace, passage: Passage) -> None:
+    def hear(self, origin: int, word: Trace, passage: TracedHop) -> None:
         """Answer a trace of another gateway."""
         if not self._is_in_time():
             self._traffic.counts.refuse("TooManyTraces", 1)

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from weft.errors import BadOption
 from weft.journal.parquet.compact import Merged, merge_day
-from weft.journal.segment.file_names import Place
+from weft.journal.segment.file_names import JournalFolder
 from weft.pipeline.job import Job
 
 FOLDERS = "root string, service string, date string, node string"
@@ -55,7 +55,7 @@ def _compacting(
 
 
 def _rows(folder: dict[str, str], target_bytes: int) -> Iterator[dict[str, object]]:
-    place = Place(Path(folder["root"]), folder["service"], folder["node"])
+    place = JournalFolder(Path(folder["root"]), folder["service"], folder["node"])
     of = {name: folder[name] for name in ("service", "date", "node")}
     for made in merge_day(place, folder["date"], target_bytes):
         row: dict[str, object] = {**of, "file": made.path.name}

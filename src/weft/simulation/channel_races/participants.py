@@ -9,10 +9,10 @@ from typing import Protocol
 from weft.broker.channel_subjects import start_of
 from weft.errors import ChannelLost, WeftError
 from weft.mesh.channels.coordinator import hexadecimal
-from weft.mesh.channels.directory import Channel
+from weft.mesh.channels.directory import KnownChannel
 from weft.simulation.channel_races.history import Opened, RaceHistory
 from weft.simulation.clients import Client, Scene
-from weft.simulation.gateway import Gateway
+from weft.simulation.gateway import SimGateway
 from weft.wire.frames import Frame, Kind, encode
 from weft.wire.message.message import Message
 from weft.wire.password_proof import Secret, Verifier
@@ -33,10 +33,10 @@ class RaceScene(Scene, Protocol):
     is_by_name: bool
 
 
-class Member(Client):
+class RaceMember(Client):
     """Client that wants to be in the channel of a name, with or without a password."""
 
-    def __init__(self, scene: RaceScene, gateway: Gateway, name: str, password: str) -> None:
+    def __init__(self, scene: RaceScene, gateway: SimGateway, name: str, password: str) -> None:
         self.race_scene = scene
         self.channel_name = name.encode()
         self.password = password
@@ -83,7 +83,7 @@ class Member(Client):
             channels = self.gateway.channels
             channels.open(self.peer, self.channel_name, self.verifier, self._opened)
 
-    def _opened(self, result: Channel | WeftError, _silent: list[str]) -> None:
+    def _opened(self, result: KnownChannel | WeftError, _silent: list[str]) -> None:
         race = self.race_scene.race
         if isinstance(result, WeftError):
             race.refuse(result)
@@ -99,7 +99,7 @@ class Member(Client):
         if found is not None and found.record.verifier == (self.verifier or (b"", b"")):
             self._become_member(found)
 
-    def _become_member(self, channel: Channel) -> None:
+    def _become_member(self, channel: KnownChannel) -> None:
         if not self.is_here or self.peer.is_over:
             return
         self.gateway.channels.admit(self.peer, channel)

@@ -16,10 +16,10 @@ from weft.simulation.channel_races.history import (
     RaceOutcome,
     judge,
 )
-from weft.simulation.channel_races.participants import Member
+from weft.simulation.channel_races.participants import RaceMember
 from weft.simulation.clock import MS, SECOND
 from weft.simulation.faults import FAULTS, Breaking
-from weft.simulation.gateway import Gateway, Hands
+from weft.simulation.gateway import Hands, SimGateway
 from weft.simulation.process_pool import process_pool
 from weft.simulation.world import World
 
@@ -50,7 +50,7 @@ class Race:
         self._world = World(f"{seed}/race", trace)
         self.clock = self._world.clock
         self.history = self._world.history
-        self._members: list[Member] = []
+        self._members: list[RaceMember] = []
         self._password = 0
         chance = self._chance
         nodes = chance.choice((3, 3, 3, 4, 5))
@@ -113,12 +113,12 @@ class Race:
         if self.clock.now_ns < _END_NS - SECOND:
             self.clock.after(self._chance.randrange(100 * MS, 400 * MS), self._talk)
 
-    def _newcomer(self, gateway: Gateway, name: str, password: str) -> Member:
-        member = Member(self, gateway, name, password)
+    def _newcomer(self, gateway: SimGateway, name: str, password: str) -> RaceMember:
+        member = RaceMember(self, gateway, name, password)
         self._members.append(member)
         return member
 
-    def _awake(self) -> list[Gateway]:
+    def _awake(self) -> list[SimGateway]:
         return [gateway for gateway in self._world.up if not gateway.is_stopped]
 
     # Faults.
@@ -127,7 +127,7 @@ class Race:
         chance = self._chance
         kind = chance.choice(_FAULTS)
         for_ns = chance.randrange(200 * MS, 12 * SECOND if kind == "pause" else 9 * SECOND)
-        FAULTS[kind].begin(Breaking(self._world, chance, for_ns, Gateway.begin))
+        FAULTS[kind].begin(Breaking(self._world, chance, for_ns, SimGateway.begin))
         if self.clock.now_ns < _CALM_NS:
             self.clock.after(chance.randrange(500 * MS, 4 * SECOND), self._break)
 

@@ -8,12 +8,12 @@ from weft.transports.bayeux.extensions import TIMESYNC, TimeSync, time_sync_of
 from weft.transports.bayeux.protocol import Said, text_of
 
 
-class Asked:
+class BatchEntry:
     """One message, and its answer once that is known."""
 
     __slots__ = ("answer", "batch", "message", "time_sync")
 
-    def __init__(self, message: Said, batch: "Batch") -> None:
+    def __init__(self, message: Said, batch: "BayeuxBatch") -> None:
         self.message = message
         self.batch = batch
         self.answer: Said | None = None
@@ -30,13 +30,13 @@ class Asked:
         return text_of(answer)
 
 
-class Batch:
+class BayeuxBatch:
     """Messages of one text; `delivered` are queued messages sent before their answers."""
 
     __slots__ = ("_send", "asked", "delivered")
 
     def __init__(self, messages: list[Said], send: Callable[[bytes], None]) -> None:
-        self.asked = [Asked(message, self) for message in messages]
+        self.asked = [BatchEntry(message, self) for message in messages]
         self.delivered: list[bytes] = []
         self._send: Callable[[bytes], None] | None = send
 

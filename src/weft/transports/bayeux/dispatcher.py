@@ -9,7 +9,7 @@ from typing import Protocol
 
 from weft.errors import BadOption, NotOpen, NotYours, Refused, TooMany, WeftError
 from weft.transports.bayeux import channels
-from weft.transports.bayeux.batch import Asked, Batch
+from weft.transports.bayeux.batch import BatchEntry, BayeuxBatch
 from weft.transports.bayeux.extensions import BINARY
 from weft.transports.bayeux.protocol import (
     CALLBACK_POLLING,
@@ -25,10 +25,10 @@ from weft.transports.bayeux.protocol import (
     unknown_client,
     wait_of,
 )
-from weft.transports.bayeux.session import Line, Session
+from weft.transports.bayeux.session import BayeuxSession, SessionSocket
 from weft.transports.bayeux.sessions import Sessions
 from weft.transports.http.exchange import Request
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 
 # Seconds that a client should wait that was refused because of a limit.
 _FULL_S = 10.0
@@ -42,21 +42,21 @@ class SweptLine(Protocol):
 
 
 @dataclass(slots=True)
-class Caller:
+class BayeuxSender:
     """Sender of a text: a request, or a WebSocket and the request that opened it."""
 
     request: Request
-    line: Line | None = None
+    line: SessionSocket | None = None
     # URLs are logged and stored: they must not contain a key.
     is_in_url: bool = False
     # Session of the text's messages, once known.
-    session: Session | None = None
+    session: BayeuxSession | None = None
 
 
 class Desk:
     """Dispatcher of messages to sessions."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self._house = house
         self.sessions = Sessions(house)
         # All WebSockets, with and without a session.
@@ -77,7 +77,7 @@ class Desk:
         for line in list(self.lines):
             line.sweep(now_ns)
 
-    def deal(self, batch: Batch, caller: Caller) -> None:
+    def deal(self, batch: BayeuxBatch, caller: BayeuxSender) -> None:
         """Handle the messages of a batch; it is answered once all have an answer."""
         for asked in batch.asked:
             try:
@@ -86,7 +86,7 @@ class Desk:
                 self._refuse(asked, caller, error)
         batch.settle()
 
-    def _take(self, asked: Asked, caller: Caller, *, is_alone: bool) -> None:
+    def _take(self, asked: BatchEntry, caller: BayeuxSender, *, is_alone: bool) -> None:
         message = asked.message
         channel = message["channel"]
         if channel == channels.HANDSHAKE:
@@ -100,7 +100,7 @@ class Desk:
         else:
             session.say(asked)
 
-    def _session(self, message: Said, caller: Caller) -> Session:
+    def _session(self, message: Said, caller: BayeuxSender) -> BayeuxSession:
         """Return the session of a message."""
         known_by = message.get("clientId")
         session = self.sessions.find(known_by, caller.request)
@@ -111,7 +111,7 @@ class Desk:
         caller.session = session
         return session
 
-    def _shake_hands(self, message: Said, caller: Caller) -> Said:
+    def _shake_hands(self, message: Said, caller: BayeuxSender) -> Said:
         if caller.session is not None:
             raise BadOption("a text has at most one handshake, as its first message")
         shown = greeting_of(message, self.types)
@@ -132,7 +132,7 @@ class Desk:
             **facts,
         )
 
-    def _refuse(self, asked: Asked, caller: Caller, error: WeftError) -> None:
+    def _refuse(self, asked: BatchEntry, caller: BayeuxSender, error: WeftError) -> None:
         """Answer a message with an error, count it, and charge its client if known."""
         message = asked.message
         if caller.session is not None:

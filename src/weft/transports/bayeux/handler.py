@@ -5,13 +5,13 @@ from collections.abc import Callable
 from urllib.parse import parse_qsl
 
 from weft.errors import BadOption, NotKnown, Refused
-from weft.transports.bayeux.batch import Batch
-from weft.transports.bayeux.dispatcher import Caller, Desk
+from weft.transports.bayeux.batch import BayeuxBatch
+from weft.transports.bayeux.dispatcher import BayeuxSender, Desk
 from weft.transports.bayeux.protocol import MESSAGES_MAX, messages_in
 from weft.transports.bayeux.websocket import BayeuxSocket
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import JSON, Exchange, Request
-from weft.transports.http.server import House, is_one_of
+from weft.transports.http.server import HttpServer, is_one_of
 from weft.transports.websocket.websocket import handshake
 
 SCRIPT = "text/javascript; charset=utf-8"
@@ -34,7 +34,7 @@ Send = Callable[[bytes], None]
 class BayeuxDoor:
     """Endpoint of Bayeux clients, with their dispatcher."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self._house = house
         self.desk = Desk(house)
 
@@ -81,8 +81,8 @@ class BayeuxDoor:
         messages = [message for text in texts for message in messages_in(text)]
         if len(messages) > MESSAGES_MAX:
             raise BadOption(f"{len(messages)} messages are over the limit of {MESSAGES_MAX}")
-        caller = Caller(exchange.request, is_in_url=is_in_url)
-        batch = Batch(messages, send)
+        caller = BayeuxSender(exchange.request, is_in_url=is_in_url)
+        batch = BayeuxBatch(messages, send)
         self.desk.deal(batch, caller)
         session = caller.session
         if session is not None and not exchange.is_over:

@@ -66,7 +66,7 @@ Said = dict[str, Any]
 Slot = TypeVar("Slot")
 
 
-class Greeting(NamedTuple):
+class HandshakeCredentials(NamedTuple):
     """Credentials and extensions of a handshake."""
 
     key: str
@@ -82,19 +82,19 @@ class Wait(NamedTuple):
     acked: int | None
 
 
-class Question(NamedTuple):
+class BayeuxAnswerKey(NamedTuple):
     """Key of a pending answer: whether it is for a message, and the subject of its frame."""
 
     is_message: bool
     subject: bytes
 
 
-class Conversation(Generic[Slot]):
+class PendingAnswers(Generic[Slot]):
     """Pending answers of one client; a slot is whatever the caller wants back with the answer."""
 
     def __init__(self, body_limit: int = BODY_MAX_BYTES) -> None:
         self._body_limit = body_limit
-        self._awaited: dict[Question, deque[Slot]] = {}
+        self._awaited: dict[BayeuxAnswerKey, deque[Slot]] = {}
 
     def __len__(self) -> int:
         return sum(len(waiting) for waiting in self._awaited.values())
@@ -119,7 +119,7 @@ class Conversation(Generic[Slot]):
             # As a frame it would end the session.
             size, limit = len(body), self._body_limit
             raise BadField(f"a message of {size} bytes is over the limit of {limit}")
-        question = Question(kind == Kind.MESSAGE, subject)
+        question = BayeuxAnswerKey(kind == Kind.MESSAGE, subject)
         self._awaited.setdefault(question, deque()).append(slot)
         return encode(kind, subject, body, flags=Flag.ANSWER)
 
@@ -131,7 +131,7 @@ class Conversation(Generic[Slot]):
             facts = Message.from_body(frame.body).to_dict()
             error = error_from_wire(facts["number"], facts["text"])
             is_message = facts["kind"] == Kind.MESSAGE
-        question = Question(is_message, frame.subject)
+        question = BayeuxAnswerKey(is_message, frame.subject)
         waiting = self._awaited.get(question)
         if not frame.flags & Flag.ANSWER or not waiting:
             return None
@@ -164,7 +164,7 @@ def messages_in(text: str | bytes) -> list[Said]:
     return messages
 
 
-def greeting_of(message: Said, types: tuple[str, ...]) -> Greeting:
+def greeting_of(message: Said, types: tuple[str, ...]) -> HandshakeCredentials:
     """Return the credentials and extensions of a handshake.
 
     Raises:
@@ -179,7 +179,9 @@ def greeting_of(message: Said, types: tuple[str, ...]) -> Greeting:
     extra = _object(message, "ext")
     shown = _object(extra, "authentication")
     wants_acks = extra.get("ack") is True
-    return Greeting(_text(shown, "key"), _text(shown, "ticket"), wants_acks, is_binary(message))
+    return HandshakeCredentials(
+        _text(shown, "key"), _text(shown, "ticket"), wants_acks, is_binary(message)
+    )
 
 
 def wait_of(message: Said) -> Wait:

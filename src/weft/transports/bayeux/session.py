@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from weft.errors import Draining, Overloaded, Refused, Silent, TimedOut, WeftError
-from weft.transports.bayeux.batch import Asked, Batch, array_of
+from weft.transports.bayeux.batch import BatchEntry, BayeuxBatch, array_of
 from weft.transports.bayeux.delivery import Delivery
 from weft.transports.bayeux.extensions import is_binary
 from weft.transports.bayeux.protocol import (
-    Conversation,
+    PendingAnswers,
     Said,
     Wait,
     advice,
@@ -25,7 +25,7 @@ from weft.transports.bayeux.protocol import (
     told_message,
     unknown_client,
 )
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.replay_memory import Account
 from weft.wire.frames import Flag, Frame, Kind, encode, parse
 
@@ -38,7 +38,7 @@ _GOODBYE = encode(Kind.GOODBYE)
 _S = 1_000_000_000
 
 
-class Line(Protocol):
+class SessionSocket(Protocol):
     """WebSocket of a session."""
 
     @property
@@ -48,7 +48,7 @@ class Line(Protocol):
     def send(self, text: bytes) -> None:
         """Send a text."""
 
-    def leave(self, session: "Session", error: WeftError | None) -> None:
+    def leave(self, session: "BayeuxSession", error: WeftError | None) -> None:
         """Called when the session has ended or no longer uses this WebSocket."""
 
     def rest(self) -> None:
@@ -58,17 +58,17 @@ class Line(Protocol):
         """Resume input."""
 
 
-class Hold(NamedTuple):
+class HeldConnect(NamedTuple):
     """Connect that is not answered yet, and its deadline."""
 
-    asked: Asked
+    asked: BatchEntry
     until_ns: int
 
 
-class Session:
+class BayeuxSession:
     """One client; `known_by` is its secret id, `proof` the digest of its key."""
 
-    def __init__(self, house: House, known_by: str, *, wants_acks: bool) -> None:
+    def __init__(self, house: HttpServer, known_by: str, *, wants_acks: bool) -> None:
         self.known_by = known_by
         # The client supports the extension `binary`: announced or used.
         self.reads_binary = False
@@ -77,21 +77,23 @@ class Session:
         self.account = Account(house.kept, "")
         self.is_over = False
         self._error: WeftError | None = None
-        self.on_over: Callable[[Session], None] | None = None
+        self.on_over: Callable[[BayeuxSession], None] | None = None
         self._house = house
         self._delivery = Delivery(is_acknowledged=wants_acks)
-        self._conversation: Conversation[Asked] = Conversation(house.service.run.body_limit)
+        self._conversation: PendingAnswers[BatchEntry] = PendingAnswers(
+            house.service.run.body_limit
+        )
         # All its WebSockets, and the one of the last connect.
-        self._lines: dict[Line, None] = {}
-        self._line: Line | None = None
-        self._hold: Hold | None = None
+        self._lines: dict[SessionSocket, None] = {}
+        self._line: SessionSocket | None = None
+        self._hold: HeldConnect | None = None
         self._is_connected = False
-        self._farewell: list[Asked] = []
+        self._farewell: list[BatchEntry] = []
         self._is_leaving = False
         self._is_resting = False
         self._parked: deque[bytes] = deque()
         self._parked_size = 0
-        self._touched: dict[Batch, None] = {}
+        self._touched: dict[BayeuxBatch, None] = {}
         self._is_deferred = False
         self.seat = house.seat(self)
         self._expires_ns = 0
@@ -107,7 +109,7 @@ class Session:
         """Return whether a connect waits for messages."""
         return self._hold is not None
 
-    def is_holding(self, batch: Batch) -> bool:
+    def is_holding(self, batch: BayeuxBatch) -> bool:
         """Return whether the connect that waits for messages is in this batch."""
         return self._hold is not None and self._hold.asked.batch is batch
 
@@ -123,7 +125,7 @@ class Session:
 
     # Called by the dispatcher and WebSockets.
 
-    def say(self, asked: Asked) -> None:
+    def say(self, asked: BatchEntry) -> None:
         """Publish, subscribe or unsubscribe; answered once the service has answered.
 
         Raises:
@@ -143,7 +145,9 @@ class Session:
         else:
             self.seat.say(frame)
 
-    def connect(self, asked: Asked, wait: Wait, line: Line | None, *, may_hold: bool) -> None:
+    def connect(
+        self, asked: BatchEntry, wait: Wait, line: SessionSocket | None, *, may_hold: bool
+    ) -> None:
         """Answer a connect: now if there is a reason, otherwise once there is one."""
         self._house.pinged(self.seat.peer)
         self._end_hold()
@@ -157,23 +161,23 @@ class Session:
         if wait.timeout_ms is not None:
             timeout_s = min(timeout_s, wait.timeout_ms / 1000)
         is_first, self._is_connected = not self._is_connected, True
-        self._hold = Hold(asked, self._house.now_ns + int(timeout_s * _S))
+        self._hold = HeldConnect(asked, self._house.now_ns + int(timeout_s * _S))
         if is_first or not may_hold or timeout_s <= 0 or self._delivery.is_owed or self.is_over:
             self._answer_connect({"advice": self.advice()} if is_first else {})
 
-    def disconnect(self, asked: Asked) -> None:
+    def disconnect(self, asked: BatchEntry) -> None:
         """Leave once all earlier messages have their answers."""
         self._farewell.append(asked)
         self._is_leaving = True
         self._touch(asked.batch)
 
-    def lost(self, batch: Batch) -> None:
+    def lost(self, batch: BayeuxBatch) -> None:
         """Called when the connection of a batch is lost: drop a connect that waits in it."""
         if self.is_holding(batch):
             self._hold = None
             self._count_down()
 
-    def attach(self, line: Line) -> None:
+    def attach(self, line: SessionSocket) -> None:
         """Use a WebSocket, too; over LINES_MAX the oldest is let go."""
         self._lines[line] = None
         if len(self._lines) > LINES_MAX:
@@ -181,7 +185,7 @@ class Session:
             del self._lines[oldest]
             oldest.leave(self, None)
 
-    def line_lost(self, line: Line) -> None:
+    def line_lost(self, line: SessionSocket) -> None:
         """Called when a WebSocket is closed or serves another session; the client may reconnect."""
         self._lines.pop(line, None)
         if self._line is line:
@@ -190,7 +194,7 @@ class Session:
             self._count_down()
             self.seat.pour()
 
-    def drained(self, line: Line) -> None:
+    def drained(self, line: SessionSocket) -> None:
         """Called when a WebSocket has room again."""
         if self._line is line:
             self._say_on(line)
@@ -300,11 +304,11 @@ class Session:
             message = asked.message
             self._answer(asked, failed(message, error) if error else succeeded(message))
 
-    def _answer(self, asked: Asked, answer: Said) -> None:
+    def _answer(self, asked: BatchEntry, answer: Said) -> None:
         asked.answer = answer
         self._touch(asked.batch)
 
-    def _touch(self, batch: Batch) -> None:
+    def _touch(self, batch: BayeuxBatch) -> None:
         self._touched[batch] = None
         self._defer()
 
@@ -335,7 +339,7 @@ class Session:
             else:
                 self.end(Draining("this gateway is closing down"))
 
-    def _answer_connect(self, facts: Said) -> Batch:
+    def _answer_connect(self, facts: Said) -> BayeuxBatch:
         """Answer the waiting connect, with all queued messages; return its batch, for settle()."""
         hold, self._hold = self._hold, None
         if hold is None:
@@ -356,7 +360,7 @@ class Session:
             error = TimedOut("replaced by another connect of this client")
             self._answer(asked, failed(asked.message, error, advice=self.advice()))
 
-    def _say_on(self, line: Line) -> None:
+    def _say_on(self, line: SessionSocket) -> None:
         """Send queued messages over a WebSocket, if it has room."""
         if self._delivery.is_owed and not self.wants_acks and line.has_room:
             line.send(array_of(self._take()))

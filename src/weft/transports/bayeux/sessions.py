@@ -4,12 +4,12 @@ import hashlib
 import secrets
 
 from weft.broker.auth.key_connections import holder_of
-from weft.broker.auth.key_quota import Shares
+from weft.broker.auth.key_quota import KeyQuota
 from weft.errors import BadKey, Overloaded, TooMany
-from weft.transports.bayeux.protocol import Greeting
-from weft.transports.bayeux.session import Session
+from weft.transports.bayeux.protocol import HandshakeCredentials
+from weft.transports.bayeux.session import BayeuxSession
 from weft.transports.http.exchange import Request
-from weft.transports.http.server import House, bearer
+from weft.transports.http.server import HttpServer, bearer
 from weft.transports.replay_memory import Account
 from weft.wire.frame_splitting import greeting
 
@@ -19,15 +19,15 @@ _ID_BYTES = 24
 class Sessions:
     """Sessions between handshake and disconnect, by id."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self._house = house
-        self._known: dict[str, Session] = {}
-        self._shares = Shares("Bayeux sessions")
+        self._known: dict[str, BayeuxSession] = {}
+        self._shares = KeyQuota("Bayeux sessions")
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def open(self, shown: Greeting, request: Request) -> Session:
+    def open(self, shown: HandshakeCredentials, request: Request) -> BayeuxSession:
         """Authenticate a client by its key or ticket; return its session.
 
         Raises:
@@ -40,7 +40,7 @@ class Sessions:
             raise Overloaded(f"{limit} sessions are open, which is the limit")
         ticket = shown.ticket or request.query.get("ticket", "")
         key = shown.key or ("" if ticket else bearer(request))
-        session = Session(
+        session = BayeuxSession(
             self._house, secrets.token_urlsafe(_ID_BYTES), wants_acks=shown.wants_acks
         )
         session.reads_binary = shown.reads_binary
@@ -63,7 +63,7 @@ class Sessions:
         session.on_over = self._forget
         return session
 
-    def find(self, known_by: object, request: Request) -> Session | None:
+    def find(self, known_by: object, request: Request) -> BayeuxSession | None:
         """Return the session with an id; None if unknown, or the request has a different key."""
         session = self._known.get(known_by) if isinstance(known_by, str) else None
         key = bearer(request)
@@ -76,7 +76,7 @@ class Sessions:
         for session in list(self._known.values()):
             session.sweep(now_ns)
 
-    def _forget(self, session: Session) -> None:
+    def _forget(self, session: BayeuxSession) -> None:
         self._known.pop(session.known_by, None)
         self._shares.add(session.account.holder, -1)
 

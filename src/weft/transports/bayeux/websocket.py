@@ -3,14 +3,14 @@
 from websockets.server import ServerProtocol
 
 from weft.errors import BadOption, Draining, TooMany, TooSlow, UsageError, WeftError
-from weft.transports.bayeux.batch import Batch
+from weft.transports.bayeux.batch import BayeuxBatch
 from weft.transports.bayeux.channels import CONNECT
-from weft.transports.bayeux.dispatcher import Caller, Desk
+from weft.transports.bayeux.dispatcher import BayeuxSender, Desk
 from weft.transports.bayeux.protocol import messages_in
-from weft.transports.bayeux.session import Session
+from weft.transports.bayeux.session import BayeuxSession
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import Request
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.websocket.websocket import TEXT, WebSocket, close_code, framed, open_socket
 
 # Texts without a known client after which a WebSocket is closed.
@@ -22,11 +22,11 @@ _S = 1_000_000_000
 class BayeuxSocket:
     """One WebSocket, and the session of its last text."""
 
-    def __init__(self, house: House, desk: Desk, request: Request) -> None:
+    def __init__(self, house: HttpServer, desk: Desk, request: Request) -> None:
         self._house = house
         self._desk = desk
         self._request = request
-        self._session: Session | None = None
+        self._session: BayeuxSession | None = None
         self._socket: WebSocket | None = None
         self._strangers = 0
         # While it has no session: since when.
@@ -59,12 +59,12 @@ class BayeuxSocket:
         except UsageError as error:
             self._refuse(error)
             return
-        caller = Caller(self._request, line=self)
+        caller = BayeuxSender(self._request, line=self)
         connects = [each for each in messages if each["channel"] == CONNECT]
         others = [each for each in messages if each["channel"] != CONNECT]
         for part in (others, *([each] for each in connects)):
             if part:
-                self._desk.deal(Batch(part, self.send), caller)
+                self._desk.deal(BayeuxBatch(part, self.send), caller)
         self._speaks_for(caller.session)
 
     def alive(self) -> None:
@@ -102,7 +102,7 @@ class BayeuxSocket:
         if self._socket is not None:
             self._socket.send(framed(TEXT, text))
 
-    def leave(self, session: Session, error: WeftError | None) -> None:
+    def leave(self, session: BayeuxSession, error: WeftError | None) -> None:
         """Called when the session leaves this WebSocket, which another client may then use."""
         if self._session is session:
             self._session = None
@@ -120,7 +120,7 @@ class BayeuxSocket:
         if self._socket is not None:
             self._socket.stream.resume()
 
-    def _speaks_for(self, session: Session | None) -> None:
+    def _speaks_for(self, session: BayeuxSession | None) -> None:
         """Record the session of a text; over STRANGERS_MAX texts without one, close."""
         if session is None:
             self._strangers += 1

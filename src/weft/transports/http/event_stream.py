@@ -3,7 +3,7 @@
 from weft.errors import WeftError
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import Exchange
-from weft.transports.http.server import House, is_on, is_one_of
+from weft.transports.http.server import HttpServer, is_on, is_one_of
 from weft.transports.json.datagrams import Datagrams, text_of
 from weft.transports.json.paths import patterns_of
 from weft.wire.frame_splitting import error_in
@@ -29,7 +29,7 @@ _S = 1_000_000_000
 class Live:
     """One listener: subscribes once and receives events until it hangs up."""
 
-    def __init__(self, house: House, exchange: Exchange) -> None:
+    def __init__(self, house: HttpServer, exchange: Exchange) -> None:
         """Authenticate and subscribe; the response begins once the gateway has agreed.
 
         Raises:
@@ -131,7 +131,7 @@ class Live:
 class Streams:
     """All event streams of a service."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self._house = house
         self._listening: set[Live] = set()
         house.sweepers.append(self._sweep)

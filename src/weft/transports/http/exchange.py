@@ -71,7 +71,7 @@ class Request:
 NOTHING_ASKED = Request("", "", "", (), {}, {})
 
 
-class Answering(Protocol):
+class ResponseSink(Protocol):
     """The connection that sends a response."""
 
     def respond(self, status: int, headers: list[tuple[str, str]], body: bytes | None) -> None:
@@ -96,7 +96,7 @@ class Exchange:
     """A request and its response."""
 
     request: Request
-    _connection: Answering
+    _connection: ResponseSink
     # Sent with every response: the CORS headers that let a page of another origin read it.
     extra: list[tuple[str, str]] = field(default_factory=list)
     is_begun: bool = False

@@ -10,7 +10,7 @@ from weft.errors import BadMessage, BadOption, TimedOut, WeftError
 from weft.transports.http.bodies import body_of, message_of
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import JSON, Exchange, Request
-from weft.transports.http.server import House, bearer, is_one_of
+from weft.transports.http.server import HttpServer, bearer, is_one_of
 from weft.transports.json.datagrams import identity
 from weft.transports.json.paths import subject_of
 from weft.wire.frame_splitting import each_frame, error_in
@@ -23,10 +23,10 @@ TIMEOUT_MAX_S = 300.0
 _OF_GATEWAY = b"_WEFT."
 
 
-class Caller:
+class HttpCaller:
     """Peer of one connection; handles one request at a time."""
 
-    def __init__(self, house: House, request: Request) -> None:
+    def __init__(self, house: HttpServer, request: Request) -> None:
         """Authenticate.
 
         Raises:
@@ -151,7 +151,7 @@ class Caller:
 class Callers:
     """`/{service}/publish/…` and `/{service}/request/…`."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self._house = house
 
     def publish(self, exchange: Exchange, door: HttpDoor) -> None:
@@ -164,15 +164,15 @@ class Callers:
         if is_one_of(exchange, "POST", "GET"):
             self._caller(exchange, door).request(exchange)
 
-    def _caller(self, exchange: Exchange, door: HttpDoor) -> Caller:
+    def _caller(self, exchange: Exchange, door: HttpDoor) -> HttpCaller:
         request = exchange.request
         caller = door.companion
-        if isinstance(caller, Caller):
+        if isinstance(caller, HttpCaller):
             if caller.proof == proof_of(request) and not caller.is_over:
                 return caller
             caller.end()
         door.companion = None
-        fresh = Caller(self._house, request)
+        fresh = HttpCaller(self._house, request)
         door.companion = fresh
         return fresh
 

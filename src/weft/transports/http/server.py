@@ -24,7 +24,7 @@ from weft.errors import (
     Overloaded,
     WeftError,
 )
-from weft.transports.adapter_peer import Seat, Speaker
+from weft.transports.adapter_peer import Adapter, AdapterPeer
 from weft.transports.encode_cache import Shared
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import Exchange, Request
@@ -60,7 +60,7 @@ _KEYS_IN_URLS = {"key", "api_key", "apikey", "access_token", "token", "password"
 Answer = Callable[[Exchange, HttpDoor], None]
 
 
-class House:
+class HttpServer:
     """HTTP endpoints of one service, and the connections to them."""
 
     def __init__(self, turn: Turn, poll: Poll, rules: WebRules) -> None:
@@ -196,13 +196,13 @@ class House:
             self.refused(type(error).__name__)
             exchange.refuse(error)
 
-    def seat(self, speaker: Speaker) -> Seat:
+    def seat(self, speaker: Adapter) -> AdapterPeer:
         """Add an adapter peer that is not authenticated yet."""
-        seat = Seat(self.turn, speaker, secrets.randbits(_TOKEN_BITS), self.nonces)
+        seat = AdapterPeer(self.turn, speaker, secrets.randbits(_TOKEN_BITS), self.nonces)
         seat.peer.address = self._address
         return seat
 
-    def greet(self, seat: Seat, request: Request, client: str) -> None:
+    def greet(self, seat: AdapterPeer, request: Request, client: str) -> None:
         """Authenticate an adapter peer by the key or the ticket of its request.
 
         Raises:

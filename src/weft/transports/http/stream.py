@@ -22,7 +22,7 @@ _READ_BYTES = 16 << 10
 _FIRST = bytearray(256)
 
 
-class Talk(Protocol):
+class StreamHandler(Protocol):
     """Stream handler: owns a stream and handles its events."""
 
     def received(self, data: bytes) -> None:
@@ -87,7 +87,7 @@ class Stream:
         "talk",
     )
 
-    def __init__(self, poll: Poll, fd: int, talk: Talk) -> None:
+    def __init__(self, poll: Poll, fd: int, talk: StreamHandler) -> None:
         """Take over a connected, non-blocking socket, and start to read.
 
         Raises:
@@ -101,7 +101,7 @@ class Stream:
         # Since when is_stalled() has seen no progress; 0: the socket has accepted bytes since.
         self._stalled_ns = 0
         self._is_ending = False
-        self.talk: Talk = talk
+        self.talk: StreamHandler = talk
         # Monotonic; 0 for none.
         self.deadline_ns = 0
         self._reads = True

@@ -11,7 +11,7 @@ from weft.broker.auth.tickets import TICKET_LIFE_NS
 from weft.broker.handshake import no_key, not_accepted
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import JSON, Exchange
-from weft.transports.http.server import House, bearer, is_one_of
+from weft.transports.http.server import HttpServer, bearer, is_one_of
 
 _TICKET_BYTES = 24
 _S = 1_000_000_000
@@ -20,7 +20,7 @@ _S = 1_000_000_000
 class TicketOffice:
     """Issuer of the tickets of one service."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self._house = house
 
     def answer(self, exchange: Exchange, _door: HttpDoor) -> None:

@@ -49,7 +49,7 @@ _FAILED = int(Flag.FAILED)
 _FROM_GATEWAY = int(Flag.FROM_GATEWAY)
 
 
-class Question(NamedTuple):
+class DatagramAnswerKey(NamedTuple):
     """Key of a pending answer: whether it is for a message, and the subjects of its frame."""
 
     is_message: bool
@@ -62,7 +62,7 @@ class Datagrams:
 
     def __init__(self, body_limit: int = BODY_MAX_BYTES) -> None:
         self._body_limit = body_limit
-        self._awaited: dict[Question, deque[object]] = {}
+        self._awaited: dict[DatagramAnswerKey, deque[object]] = {}
 
     def frame(self, datagram: Datagram) -> bytes:
         """Return the frame of a datagram.
@@ -83,7 +83,7 @@ class Datagrams:
         if "ack" in datagram:
             flags |= _ANSWER
             known_by = _known_by(datagram["ack"])
-            question = Question(frame.kind == Kind.MESSAGE, frame.subject, frame.reply)
+            question = DatagramAnswerKey(frame.kind == Kind.MESSAGE, frame.subject, frame.reply)
             self._awaited.setdefault(question, deque()).append(known_by)
         return encode(frame.kind, frame.subject, frame.body, frame.reply, flags)
 
@@ -93,7 +93,7 @@ class Datagrams:
         if frame.kind == Kind.MESSAGE:
             return message_datagram(data, frame)
         if frame.kind == Kind.OK:
-            question = Question(frame.sequence > 0, frame.subject, frame.reply)
+            question = DatagramAnswerKey(frame.sequence > 0, frame.subject, frame.reply)
             told: Datagram = {"ok": self._answered(question)}
             if frame.sequence:
                 told["id"] = identity(frame)
@@ -117,11 +117,11 @@ class Datagrams:
         elif frame.reply:
             told["group"] = frame.reply.decode()
         if frame.flags & _ANSWER:
-            question = Question(kind == Kind.MESSAGE, frame.subject, frame.reply)
+            question = DatagramAnswerKey(kind == Kind.MESSAGE, frame.subject, frame.reply)
             told["ack"] = self._answered(question)
         return told
 
-    def _answered(self, question: Question) -> object:
+    def _answered(self, question: DatagramAnswerKey) -> object:
         """Return the `ack` of the oldest pending datagram with this key."""
         waiting = self._awaited.get(question)
         if not waiting:

@@ -36,7 +36,7 @@ _DOT_FIRST = re.compile(r"^\.", re.MULTILINE)
 _REQUEST_ID = "reqid"
 
 
-class Said(NamedTuple):
+class MiddlemanMessage(NamedTuple):
     """One message; header names are in lower case."""
 
     command: str
@@ -68,7 +68,7 @@ class Said(NamedTuple):
         return found
 
 
-def read(text: str) -> Said:
+def read(text: str) -> MiddlemanMessage:
     """Return the message that a text consists of.
 
     Raises:
@@ -81,7 +81,7 @@ def read(text: str) -> Said:
         )
     first, *lines = _lines(text[: end.start()])
     command, _, target = first.partition(" ")
-    return Said(command, target, _headers(lines), _body(text[end.end() :]))
+    return MiddlemanMessage(command, target, _headers(lines), _body(text[end.end() :]))
 
 
 def written(command: str, target: str, body: str, **headers: str) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from weft.errors import NotYours, TooMany, UsageError, shortened
 
 
-class Asked(NamedTuple):
+class PendingRequest(NamedTuple):
     """Request of this peer that awaits its answer; without a ReqID an error is not reported."""
 
     target: str
@@ -39,14 +39,14 @@ class RequestIds:
         self._inbox = inbox
         self._token = token
         # Ordered by age, so that expiry finds the oldest without a scan.
-        self._asked: OrderedDict[bytes, Asked] = OrderedDict()
+        self._asked: OrderedDict[bytes, PendingRequest] = OrderedDict()
         self._given: OrderedDict[str, Given] = OrderedDict()
         self._waiting: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._asked) + len(self._given)
 
-    def ask(self, asked: Asked, limit: int) -> bytes:
+    def ask(self, asked: PendingRequest, limit: int) -> bytes:
         """Return a reply subject for a request; at most `limit` may be pending.
 
         Raises:
@@ -65,7 +65,7 @@ class RequestIds:
             self._waiting.add(asked.request_id)
         return reply
 
-    def answered(self, reply: bytes) -> Asked | None:
+    def answered(self, reply: bytes) -> PendingRequest | None:
         """Remove and return the request that an answer is for; None if it is not pending."""
         asked = self._asked.pop(reply, None)
         if asked is not None:
@@ -91,11 +91,11 @@ class RequestIds:
             raise NotYours(f"no request {shortened(stand_in)} awaits an answer from this client")
         return given.reply
 
-    def expire(self, oldest_ns: int) -> list[Asked]:
+    def expire(self, oldest_ns: int) -> list[PendingRequest]:
         """Remove requests older than a time; return those of this peer, which get no answer."""
         while self._given and next(iter(self._given.values())).time_ns < oldest_ns:
             self._given.popitem(last=False)
-        expired: list[Asked] = []
+        expired: list[PendingRequest] = []
         while self._asked and next(iter(self._asked.values())).time_ns < oldest_ns:
             _, asked = self._asked.popitem(last=False)
             self._waiting.discard(asked.request_id)

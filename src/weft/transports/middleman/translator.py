@@ -17,8 +17,8 @@ from weft.errors import (
     WeftError,
     shortened,
 )
-from weft.transports.middleman.protocol import NO_TARGET, Said, read, written
-from weft.transports.middleman.request_ids import Asked, Given, RequestIds
+from weft.transports.middleman.protocol import NO_TARGET, MiddlemanMessage, read, written
+from weft.transports.middleman.request_ids import Given, PendingRequest, RequestIds
 from weft.wire.frames import HEADER_BYTES, Flag, Frame, Kind, encode, parse
 from weft.wire.message.codec import encode_fields
 from weft.wire.message.json_codec import data_from_fields
@@ -63,14 +63,14 @@ class MiddlemanTalk:
             return encode(Kind.SUBSCRIBE, subject)
         if said.command in _ENABLED_BY:
             right = _ENABLED_BY[said.command]
-            reply = self._ids.ask(Asked(said.target, "", now_ns), requests_max)
+            reply = self._ids.ask(PendingRequest(said.target, "", now_ns), requests_max)
             body = Message(right=right, pattern=said.target).encode()
             return encode(_MESSAGE, _ENABLE, body, reply, _REQUEST)
         body = self._body(said)
         if said.command == "PUB":
             return encode(_MESSAGE, subject, body)
         if said.command == "REQ":
-            asked = Asked(said.target, said.request_id, now_ns)
+            asked = PendingRequest(said.target, said.request_id, now_ns)
             return encode(_MESSAGE, subject, body, self._ids.ask(asked, requests_max), _REQUEST)
         reply = self._ids.answer(said.request_id)
         if said.headers.get("error"):
@@ -95,11 +95,11 @@ class MiddlemanTalk:
             return _error_text(Draining.number, Draining.__name__, facts["text"])
         return ""
 
-    def expire(self, oldest_ns: int) -> list[Asked]:
+    def expire(self, oldest_ns: int) -> list[PendingRequest]:
         """Remove requests older than a time; return those with a ReqID, which get no answer."""
         return [asked for asked in self._ids.expire(oldest_ns) if asked.request_id]
 
-    def _body(self, said: Said) -> bytes:
+    def _body(self, said: MiddlemanMessage) -> bytes:
         fields = Fields(False)
         fields.add("", FieldType.STRING, said.body)
         body = encode_fields(fields)

@@ -17,7 +17,7 @@ from weft.errors import (
 )
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import Exchange
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.middleman.protocol import gist
 from weft.transports.middleman.translator import MiddlemanTalk, error_frame, is_for_all
 from weft.transports.websocket.peer import PeerSocket
@@ -41,7 +41,7 @@ _S = 1_000_000_000
 class MiddlemanDoor:
     """Endpoint `/{service}/middleman`."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self._house = house
         self._sockets: set[MiddlemanSocket] = set()
         house.sweepers.append(self._sweep)
@@ -64,7 +64,7 @@ class MiddlemanDoor:
 class MiddlemanSocket(PeerSocket):
     """One peer that uses middleman; an entry of `others` until it has left."""
 
-    def __init__(self, house: House, others: "set[MiddlemanSocket]") -> None:
+    def __init__(self, house: HttpServer, others: "set[MiddlemanSocket]") -> None:
         super().__init__(house)
         self._others = others
         self._is_let_in = False

@@ -9,10 +9,10 @@ from typing import Protocol
 from weft.broker.service import Peer
 from weft.errors import WeftError
 from weft.transports.http.exchange import NOTHING_ASKED, Exchange
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.json.datagrams import Datagram, identity, message_datagram, text_of
 from weft.transports.json.paths import path_of
-from weft.transports.tunnel.formats import Format, Place
+from weft.transports.tunnel.formats import Format, FormatValues
 from weft.transports.tunnel.replay_buffer import Item, Own
 from weft.wire.frame_splitting import each_frame
 from weft.wire.frames import parse
@@ -23,11 +23,11 @@ _TEXT = "tunnel"
 _HEADERS = (("X-Accel-Buffering", "no"),)
 
 
-class Owner(Protocol):
+class DownlinkOwner(Protocol):
     """The tunnel, as its downlink uses it."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> FormatValues:
         """The id and path of the tunnel."""
 
     @property
@@ -75,7 +75,7 @@ class Attachment:
         """Return whether nothing more can be sent."""
         raise NotImplementedError
 
-    def join(self, owner: Owner) -> None:
+    def join(self, owner: DownlinkOwner) -> None:
         """Attach to a tunnel."""
         raise NotImplementedError
 
@@ -110,16 +110,18 @@ class Attachment:
         raise NotImplementedError
 
 
-class Answer(Attachment):
+class HttpDownlink(Attachment):
     """Response to an HTTP request, in a format."""
 
     __slots__ = ("_callback", "_house", "_place", "exchange", "format", "is_padded")
 
-    def __init__(self, house: House, exchange: Exchange, form: Format, callback: bytes) -> None:
+    def __init__(
+        self, house: HttpServer, exchange: Exchange, form: Format, callback: bytes
+    ) -> None:
         super().__init__()
         self._house = house
         self._callback = callback
-        self._place = Place(b"", b"")
+        self._place = FormatValues(b"", b"")
         self.exchange = exchange
         self.format = form
         self.is_padded = False
@@ -139,7 +141,7 @@ class Answer(Attachment):
         """Return whether the response is complete or the client hung up."""
         return self.exchange.is_over
 
-    def join(self, owner: Owner) -> None:
+    def join(self, owner: DownlinkOwner) -> None:
         """Attach to a tunnel."""
         self._place = replace(owner.place, callback=self._callback)
         self.exchange.is_held = self.is_held
@@ -189,7 +191,7 @@ class Answer(Attachment):
         return self.format.envelope(self._place, item.known_by, datagram["path"], text)
 
 
-class Stream(Answer):
+class StreamDownlink(HttpDownlink):
     """Streamed response."""
 
     __slots__ = ()
@@ -224,7 +226,7 @@ class Stream(Answer):
         self.exchange.end()
 
 
-class Held(Answer):
+class LongPollDownlink(HttpDownlink):
     """Long poll: a response that waits for datagrams, sends them all and ends."""
 
     __slots__ = ()

@@ -48,7 +48,7 @@ class FormatSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FormatValues:
     """Values for the placeholders of one tunnel: its id, its path, and a JSONP callback."""
 
     tunnel: bytes
@@ -75,16 +75,16 @@ class Format:
     # Sent first on request: some proxies and browsers hold back the first bytes.
     padding: bytes = b""
 
-    def content_type(self, place: Place) -> str:
+    def content_type(self, place: FormatValues) -> str:
         """Return the content type of a response."""
         return self._content_type.filled(tunnel=place.tunnel).decode()
 
-    def header(self, place: Place, text: bytes) -> bytes:
+    def header(self, place: FormatValues, text: bytes) -> bytes:
         """Return the start of a stream; the text describes the tunnel as JSON."""
         data = self.encoding.of_text(text)
         return self._header.filled(tunnel=place.tunnel, path=place.path, data=data)
 
-    def envelope(self, place: Place, known_by: str, path: str, text: bytes) -> bytes:
+    def envelope(self, place: FormatValues, known_by: str, path: str, text: bytes) -> bytes:
         """Return a datagram in its envelope, from its id, path and JSON."""
         return self._envelope.filled(
             tunnel=place.tunnel,
@@ -93,16 +93,16 @@ class Format:
             data=self.encoding.of_text(text),
         )
 
-    def keepalive(self, place: Place) -> bytes:
+    def keepalive(self, place: FormatValues) -> bytes:
         """Return a keepalive."""
         return self._keepalive.filled(tunnel=place.tunnel, path=place.path)
 
-    def footer(self, place: Place, text: bytes) -> bytes:
+    def footer(self, place: FormatValues, text: bytes) -> bytes:
         """Return the end of a stream; the text is the reason as JSON."""
         data = self.encoding.of_text(text)
         return self._footer.filled(tunnel=place.tunnel, path=place.path, data=data)
 
-    def whole(self, place: Place, datagrams: list[bytes]) -> bytes:
+    def whole(self, place: FormatValues, datagrams: list[bytes]) -> bytes:
         """Return the response of a held format: all envelopes as one list."""
         begin = self._header.filled(callback=place.callback)
         return begin + b",".join(datagrams) + self._footer.filled()

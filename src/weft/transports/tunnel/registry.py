@@ -7,13 +7,13 @@ whose header has `renewed`. A client must authenticate before it gets an id.
 import secrets
 
 from weft.broker.auth.key_connections import holder_of
-from weft.broker.auth.key_quota import Shares
+from weft.broker.auth.key_quota import KeyQuota
 from weft.errors import BadOption, NotYours, TooMany, shortened
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import Exchange, Request
 from weft.transports.http.origins import WebRules
-from weft.transports.http.server import House, bearer, is_on, is_one_of
-from weft.transports.tunnel.attachment import Answer, Held, Stream
+from weft.transports.http.server import HttpServer, bearer, is_on, is_one_of
+from weft.transports.tunnel.attachment import HttpDownlink, LongPollDownlink, StreamDownlink
 from weft.transports.tunnel.formats import Format, checked_callback, formats_of
 from weft.transports.tunnel.tunnel import Tunnel
 
@@ -24,12 +24,12 @@ _ID_BYTES = 24
 class Tunnels:
     """Tunnels of one service, by id."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self._house = house
         self._tunnels: dict[str, Tunnel] = {}
         self._formats: dict[str, Format] = {}
         self._formats_of: WebRules | None = None
-        self._shares = Shares("tunnels")
+        self._shares = KeyQuota("tunnels")
         house.sweepers.append(self.sweep)
 
     def __len__(self) -> int:
@@ -109,7 +109,7 @@ class Tunnels:
         for tunnel in list(self._tunnels.values()):
             tunnel.sweep(now_ns)
 
-    def _answer(self, exchange: Exchange) -> Answer:
+    def _answer(self, exchange: Exchange) -> HttpDownlink:
         query = exchange.request.query
         known = self._known_formats()
         name = query.get("format", "")
@@ -121,7 +121,7 @@ class Tunnels:
             )
             raise BadOption(f"{shown}: the formats are {', '.join(sorted(known))}")
         callback = checked_callback(query.get("callback", "")) if name == "jsonp" else b""
-        kind = Held if known[name].is_held else Stream
+        kind = LongPollDownlink if known[name].is_held else StreamDownlink
         answer = kind(self._house, exchange, known[name], callback)
         answer.is_padded = is_on(exchange.request, "padding")
         return answer

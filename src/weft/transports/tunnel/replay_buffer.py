@@ -40,7 +40,7 @@ Item = bytes | Own
 Identity = tuple[int, int]
 
 
-class Ring:
+class ReplayBuffer:
     """Bounded, ordered buffer of one tunnel."""
 
     __slots__ = ("_before", "_dropped", "_expired", "_gone", "_kept", "_number", "_sent", "_size")

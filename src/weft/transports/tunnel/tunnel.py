@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from weft.broker.auth.keys import Key
 from weft.broker.service import INBOX_BYTES, Peer
 from weft.errors import ConnectionLost, NotYours, Overloaded, Silent, WeftError
-from weft.transports.adapter_peer import Seat
-from weft.transports.http.server import House
+from weft.transports.adapter_peer import AdapterPeer
+from weft.transports.http.server import HttpServer
 from weft.transports.json.datagrams import (
     Datagram,
     Datagrams,
@@ -24,8 +24,8 @@ from weft.transports.json.datagrams import (
 from weft.transports.json.paths import path_of
 from weft.transports.replay_memory import Account
 from weft.transports.tunnel.attachment import Attachment
-from weft.transports.tunnel.formats import Place
-from weft.transports.tunnel.replay_buffer import Item, Ring, is_all_messages
+from weft.transports.tunnel.formats import FormatValues
+from weft.transports.tunnel.replay_buffer import Item, ReplayBuffer, is_all_messages
 from weft.wire.frame_splitting import each_frame
 from weft.wire.frames import Kind
 
@@ -40,7 +40,7 @@ _POLL_GAP_NS = 5 * _S
 _SLACK_NS = _S // 2
 
 
-class Registry(Protocol):
+class TunnelRegistry(Protocol):
     """The tunnels of a service, by id."""
 
     def over(self, tunnel: "Tunnel") -> None:
@@ -69,12 +69,12 @@ class Tunnel:
         "seat",
     )
 
-    def __init__(self, house: House, registry: Registry) -> None:
+    def __init__(self, house: HttpServer, registry: TunnelRegistry) -> None:
         self._house = house
         self._registry = registry
         self._attachment: Attachment | None = None
         self._datagrams = Datagrams(house.service.run.body_limit)
-        self._ring = Ring()
+        self._ring = ReplayBuffer()
         self.account = Account(house.kept, "")
         # Whether the last downlink was a long poll.
         self._is_polled = False
@@ -88,7 +88,7 @@ class Tunnel:
         self._since_ns = house.now_ns
         self.known_by = ""
         self.path = ""
-        self.seat: Seat = house.seat(self)
+        self.seat: AdapterPeer = house.seat(self)
 
     @property
     def peer(self) -> Peer:
@@ -222,9 +222,9 @@ class Tunnel:
     # Interface for the downlink.
 
     @property
-    def place(self) -> Place:
+    def place(self) -> FormatValues:
         """The id and path of the tunnel."""
-        return Place(self.known_by.encode(), self.path.encode())
+        return FormatValues(self.known_by.encode(), self.path.encode())
 
     def hear(self, text: bytes) -> None:
         """Handle datagrams; an invalid one is answered with an error, the others still count."""
@@ -304,7 +304,7 @@ class Tunnel:
         if attachment is not None:
             self.lost()
             attachment.close("left" if error is None else type(error).__name__, error)
-        self._ring = Ring()
+        self._ring = ReplayBuffer()
         self.account.keep(0)
         self._registry.over(self)
 

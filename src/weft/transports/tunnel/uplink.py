@@ -10,7 +10,7 @@ import json
 from weft.errors import BadOption, WeftError
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import JSON, Exchange, Request, status_of
-from weft.transports.http.server import House, bearer, is_one_of
+from weft.transports.http.server import HttpServer, bearer, is_one_of
 from weft.transports.json.datagrams import Datagram, datagrams_in, error_datagram
 from weft.transports.tunnel.registry import Tunnels
 
@@ -20,7 +20,7 @@ _TAKEN = 202
 class Events:
     """Endpoint for datagrams of tunnels."""
 
-    def __init__(self, house: House, tunnels: Tunnels) -> None:
+    def __init__(self, house: HttpServer, tunnels: Tunnels) -> None:
         self._house = house
         self._tunnels = tunnels
 

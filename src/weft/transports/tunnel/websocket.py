@@ -8,13 +8,13 @@ client that closes it properly, because it is done or its page is left, ends the
 from websockets.frames import CloseCode
 from websockets.server import ServerProtocol
 
-from weft.broker.handshake import Introduction, identify
+from weft.broker.handshake import ConnectRequest, identify
 from weft.errors import Silent, UnexpectedFrame, WeftError
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import Request
-from weft.transports.http.server import House, bearer
+from weft.transports.http.server import HttpServer, bearer
 from weft.transports.json.datagrams import message_datagram, text_of
-from weft.transports.tunnel.attachment import Attachment, Owner, own_datagram
+from weft.transports.tunnel.attachment import Attachment, DownlinkOwner, own_datagram
 from weft.transports.tunnel.registry import Tunnels, wanted
 from weft.transports.tunnel.replay_buffer import Item, Own
 from weft.transports.tunnel.tunnel import Tunnel
@@ -40,10 +40,10 @@ class TunnelSocket(Attachment):
 
     hears = True
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         super().__init__()
         self._house = house
-        self._owner: Owner | None = None
+        self._owner: DownlinkOwner | None = None
         self._path = ""
         self._socket: WebSocket | None = None
         # A ping was sent, and nothing was received since.
@@ -79,7 +79,7 @@ class TunnelSocket(Attachment):
         """Return whether the WebSocket is closed."""
         return self._socket is None
 
-    def join(self, owner: Owner) -> None:
+    def join(self, owner: DownlinkOwner) -> None:
         """Attach to a tunnel."""
         self._owner = owner
         self._path = owner.place.path.decode()
@@ -184,7 +184,7 @@ class TunnelSocket(Attachment):
 class TunnelSockets:
     """WebSockets of a service that belong to tunnels."""
 
-    def __init__(self, house: House, tunnels: Tunnels) -> None:
+    def __init__(self, house: HttpServer, tunnels: Tunnels) -> None:
         self._house = house
         self._tunnels = tunnels
 
@@ -216,7 +216,7 @@ class TunnelSockets:
     def _check_owner(self, tunnel: Tunnel, request: Request) -> None:
         """Authenticate a client that reattaches, like one that opens a tunnel."""
         key, ticket = bearer(request), request.query.get("ticket", "")
-        owner = identify(self._house.service, Introduction(key=key, ticket=ticket))
+        owner = identify(self._house.service, ConnectRequest(key=key, ticket=ticket))
         if owner is None:
             tunnel.check_key(key)
         else:

@@ -6,7 +6,7 @@ frame, too.
 
 from weft.broker.replies import end_with
 from weft.errors import Overloaded, UnexpectedFrame, WeftError
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.websocket.peer import PeerSocket
 from weft.transports.websocket.websocket import BINARY, framed
 from weft.wire.byteops import u32_at
@@ -20,7 +20,7 @@ _SIZE_BYTES = 4
 class FrameSocket(PeerSocket):
     """One peer that sends frames over a WebSocket."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         super().__init__(house)
         # Bytes of an incomplete frame, the size to wait for, and the size that weigh() counted.
         self._rest = bytearray()

@@ -6,7 +6,7 @@ Enabled by `web.debug_echo`; needs no key and has no access to the service.
 from weft.errors import NotKnown
 from weft.transports.http.connection import HttpDoor
 from weft.transports.http.exchange import Exchange
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.websocket.websocket import (
     BINARY,
     TEXT,
@@ -22,7 +22,7 @@ DOOR = "_echo"
 class Echoes:
     """Endpoint of echo WebSockets."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self._house = house
 
     def answer(self, exchange: Exchange, door: HttpDoor) -> None:

@@ -2,7 +2,7 @@
 
 from weft.errors import UnexpectedFrame, WeftError
 from weft.transports.http.exchange import Request
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.json.datagrams import (
     Datagram,
     Datagrams,
@@ -23,7 +23,7 @@ _PING = int(Kind.PING)
 class DatagramSocket(PeerSocket):
     """One peer that sends datagrams over a WebSocket."""
 
-    def __init__(self, house: House, request: Request) -> None:
+    def __init__(self, house: HttpServer, request: Request) -> None:
         """Authenticate.
 
         Raises:

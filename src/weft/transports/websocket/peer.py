@@ -4,19 +4,19 @@ from websockets.server import ServerProtocol
 
 from weft.broker.service import Peer
 from weft.errors import WeftError
-from weft.transports.adapter_peer import Seat
+from weft.transports.adapter_peer import AdapterPeer
 from weft.transports.http.connection import HttpDoor
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.websocket.websocket import WebSocket, close_code, open_socket
 
 
 class PeerSocket:
     """One peer and its WebSocket; subclasses convert between messages and frames."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: HttpServer) -> None:
         self.house = house
         self.socket: WebSocket | None = None
-        self.seat: Seat = house.seat(self)
+        self.seat: AdapterPeer = house.seat(self)
 
     @property
     def peer(self) -> Peer:

@@ -32,7 +32,7 @@ from weft.errors import (
 )
 from weft.transports.http.connection import LINGER_S, HttpDoor
 from weft.transports.http.exchange import Exchange
-from weft.transports.http.server import House
+from weft.transports.http.server import HttpServer
 from weft.transports.http.stream import Stream
 
 # Limit of a message: the body limit times SIZE_FACTOR, plus SIZE_EXTRA for its envelope.
@@ -55,7 +55,7 @@ _log = logging.getLogger("weft.transports.websockets")
 _log.setLevel(logging.CRITICAL)
 
 
-class Listener(Protocol):
+class WebSocketHandler(Protocol):
     """Receiver of a WebSocket's events."""
 
     def message(self, data: bytes, is_text: bool) -> None:
@@ -74,7 +74,7 @@ class Listener(Protocol):
         """Called once when the WebSocket is closed or broken by the other side."""
 
 
-class Conversation(Frames):
+class WebSocketProtocol(Frames):
     """Protocol of a WebSocket that may be closed within a fragmented message.
 
     Control frames may come between fragments (RFC 6455, 5.4); `websockets` reports a close there as
@@ -104,7 +104,7 @@ class WebSocket:
         "stream",
     )
 
-    def __init__(self, house: House, stream: Stream, conversation: Conversation) -> None:
+    def __init__(self, house: HttpServer, stream: Stream, conversation: WebSocketProtocol) -> None:
         self._house = house
         self._conversation = conversation
         self._fragments = bytearray()
@@ -116,7 +116,7 @@ class WebSocket:
         # Bytes of an incomplete message, as counted by weigh().
         self._held = 0
         self.stream = stream
-        self.listener: Listener | None = None
+        self.listener: WebSocketHandler | None = None
         # Protocol error of the other side.
         self.error: WeftError | None = None
 
@@ -207,7 +207,7 @@ class WebSocket:
         # Its parser is a generator that refers to itself: free it without the garbage collector.
         self._conversation.parser.close()
 
-    def _take(self, frame: Frame, listener: Listener) -> bool:
+    def _take(self, frame: Frame, listener: WebSocketHandler) -> bool:
         """Handle a frame; return whether it completed a message."""
         if frame.opcode is Opcode.CLOSE:
             return False
@@ -230,7 +230,7 @@ class WebSocket:
             listener.message(whole, self._is_text)
         return frame.fin
 
-    def _whole(self, listener: Listener, data: bytes) -> bool:
+    def _whole(self, listener: WebSocketHandler, data: bytes) -> bool:
         if self._is_text:
             try:
                 data.decode()
@@ -307,7 +307,7 @@ class WebSocket:
 
 
 def handshake(
-    house: House, exchange: Exchange, subprotocols: tuple[str, ...] = ()
+    house: HttpServer, exchange: Exchange, subprotocols: tuple[str, ...] = ()
 ) -> ServerProtocol | None:
     """Check the handshake of a WebSocket; answer an invalid one and return None.
 
@@ -339,11 +339,11 @@ def handshake(
 
 
 def open_socket(
-    house: House, door: HttpDoor, checked: ServerProtocol, listener: Listener
+    house: HttpServer, door: HttpDoor, checked: ServerProtocol, listener: WebSocketHandler
 ) -> tuple[WebSocket, bytes]:
     """Complete a handshake; return the WebSocket, and unread bytes for its received()."""
     size = SIZE_FACTOR * house.service.run.body_limit + SIZE_EXTRA
-    conversation = Conversation(SERVER, max_size=size, logger=_log)
+    conversation = WebSocketProtocol(SERVER, max_size=size, logger=_log)
     conversation.extensions = checked.extensions
     socket = WebSocket(house, door.stream, conversation)
     socket.listener = listener

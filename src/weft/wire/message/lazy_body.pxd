@@ -13,7 +13,7 @@ cdef int _BARE
 cdef Py_ssize_t _HEADER
 
 
-cdef class Envelope(RawValue):
+cdef class LazyBody(RawValue):
     cdef bytes _frame
     cdef bytes _body
     cdef Fields _fields

@@ -18,7 +18,7 @@ _BARE = int(Flag.BARE)
 _HEADER = HEADER_BYTES
 
 
-class Envelope(RawValue):
+class LazyBody(RawValue):
     """Message held as a frame, a body, fields, or several of these.
 
     The header fields are zero or empty if the message was not received.

@@ -7,7 +7,7 @@ from weft.wire.message.from_python cimport (
     kind_of,
     raw_value,
 )
-from weft.wire.message.lazy_body cimport Envelope
+from weft.wire.message.lazy_body cimport LazyBody
 from weft.wire.message.types cimport Fields
 from weft.wire.message.flat_codec cimport dict_from_flat, put_flat, raw_at
 from weft.wire.frames cimport check_whole
@@ -38,7 +38,7 @@ cdef class Field(RawValue):
 
 
 @cython.final
-cdef class Message(Envelope):
+cdef class Message(LazyBody):
     @cython.locals(fields=Fields, position=Py_ssize_t, flat=bytes)
     cpdef object get(self, str name, object default=*)
 

@@ -23,7 +23,7 @@ from weft.wire.message.from_python import (
     raw_value,
 )
 from weft.wire.message.json_codec import fields_from_json, json_from_fields
-from weft.wire.message.lazy_body import Envelope
+from weft.wire.message.lazy_body import LazyBody
 from weft.wire.message.to_python import dict_from_fields, shown_fields, shown_value
 from weft.wire.message.types import Fields, FieldType
 
@@ -155,7 +155,7 @@ class Field(RawValue):
         return f"Field.{self.type}({self.name!r}, {shown_value(self._kind, self._raw)})"
 
 
-class Message(Envelope):
+class Message(LazyBody):
     """Named, typed fields in order: `Message(city="London", temp=21.5)`.
 
     Fields that need an explicit type come first, as Field objects. A name may occur twice: look-up

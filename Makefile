@@ -16,7 +16,7 @@ CORE := $(shell find src/weft -name '*.py' -o -name '*.pxd' | sort)
 help: ## list the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: build ## run a gateway on 127.0.0.1:7411 and say what to try with it; ^C ends it
+run: build ## run a gateway on 127.0.0.1:7411 and print commands to try; ^C ends it
 	@$(BIN)/weft serve
 
 demo: build $(VENV)/.spark ## sensors at one of three gateways, subscribers at the others, a route that goes direct, and a Spark job that counts; ^C ends it
@@ -24,7 +24,7 @@ demo: build $(VENV)/.spark ## sensors at one of three gateways, subscribers at t
 
 test: check test-compiled test-interpreted ## every check and every test, compiled and interpreted
 
-# Whoever has Chromium gets the tests in it, too; for others they are skipped, and say so. Three at a
+# Browser tests run where Chromium is installed, and are skipped elsewhere with the reason. Three at a
 # time keep two cores busy: most of what a test does is to wait for another process.
 test-compiled: dev
 	@if command -v chromium >/dev/null; then $(MAKE) --no-print-directory $(VENV)/.browser; fi

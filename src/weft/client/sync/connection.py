@@ -97,7 +97,7 @@ class Connection(BlockingPublishing, Face):
     ) -> Subscription:
         """Subscribe to one or several patterns; see Subscription.
 
-        Returns when the gateway has confirmed it. `Wish` documents the options.
+        Returns when the gateway has confirmed it. `SubscriptionOptions` documents the options.
 
         Raises:
             BadSubject: Invalid pattern or group.
@@ -180,7 +180,7 @@ class Connection(BlockingPublishing, Face):
     ) -> list[BlockingReceived]:
         """Send a request to all subscribers of a subject; return the answers.
 
-        `Gathering` documents when it ends. With `masked` the responders do not learn who sent it.
+        `GatherLimits` documents when it ends. With `masked` the responders do not learn who sent it.
 
         Raises:
             ConnectionLost: The connection was lost meanwhile.

@@ -135,7 +135,7 @@ class Options:
 
 
 class SubscribeOptions(TypedDict, total=False):
-    """Keyword options of a subscription; `SubscriptionOptions` documents their meanings and defaults."""
+    """Keyword options of a subscription; `SubscriptionOptions` documents them."""
 
     group: str
     policy: Policy

@@ -113,7 +113,8 @@ class AsyncConnection(AsyncPublishing, Face):
         """Subscribe to one or several patterns; see AsyncSubscription.
 
         Returns at once: `await subscription.ready()` waits for the confirmation of the gateway. A
-        refusal is also raised by iteration and reported as a status. `SubscriptionOptions` documents the options.
+        refusal is also raised by iteration and reported as a status. `SubscriptionOptions`
+        documents the options.
 
         Raises:
             BadSubject: Invalid pattern or group.
@@ -190,7 +191,7 @@ class AsyncConnection(AsyncPublishing, Face):
     ) -> list[AsyncReceived]:
         """Send a request to all subscribers of a subject; return the answers.
 
-        `GatherLimits` documents when it ends. With `masked` the responders do not learn who sent it.
+        `GatherLimits` documents when it ends. With `masked` responders do not learn the requester.
 
         Raises:
             ConnectionLost: The connection was lost meanwhile.

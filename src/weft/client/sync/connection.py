@@ -180,7 +180,7 @@ class Connection(BlockingPublishing, Face):
     ) -> list[BlockingReceived]:
         """Send a request to all subscribers of a subject; return the answers.
 
-        `GatherLimits` documents when it ends. With `masked` the responders do not learn who sent it.
+        `GatherLimits` documents when it ends. With `masked` responders do not learn the requester.
 
         Raises:
             ConnectionLost: The connection was lost meanwhile.

@@ -96,7 +96,7 @@ def _places(titles: list[str]) -> list[tuple[int, int]]:
 
 
 def _legend(titles: list[str], places: list[tuple[int, int]]) -> list[str]:
-    parts = [_text(_LEFT, 18, "What the same work takes, Weft = 1; to the right is more", "head")]
+    parts = [_text(_LEFT, 18, "Cost of the same work, Weft = 1; to the right is more", "head")]
     for number, (title, (at, base)) in enumerate(zip(titles, places, strict=True)):
         colour = _COLOURS[number % len(_COLOURS)]
         box = f'x="{at}" y="{base - 9}" width="10" height="10" rx="2"'
@@ -148,5 +148,5 @@ def _page(height: int, parts: list[str]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'width="{WIDTH}" height="{height}" role="img">'
     )
-    title = "<title>Weft and its peers, by what the same work takes</title>"
+    title = "<title>Weft and its peers: cost of the same work</title>"
     return "\n".join([head, title, f"<style>{style}</style>", *parts, "</svg>", ""])

@@ -83,7 +83,7 @@ ROWS = {
         ),
         Row(
             "pace",
-            "publish to deliver, 128 B, 1,000 a second, everybody sleeps in between",
+            "publish to deliver, 128 B, 1,000 a second, all processes sleep in between",
             "pace",
             {"size": PAYLOAD_BYTES, "count": 2000, "rate": 1000},
             ("p50_us", "p99_us", "cpu_us"),
@@ -91,7 +91,7 @@ ROWS = {
         ),
         Row(
             "connects",
-            f"connections made and welcomed, {CONNECTIONS:,}, 100 at once",
+            f"connections opened, with handshake, {CONNECTIONS:,}, 100 at once",
             "connect",
             _CONNECT,
         ),

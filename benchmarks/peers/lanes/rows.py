@@ -24,7 +24,9 @@ ROWS = {
         _flow("one-16", "1→1, 16 B", size=16),
         _flow("four-128", "1→4, 128 B", receivers=4),
         _timed("pace", "publish to callback, 128 B, a millisecond in between", "pace"),
-        _timed("turns", "publish to callback, 128 B, the next when the last has come", "turns"),
+        _timed(
+            "turns", "publish to callback, 128 B, each after the previous one has arrived", "turns"
+        ),
         _timed("request", "request and reply, one at a time", "request"),
     )
 }

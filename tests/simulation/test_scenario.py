@@ -11,9 +11,9 @@ from weft.simulation.scenario import Scenario, ScenarioOptions, run
 # Names are hashed otherwise in each process: nothing may depend on the order of a set of them.
 ELSEWHERE = """
 import hashlib, msgspec
-from weft.simulation.scenario import Manner, Scenario
+from weft.simulation.scenario import ScenarioOptions, Scenario
 for seed in range(6):
-    scenario = Scenario(seed, Manner(nodes=12 if seed == 5 else 0))
+    scenario = Scenario(seed, ScenarioOptions(nodes=12 if seed == 5 else 0))
     scenario.run()
     print(hashlib.sha256(msgspec.json.encode(scenario.history)).hexdigest())
 """

@@ -23,13 +23,13 @@ print(len(batch), lost)
 # Whoever may have everything is not held to the limit, so it becomes nobody in particular.
 TOO_MANY_ON_THEIR_WAY = """
 import asyncio, os, resource, socket
-from weft.gateway.front.fd_passing import Outgoing, receive
+from weft.gateway.front.fd_passing import FdSender, receive
 
 async def main():
     if os.geteuid() == 0:
         os.setuid(65_534)
     resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
-    outgoing, sent, received = Outgoing(), 0, 0
+    outgoing, sent, received = FdSender(), 0, 0
     ours, theirs = socket.socketpair()
     with ours, theirs:
         while not len(outgoing):

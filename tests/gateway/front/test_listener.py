@@ -15,12 +15,12 @@ LOOPBACK = SocketAddress("127.0.0.1", 0)
 # Lets descriptors run out while three peers connect, then gives some back: all three are served.
 RUN_OUT = """
 import asyncio, os, resource, socket
-from weft.gateway.front.listener import Listener
-from weft.gateway.config.settings import Address
+from weft.gateway.front.listener import PortListener
+from weft.gateway.config.settings import SocketAddress
 
 async def main():
     came = asyncio.Queue()
-    listener = Listener(Address("127.0.0.1", 0), lambda batch: [came.put_nowait(b) for b in batch])
+    listener = PortListener(SocketAddress("127.0.0.1", 0), lambda batch: [came.put_nowait(b) for b in batch])
     peers = [socket.socket() for _ in range(3)]
     spare = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
     limit = max(spare) + 1

@@ -161,7 +161,7 @@ def test_the_library_is_started_again_when_it_is_gone(lender: GatewayProcess) ->
 def test_a_gateway_without_a_journal_says_so(tmp_path: Path) -> None:
     with (
         GatewayProcess(tmp_path, {"name": "bare"}) as gateway,
-        pytest.raises(NotKnown, match="keeps no journal of service 'default'"),
+        pytest.raises(NotKnown, match="has no journal of service 'default'"),
     ):
         shelf(gateway).watch().ends()
 

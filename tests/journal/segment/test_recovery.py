@@ -174,9 +174,9 @@ def test_a_segment_that_was_ended_but_not_renamed_is(tmp_path: Path) -> None:
 def test_only_one_writes_to_a_place(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     script = (
-        "import pathlib, sys; from weft.journal.segment.file_names import Place;"
+        "import pathlib, sys; from weft.journal.segment.file_names import JournalFolder;"
         "from weft.journal.segment.recovery import owned\n"
-        "with owned(Place(pathlib.Path(sys.argv[1]), 'weather', 'london')): pass"
+        "with owned(JournalFolder(pathlib.Path(sys.argv[1]), 'weather', 'london')): pass"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
     with owned(place):

@@ -20,7 +20,8 @@ from weft.gateway.config.settings import SocketAddress
 
 async def main():
     came = asyncio.Queue()
-    listener = PortListener(SocketAddress("127.0.0.1", 0), lambda batch: [came.put_nowait(b) for b in batch])
+    address = SocketAddress("127.0.0.1", 0)
+    listener = PortListener(address, lambda batch: [came.put_nowait(each) for each in batch])
     peers = [socket.socket() for _ in range(3)]
     spare = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
     limit = max(spare) + 1

@@ -92,17 +92,25 @@ class Terminals:
             if is_gateway:
                 self._wait_for_shown(words)
         else:
+            if "weft keys new --role admin" in words:
+                # From then on the clients that still run would need a key.
+                self._end([each for each in self._running if not each.startswith("weft serve")])
             self._until_done(words, command)
 
     def end_all(self) -> None:
         """End what still runs, as ^C would, once it has shown what it should."""
-        for words in self._running:
+        self._end(list(self._running))
+
+    def _end(self, ended: list[str]) -> None:
+        for words in ended:
             self._wait_for_shown(words)
         # The last first: clients before the gateways that they are connected to.
-        for words, (process, _) in reversed(self._running.items()):
+        for words in reversed(ended):
+            process, log = self._running[words]
             process.send_signal(signal.SIGINT)
-            assert process.wait(BOUND_S) in (0, 130, -signal.SIGINT), words
-        self._running.clear()
+            code = process.wait(BOUND_S)
+            assert code in (0, 130, -signal.SIGINT), f"{words}\n{log.read_text()}"
+            del self._running[words]
 
     def kill_all(self) -> None:
         """End what still runs, whatever it is doing."""

@@ -210,7 +210,8 @@ async def test_with_the_master_down_the_given_one_still_works() -> None:
     async with Gateway("127.0.0.1:0", workers="inline") as gateway:
         async with connect(gateway.address, closest=master) as connection:
             assert connection.address == f"tcp://{gateway.address}"
-            assert connection.why.startswith("given, as no gateway answers at ")
+            assert connection.why.startswith("given, as ")
+            assert master in connection.why
         async with connect(gateway.address) as connection:
             assert connection.why == "given"
 

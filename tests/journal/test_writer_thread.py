@@ -78,7 +78,7 @@ def test_what_is_written_becomes_safe(place: JournalFolder) -> None:
     office.write(2)
     assert [office.reported(), office.reported()] == ["Written", "Safe 5"]
     office.end()
-    assert office.rest() == ["Safe 5", "Ended"]
+    assert office.rest() == ["Safe 5", "SegmentCompleted"]
     assert office.messages() == 5
 
 
@@ -90,7 +90,7 @@ def test_what_is_awaited_is_made_safe_at_once(place: JournalFolder) -> None:
     office.write(1)
     assert office.reported() == "Written"
     office.end()
-    assert office.rest() == ["Safe 4", "Ended"]
+    assert office.rest() == ["Safe 4", "SegmentCompleted"]
 
 
 def test_much_is_made_safe_at_once_and_little_after_a_while(
@@ -122,14 +122,14 @@ def test_safe_may_mean_written(place: JournalFolder, sync: module.Sync) -> None:
     office.write(3)
     assert [office.reported(), office.reported()] == ["Safe 3", "Written"]
     office.end()
-    assert office.rest() == ["Safe 3", "Ended"]
+    assert office.rest() == ["Safe 3", "SegmentCompleted"]
 
 
 def test_a_full_segment_is_followed_by_another(place: JournalFolder) -> None:
     office = Office(place, WriterSettings(segment_bytes=500))
     for _ in range(6):
         office.write(20)
-        while office.reported() != "Ended":
+        while office.reported() != "SegmentCompleted":
             pass
     office.end()
     found = segments_of(place.folder.parent, "weather")
@@ -142,7 +142,7 @@ def test_a_full_segment_is_followed_by_another(place: JournalFolder) -> None:
 def test_an_old_segment_is_ended_even_if_nothing_comes(place: JournalFolder) -> None:
     office = Office(place, WriterSettings(segment_s=0.01))
     office.write(1)
-    while office.reported() != "Ended":
+    while office.reported() != "SegmentCompleted":
         pass
     (found,) = segments_of(place.folder.parent, "weather")
     assert found.state == "full"
@@ -157,7 +157,7 @@ def test_a_segment_ends_with_its_day(place: JournalFolder, monkeypatch: pytest.M
     office.write(1)
     assert [office.reported(), office.reported()] == ["Written", "Safe 1"]
     office.write(1)
-    while office.reported() != "Ended":
+    while office.reported() != "SegmentCompleted":
         pass
     office.end()
     assert office.messages() == 2
@@ -190,7 +190,7 @@ def test_a_batch_that_the_disk_refuses_is_written_when_it_no_longer_does(
         office.write(100)
         assert office.problem() == "File too large"
         assert office.problem() == "File too large"
-    while (name := office.reported()) == "Failed":
+    while (name := office.reported()) == "WriteFailed":
         pass
     assert [name, office.reported(), office.reported()] == ["Recovered", "Written", "Safe 110"]
     office.end()

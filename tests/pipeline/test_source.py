@@ -72,5 +72,5 @@ def test_a_stream_is_for_jobs_that_can(spark: SparkSession, source: Source) -> N
 
 
 def test_files_are_merged_in_a_folder(spark: SparkSession) -> None:
-    with pytest.raises(BadOption, match="give the folder that holds them"):
+    with pytest.raises(BadOption, match="give their folder with --path"):
         Source(gateways="127.0.0.1:1").for_job(spark, COMPACT, {}, is_stream=False)
